@@ -1,0 +1,67 @@
+/**
+ * Branded identifiers: a plain string becomes an id only through its parser, once, at the edge.
+ *
+ * Must stay true: a value of a branded type has the canonical form stated at its parser, so that two equal
+ * ids are equal strings and can be used as map keys, stream names and file names without further checks.
+ */
+
+declare const brand: unique symbol;
+/** A `Base` that has passed the parser of `Name`. */
+export type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+
+/** A UUID in lower case with dashes (RFC 9562). */
+export type Uuid = Brand<string, 'Uuid'>;
+export type AccountId = Uuid & Brand<string, 'AccountId'>;
+export type RepositoryId = Uuid & Brand<string, 'RepositoryId'>;
+export type AccessTokenId = Uuid & Brand<string, 'AccessTokenId'>;
+export type EventId = Uuid & Brand<string, 'EventId'>;
+export type LayerId = Uuid & Brand<string, 'LayerId'>;
+export type PushId = Uuid & Brand<string, 'PushId'>;
+
+/** A Git object id: 40 lower-case hex digits (SHA-1 object format). */
+export type ObjectId = Brand<string, 'ObjectId'>;
+
+/** An instant, RFC 3339 in UTC with milliseconds and `Z`; such strings sort as the instants do. */
+export type Timestamp = Brand<string, 'Timestamp'>;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const OBJECT_ID = /^[0-9a-f]{40}$/;
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Any UUID, accepted in either case and returned in lower case; null when it is none. */
+export function parseUuid<Id extends Uuid = Uuid>(text: string): Id | null {
+  const lower = text.toLowerCase();
+  return UUID.test(lower) ? (lower as Id) : null;
+}
+
+/** As `parseUuid`, for text that our own records hold: anything else there is corruption. */
+export function uuid<Id extends Uuid = Uuid>(text: string): Id {
+  const id = parseUuid<Id>(text);
+  if (id === null) throw new TypeError(`Not a UUID: ${JSON.stringify(text)}`);
+  return id;
+}
+
+/** A full object id in lower case; null for abbreviations, upper case and anything else. */
+export function parseObjectId(text: string): ObjectId | null {
+  return OBJECT_ID.test(text) ? (text as ObjectId) : null;
+}
+
+/** As `parseObjectId`, for text that git or our own records hold. */
+export function objectId(text: string): ObjectId {
+  const id = parseObjectId(text);
+  if (id === null) throw new TypeError(`Not a full object id: ${JSON.stringify(text)}`);
+  return id;
+}
+
+/** The id that stands for "no object" on the wire: gitprotocol-pack(5). */
+export const ZERO_OBJECT_ID = '0'.repeat(40) as ObjectId;
+
+export function timestamp(text: string): Timestamp {
+  if (!TIMESTAMP.test(text)) throw new TypeError(`Not a timestamp: ${JSON.stringify(text)}`);
+  return text as Timestamp;
+}
+
+/** The later of two instants. */
+export function later(a: Timestamp, b: Timestamp | null): Timestamp {
+  return b !== null && b > a ? b : a;
+}

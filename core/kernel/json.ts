@@ -1,0 +1,55 @@
+/**
+ * The JSON that events may hold, and its one canonical text (RFC 8785).
+ *
+ * Must stay true: `canonicalJson(parseJson(canonicalJson(v))) === canonicalJson(v)`. Events are hashed over
+ * this text for ever, so values whose text could differ between readers (fractions, integers beyond 2^53,
+ * lone surrogates, undefined) are refused here rather than written.
+ */
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+export type JsonObject = { readonly [key: string]: JsonValue };
+
+/** A lone surrogate has no UTF-8 form: RFC 8785 section 3.2.2.2 makes it an error. */
+function checkedString(text: string): string {
+  if (!text.isWellFormed()) throw new TypeError('A string with a lone surrogate has no canonical JSON');
+  return JSON.stringify(text);
+}
+
+/**
+ * The canonical text of a value: keys sorted by UTF-16 code units, no white space.
+ * Throws TypeError on numbers that are not safe integers, -0, undefined, functions and lone surrogates.
+ */
+export function canonicalJson(value: JsonValue): string {
+  switch (typeof value) {
+    case 'string':
+      return checkedString(value);
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'number':
+      if (!Number.isSafeInteger(value) || Object.is(value, -0)) {
+        throw new TypeError(`Events hold safe integers only, not ${value}`);
+      }
+      return String(value);
+    case 'object':
+      break;
+    default:
+      throw new TypeError(`Events cannot hold a ${typeof value}`);
+  }
+  if (value === null) return 'null';
+  if (isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members: string[] = [];
+  for (const key of Object.keys(value).sort(byCodeUnit)) {
+    const member = value[key];
+    if (member === undefined) throw new TypeError(`Events cannot hold undefined (at ${key})`);
+    members.push(`${checkedString(key)}:${canonicalJson(member)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
+function isArray(value: readonly JsonValue[] | JsonObject): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+function byCodeUnit(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

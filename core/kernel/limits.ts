@@ -1,0 +1,46 @@
+/**
+ * Every bound of the service in one place, unit last. Each has a test at the limit and one past it.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+
+/** One append: 1 MiB is EventStoreDB's limit, kept on every adapter so that logs can move between them. */
+export const APPEND_SIZE_BYTES_MAX = MIB;
+/** Events between two snapshots of a stream. */
+export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
+
+export const REF_NAME_BYTES_MAX = 4_096;
+/** Files named like refs: 255 less the room for `.lock`. */
+export const REF_COMPONENT_BYTES_MAX = 250;
+export const PUSH_COMMANDS_MAX = 100_000;
+export const PUSH_COMMANDS_BYTES_MAX = 16 * MIB;
+export const PUSH_OPTIONS_MAX = 100;
+export const PUSH_OPTION_BYTES_MAX = 4_096;
+export const SHALLOW_LINES_MAX = 10_000;
+export const PACK_SIZE_BYTES_MAX = 4 * GIB;
+/** index-pack takes about 170 bytes of memory an object. */
+export const PACK_OBJECTS_MAX = 10_000_000;
+/** A fetch's arguments, after inflation. */
+export const FETCH_REQUEST_BYTES_MAX = 32 * MIB;
+
+export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
+export const JSON_BODY_BYTES_MAX = MIB;
+export const PAGE_LIMIT_DEFAULT = 50;
+export const PAGE_LIMIT_MAX = 100;
+
+export const TOKEN_NAME_LENGTH_MAX = 100;
+export const REPOSITORY_NAME_LENGTH_MAX = 100;
+export const REPOSITORY_DESCRIPTION_LENGTH_MAX = 1_000;
+export const USERNAME_LENGTH_MIN = 2;
+export const USERNAME_LENGTH_MAX = 39;
+export const PASSWORD_LENGTH_MIN = 10;
+export const PASSWORD_LENGTH_MAX = 1_024;
+export const EMAIL_LENGTH_MAX = 254;
+/** How long a reserved name waits for its account (architecture, Streams). */
+export const CLAIM_SPAN_MS = 10 * 60_000;
+/** From a layer's put to its append at most; later appends are refused (invariant 2). */
+export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
+/** A read waits this long for a node or a projection to catch up before it answers 503. */
+export const READ_WAIT_MS = 10_000;

@@ -1,0 +1,99 @@
+/**
+ * The log of events: the only truth of the service (architecture, invariant 1).
+ *
+ * Must stay true on every adapter (one contract suite runs on each):
+ * - an append is atomic over its events and happens only at the expected revision, guards included;
+ * - a conflict is a value, not an error, and says what the revision really is;
+ * - the same event ids with the same expectation are idempotent, so an append whose answer was lost is retried;
+ * - a subscriber sees every event exactly once, in commit order, and resumes by itself after an outage;
+ * - positions only grow, and an event is visible to readers of all no later than to its own appender.
+ */
+import type { LogPosition, NewEvent, RecordedEvent, StreamName } from '../kernel/envelope.ts';
+
+/** The revision of a stream's last event, or `none` while it has no event. There is no "any". */
+export type ExpectedRevision = number | 'none';
+
+/** Another stream that must stand at a revision at the moment of the append. */
+export interface StreamGuard {
+  readonly stream: StreamName;
+  readonly revision: ExpectedRevision;
+}
+
+export interface AppendRequest {
+  readonly stream: StreamName;
+  readonly expected: ExpectedRevision;
+  /** At least one; the serialised whole stays below `APPEND_SIZE_BYTES_MAX`. */
+  readonly events: readonly NewEvent[];
+  readonly guards?: readonly StreamGuard[];
+}
+
+export type AppendResult =
+  | {
+      readonly outcome: 'appended';
+      /** Revision and position of the last event of this append. */
+      readonly revision: number;
+      readonly position: LogPosition;
+    }
+  | {
+      readonly outcome: 'conflict';
+      /** The stream that stood elsewhere: the one appended to, or a guard's. */
+      readonly stream: StreamName;
+      readonly actual: ExpectedRevision;
+    };
+
+export interface ReadStreamOptions {
+  readonly direction: 'forwards' | 'backwards';
+  /** The first revision to return, inclusive; the default is the stream's first, or its last backwards. */
+  readonly from?: number;
+  /** How many events at most, 1 or more. */
+  readonly limit: number;
+}
+
+export interface SubscribeOptions {
+  /** The position of the last event already seen; `LOG_START` for all. */
+  readonly after: LogPosition;
+  /** Only streams of these categories are delivered; all of them when absent. */
+  readonly categories?: readonly string[];
+  /**
+   * Called with events in log order, the next batch only after the promise settled. `position` is at or
+   * beyond the last event: it also moves over what the filter leaves out, then with an empty batch.
+   * A rejection stops the subscription and is reported by `closed`.
+   */
+  readonly onEvents: (events: readonly RecordedEvent[], position: LogPosition) => Promise<void> | void;
+}
+
+export interface Subscription {
+  /** A hint that newer events exist: look now rather than at the next notification or poll. */
+  pull(): void;
+  /** Ends the subscription; resolves when `onEvents` will not be called again. */
+  close(): Promise<void>;
+  /** Settles when the subscription ends: resolved by `close`, rejected by what `onEvents` threw. */
+  readonly closed: Promise<void>;
+}
+
+export interface EventStore {
+  /**
+   * Appends at one commit point. An append whose outcome stays unknown after the adapter's own retries
+   * throws `EventStoreError` with `append-outcome-unknown`: the caller may retry with the same event ids.
+   */
+  append(request: AppendRequest): Promise<AppendResult>;
+  /** Events of one stream; an empty list for a stream that has none. */
+  readStream(stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
+  /** Events of all streams after a position, in log order, at most `limit`. */
+  readAll(after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
+  subscribe(options: SubscribeOptions): Subscription;
+  /** The position of the last committed event, read now; `LOG_START` when the log is empty. */
+  head(): Promise<LogPosition>;
+}
+
+export type EventStoreErrorCode = 'log-unavailable' | 'append-outcome-unknown' | 'append-too-large' | 'invalid-event';
+
+/** The log cannot do what was asked; `code` is stable, the message is for operators. */
+export class EventStoreError extends Error {
+  override readonly name = 'EventStoreError';
+  readonly code: EventStoreErrorCode;
+  constructor(code: EventStoreErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Where layers lie: immutable objects by key, on a file system or in a bucket.
+ *
+ * Must stay true: `put` resolves only when the bytes would survive a power cut; a key, once written, never
+ * holds other bytes; nothing but an explicit `delete` removes one.
+ */
+import type { Brand } from '../kernel/ids.ts';
+
+/** `repositories/<repository id>/layers/<layer id>.tar` and the like: `[A-Za-z0-9._/-]`, no `..`, no leading `/`. */
+export type LayerKey = Brand<string, 'LayerKey'>;
+
+const LAYER_KEY = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
+
+export function layerKey(text: string): LayerKey {
+  if (!LAYER_KEY.test(text)) throw new TypeError(`Not a layer key: ${JSON.stringify(text)}`);
+  return text as LayerKey;
+}
+
+/** Bytes `start` to `end`, `end` not included. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface StoredLayer {
+  readonly key: LayerKey;
+  readonly sizeBytes: number;
+}
+
+export type LayerStoreErrorCode =
+  | 'layer-not-found'
+  | 'layer-store-full'
+  | 'layer-store-unavailable'
+  | 'range-not-satisfiable';
+
+export class LayerStoreError extends Error {
+  override readonly name = 'LayerStoreError';
+  readonly code: LayerStoreErrorCode;
+  constructor(code: LayerStoreErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export interface LayerStore {
+  /**
+   * Stores exactly `sizeBytes` bytes under a new key. `exists` when the key is taken: nothing is changed.
+   * A body of another length, or one that fails, leaves nothing behind.
+   */
+  put(key: LayerKey, body: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<'stored' | 'exists'>;
+  /** The bytes, or a range of them. Rejects with `layer-not-found` before the first byte. */
+  get(key: LayerKey, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
+  head(key: LayerKey): Promise<StoredLayer | null>;
+  /** Removing what is not there is no error. */
+  delete(key: LayerKey): Promise<void>;
+  /** Every key that starts with the prefix, in no promised order. */
+  list(prefix: string): AsyncIterable<StoredLayer>;
+}
