@@ -7,7 +7,7 @@
 
 declare const brand: unique symbol;
 /** A `Base` that has passed the parser of `Name`. */
-export type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
+export type Brand<Base, Name extends string> = Base & { readonly [brand]: { readonly [N in Name]: true } };
 
 /** A UUID in lower case with dashes (RFC 9562). */
 export type Uuid = Brand<string, 'Uuid'>;
