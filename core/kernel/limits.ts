@@ -44,3 +44,12 @@ export const CLAIM_SPAN_MS = 10 * 60_000;
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** A read waits this long for a node or a projection to catch up before it answers 503. */
 export const READ_WAIT_MS = 10_000;
+/** How long a fetch may still want a tip that its ref left meanwhile (git-path, Wants). */
+export const LEFT_TIP_SPAN_MS = 60_000;
+export const LEFT_TIPS_MAX = 10_000;
+/** Bytes of the answers to GET info/refs and ls-refs kept in memory. */
+export const REF_ANSWERS_CACHE_BYTES_MAX = 64 * MIB;
+/** A body that brings no byte for this long ends its connection. */
+export const BODY_IDLE_MS = 120_000;
+/** What is read and thrown away of a refused push, so that git reads the reason instead of a broken pipe. */
+export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;

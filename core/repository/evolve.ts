@@ -2,12 +2,13 @@
 import { refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
+import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
 import { type LayerId, objectId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
 import { layerKey } from '../ports/layer-store.ts';
 import type { Layer, ObjectType } from '../ports/object-database.ts';
 import { type RefsUpdated, type RepositoryEvent, repositoryEventKinds, type StoredLayer } from './events.ts';
-import type { OpenRepository, Ref, Repository } from './state.ts';
+import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
   if (state.status === 'closed') throw new TypeError(`${event.type} on a repository that is closed`);
@@ -30,10 +31,27 @@ function evolveRefs(state: OpenRepository, data: RefsUpdated['data'], at: Timest
     refs: state.refs.with(data.updates.map((update) => [refName(update.ref), storedRef(update)] as const)),
     layers: data.layer === null ? state.layers : state.layers.append(layerOf(data.layer)),
     layersSizeBytes: state.layersSizeBytes + (data.layer?.size_bytes ?? 0),
-    clean: state.clean && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
+    clean:
+      state.clean && data.refused === 0 && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
     pushedAt: at,
+    leftTips: leftTips(state.leftTips, data.updates, at),
   };
 }
+
+function leftTips(
+  before: readonly LeftTip[],
+  updates: RefsUpdated['data']['updates'],
+  at: Timestamp,
+): readonly LeftTip[] {
+  const oldest = timestamp(new Date(Date.parse(at) - LEFT_TIP_SPAN_MS).toISOString());
+  const left = updates.flatMap((update): LeftTip[] =>
+    update.kind === 'delete' || update.kind === 'force-push' ? [{ id: objectId(update.before), leftAt: at }] : [],
+  );
+  const kept = before.filter((tip) => tip.leftAt >= oldest);
+  return kept.length === 0 && left.length === 0 ? NO_LEFT_TIPS : [...kept, ...left].slice(-LEFT_TIPS_MAX);
+}
+
+const NO_LEFT_TIPS: readonly LeftTip[] = [];
 
 function storedRef(update: RefsUpdated['data']['updates'][number]): Ref | undefined {
   if (update.kind === 'delete' || update.type === null) return undefined;
@@ -96,6 +114,8 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       shrinkEpoch: stored.shrinkEpoch,
       clean: stored.clean,
       pushedAt: stored.pushedAt === null ? null : timestamp(stored.pushedAt),
+      // Only good for a minute, and only for fetches already under way.
+      leftTips: NO_LEFT_TIPS,
     };
   },
 };
@@ -112,6 +132,7 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
     shrinkEpoch: 0,
     clean: true,
     pushedAt: null,
+    leftTips: NO_LEFT_TIPS,
   },
   evolve: evolveRepository,
   snapshots: repositorySnapshots,

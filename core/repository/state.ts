@@ -27,6 +27,13 @@ export interface OpenRepository {
    */
   readonly clean: boolean;
   readonly pushedAt: Timestamp | null;
+  /** Tips that refs left within the last minute: a fetch that was told of them may still want them. */
+  readonly leftTips: readonly LeftTip[];
+}
+
+export interface LeftTip {
+  readonly id: ObjectId;
+  readonly leftAt: Timestamp;
 }
 
 export type Repository = OpenRepository | { readonly status: 'closed' };

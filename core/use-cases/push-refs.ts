@@ -286,6 +286,7 @@ async function eventsOf(
     parts: null,
     layer: layer === null ? null : storedLayer(layer),
     push_options: push.pushOptions,
+    refused: decision.results.filter(({ code }) => code !== null).length,
     received_bytes: push.receivedBytes(),
   };
   const chosen: readonly RepositoryEvent[] =
