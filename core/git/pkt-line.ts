@@ -4,7 +4,7 @@
  * Must stay true: a decoder holds at most one unfinished packet (64 KiB) besides what it was last given, however
  * the bytes are cut; it takes not one byte beyond the packet it returns, since a raw pack may follow.
  */
-import { encodeUtf8 } from './utf8.ts';
+import { encodeUtf8, utf8Length } from './utf8.ts';
 
 /** The largest payload of one packet: 65,520 less its four digits of length. */
 export const PACKET_PAYLOAD_BYTES_MAX = 65_516;
@@ -42,16 +42,66 @@ export const DELIMITER_PACKET = encodeUtf8('0001');
 /** `0002`: the end of a response over a stateless connection in protocol v2. */
 export const RESPONSE_END_PACKET = encodeUtf8('0002');
 
+function headerOf(payloadBytes: number): string {
+  return (payloadBytes + HEADER_BYTES).toString(16).padStart(HEADER_BYTES, '0');
+}
+
+/** The headers of all but the longest ref lines, made once. */
+const SHORT_HEADERS = Array.from({ length: 512 }, (_, payloadBytes) => headerOf(payloadBytes));
+
 /** Four hex digits of a packet's whole length, for a payload of so many bytes. Throws RangeError above the maximum. */
 export function packetHeader(payloadBytes: number): string {
   if (payloadBytes > PACKET_PAYLOAD_BYTES_MAX) throw new RangeError(`A packet cannot hold ${payloadBytes} bytes`);
-  return (payloadBytes + HEADER_BYTES).toString(16).padStart(HEADER_BYTES, '0');
+  return SHORT_HEADERS[payloadBytes] ?? headerOf(payloadBytes);
 }
 
 /** A packet with this payload; text is sent as UTF-8. Throws RangeError above 65,516 bytes. */
 export function dataPacket(payload: string | Uint8Array): Uint8Array {
   const bytes = typeof payload === 'string' ? encodeUtf8(payload) : payload;
   return concatBytes([encodeUtf8(packetHeader(bytes.length)), bytes]);
+}
+
+/** So many lines are encoded at once: strings this short are cheap to join, and calls to the encoder are not. */
+const LINES_A_BATCH = 64;
+
+/** Writes packets of text, each a line with its line feed: made for the tens of thousands that name refs. */
+export interface LineWriter {
+  line(text: string): void;
+  flush(): void;
+  /** All that was written. */
+  bytes(): Uint8Array;
+}
+
+export function createLineWriter(): LineWriter {
+  const written: Uint8Array[] = [];
+  let batch: string[] = [];
+  const endBatch = () => {
+    written.push(framedLines(batch));
+    batch = [];
+  };
+  return {
+    line(text) {
+      batch.push(text);
+      if (batch.length === LINES_A_BATCH) endBatch();
+    },
+    flush() {
+      endBatch();
+      written.push(FLUSH_PACKET);
+    },
+    bytes() {
+      endBatch();
+      return concatBytes(written);
+    },
+  };
+}
+
+/** Lengths are taken for those of ASCII first, and counted only when the batch turns out longer than that. */
+function framedLines(lines: readonly string[]): Uint8Array {
+  let ascii = '';
+  for (const line of lines) ascii += `${packetHeader(line.length + 1)}${line}\n`;
+  const bytes = encodeUtf8(ascii);
+  if (bytes.length === ascii.length) return bytes;
+  return encodeUtf8(lines.map((line) => `${packetHeader(utf8Length(line) + 1)}${line}\n`).join(''));
 }
 
 /** An error in the place of an answer: `ERR <message>`, which every client shows (gitprotocol-pack(5)). */
@@ -121,6 +171,26 @@ export function createPacketDecoder(options: { readonly bytesMax: number }): Pac
     },
   };
 }
+
+/** The packets of a message that is here whole: `next` answers `end` after the last, a refusal if it is cut short. */
+export interface PacketReader {
+  next(): Packet | PacketRefusal | 'end';
+}
+
+export function createPacketReader(message: Uint8Array): PacketReader {
+  const decoder = createPacketDecoder({ bytesMax: message.length });
+  decoder.push(message);
+  return {
+    next() {
+      const packet = decoder.next();
+      if (packet !== null && 'refused' in packet && packet.refused === 'packets-too-large') return TRUNCATED;
+      if (packet !== null) return packet;
+      return decoder.rest().length === 0 ? 'end' : TRUNCATED;
+    },
+  };
+}
+
+export const TRUNCATED: PacketRefusal = { refused: 'packet-truncated', detail: 'the request ends too early' };
 
 /** A packet's length as its first four bytes say it, in hex of either case. */
 function packetLength(bytes: Uint8Array): number | PacketRefusal {
