@@ -53,3 +53,7 @@ function isArray(value: readonly JsonValue[] | JsonObject): value is readonly Js
 function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
+
+export function isJsonObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !isArray(value);
+}
