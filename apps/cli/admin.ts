@@ -32,12 +32,14 @@ interface Answer {
 }
 
 const program = new Command('strata-admin')
-  .description("Administers a Strata server through its own configuration and data directory")
+  .description('Administers a Strata server through its own configuration and data directory')
   .option('--json', 'print one JSON value and nothing else')
   .exitOverride()
   .showHelpAfterError();
 
-function act<Options>(run: (context: AdminContext, options: Options) => Promise<Answer>): (options: Options) => Promise<void> {
+function act<Options>(
+  run: (context: AdminContext, options: Options) => Promise<Answer>,
+): (options: Options) => Promise<void> {
   return async (options) => {
     const answer = await withAdminContext((context) => run(context, options));
     const json = program.opts<{ json?: boolean }>().json === true;
@@ -57,8 +59,13 @@ account
   .action(
     act<{ username: string; email: string; plan: Plan }>(async (context, { username, email, plan }) => {
       const password = await passwordFromStdin();
-      const created = accepted(await createAccount(context, causeOf(context, 'account create'), { username, email, password, plan }));
-      return { value: { id: created.id, username, email, plan }, text: `Created the account ${username} (${created.id})` };
+      const created = accepted(
+        await createAccount(context, causeOf(context, 'account create'), { username, email, password, plan }),
+      );
+      return {
+        value: { id: created.id, username, email, plan },
+        text: `Created the account ${username} (${created.id})`,
+      };
     }),
   );
 

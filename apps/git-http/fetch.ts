@@ -83,7 +83,12 @@ async function stream(git: GitRequest, reader: ObjectReader, viewKey: string, bo
     response.end();
   } finally {
     const sentBytes = finished.sentBytes;
-    context.transfer.add({ account: repository.accountId, token: bearer.tokenId, repository: repository.id, sentBytes });
+    context.transfer.add({
+      account: repository.accountId,
+      token: bearer.tokenId,
+      repository: repository.id,
+      sentBytes,
+    });
   }
 }
 

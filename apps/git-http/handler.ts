@@ -156,7 +156,10 @@ async function serve(git: GitRequest, route: GitRoute): Promise<void> {
 async function withinReadWait(wait: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const expiry = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new EventStoreError('log-unavailable', 'The log did not answer in time')), READ_WAIT_MS);
+    timer = setTimeout(
+      () => reject(new EventStoreError('log-unavailable', 'The log did not answer in time')),
+      READ_WAIT_MS,
+    );
   });
   try {
     await Promise.race([wait, expiry]);
