@@ -20,8 +20,8 @@ export const INSTALL_RECORD = join('node_modules', '.package-lock.json');
  * @property {boolean} [optional]
  * @property {boolean} [devOptional]
  * @property {boolean} [link]
- * @property {string[]} [os]
- * @property {string[]} [cpu]
+ * @property {string | string[]} [os]
+ * @property {string | string[]} [cpu]
  */
 
 /**
@@ -40,13 +40,15 @@ function readPackages(file) {
 }
 
 /**
- * Whether npm's `os` or `cpu` list allows a value: names, or names to leave out with `!` (package.json(5)).
+ * Whether a package's `os` or `cpu` allows a value: one name or several, or names to leave out with `!`
+ * (package.json(5)).
  *
- * @param {string[] | undefined} list
+ * @param {string | string[] | undefined} names
  * @param {string} value
  */
-function allows(list, value) {
-  if (list === undefined) return true;
+function allows(names, value) {
+  if (names === undefined) return true;
+  const list = [names].flat();
   const wanted = list.filter((name) => !name.startsWith('!'));
   return !list.includes(`!${value}`) && (wanted.length === 0 || wanted.includes(value));
 }
@@ -73,7 +75,8 @@ export function mismatch(root, needs) {
       return `${name} is missing`;
     }
     if (found.version !== wanted.version) return `${name} is ${found.version} rather than ${wanted.version}`;
-    if (found.integrity !== wanted.integrity) return `${name} has other contents`;
+    // A package of a platform the lock was not made on may stand there without its hash.
+    if (wanted.integrity !== undefined && found.integrity !== wanted.integrity) return `${name} has other contents`;
     if (!allows(wanted.os, process.platform) || !allows(wanted.cpu, process.arch)) {
       return `${name} is of another platform`;
     }
