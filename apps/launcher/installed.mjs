@@ -36,7 +36,9 @@ function readPackages(file) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;
   }
-  return JSON.parse(text).packages ?? {};
+  /** @type {unknown} */
+  const lock = JSON.parse(text);
+  return /** @type {{ packages?: Record<string, LockedPackage> }} */ (lock).packages ?? {};
 }
 
 /**
