@@ -32,7 +32,10 @@ export function canonicalJson(value: JsonValue): string {
       return String(value);
     case 'object':
       break;
-    default:
+    case 'bigint':
+    case 'function':
+    case 'symbol':
+    case 'undefined':
       throw new TypeError(`Events cannot hold a ${typeof value}`);
   }
   if (value === null) return 'null';
