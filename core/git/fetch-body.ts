@@ -14,9 +14,9 @@ import {
   readBoundary,
   readHave,
   readWant,
-  shown,
 } from './fetch-request.ts';
 import { lineOf, type PacketReader, type PacketRefusal, TRUNCATED } from './pkt-line.ts';
+import { shown } from './side-band.ts';
 import { decodeUtf8 } from './utf8.ts';
 
 /** Reads the packets of a body that does not start with a flush. */

@@ -9,7 +9,7 @@ import { parseObjectId } from '../kernel/ids.ts';
 import { FETCH_DEEPEN_NOT_MAX, REF_NAME_BYTES_MAX, SHALLOW_LINES_MAX } from '../kernel/limits.ts';
 import { type ObjectFilter, parseObjectFilter } from './object-filter.ts';
 import type { ProtocolRefusal } from './pkt-line.ts';
-import { oneSafeLine, type SideBandKind } from './side-band.ts';
+import { shown, type SideBandKind } from './side-band.ts';
 import { decodeUtf8, utf8Length } from './utf8.ts';
 
 export type FetchRefusalCode =
@@ -222,8 +222,3 @@ function deepenMalformed(line: string): FetchRefusal {
 }
 
 export const NOT_TEXT: FetchRefusal = { refused: 'argument-unknown', detail: 'a line is not valid UTF-8' };
-
-/** A client's own text in a message to it, cut short. */
-export function shown(text: string): string {
-  return oneSafeLine(text.slice(0, 100));
-}

@@ -65,3 +65,8 @@ export function oneSafeLine(text: string): string {
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ')
     .trim();
 }
+
+/** A client's own text in a message to it, cut short. */
+export function shown(text: string): string {
+  return oneSafeLine(text.slice(0, 100));
+}

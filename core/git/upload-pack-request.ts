@@ -6,7 +6,7 @@
  */
 import { FETCH_REQUEST_BYTES_MAX, SERVER_OPTION_BYTES_MAX, SERVER_OPTIONS_MAX } from '../kernel/limits.ts';
 import { parseFetchBody } from './fetch-body.ts';
-import { type FetchRefusalCode, type FetchRequest, parseFetchArguments, shown } from './fetch-request.ts';
+import { type FetchRefusalCode, type FetchRequest, parseFetchArguments } from './fetch-request.ts';
 import { type LsRefsRequest, parseLsRefs } from './ls-refs.ts';
 import {
   createPacketReader,
@@ -16,6 +16,7 @@ import {
   type ProtocolRefusal,
   TRUNCATED,
 } from './pkt-line.ts';
+import { shown } from './side-band.ts';
 import { decodeUtf8, utf8Length } from './utf8.ts';
 
 export type UploadPackRequest =

@@ -15,6 +15,7 @@ import {
 } from '../../../core/git/pkt-line.ts';
 import { parseGitProtocolHeader } from '../../../core/git/protocol-version.ts';
 import { parseUploadPackRequest } from '../../../core/git/upload-pack-request.ts';
+import { objectId } from '../../../core/kernel/ids.ts';
 import {
   FETCH_DEEPEN_NOT_MAX,
   FETCH_REQUEST_BYTES_MAX,
@@ -62,7 +63,7 @@ describe('The requests of a real client', () => {
   const folder = temporaryFolder('fetch-requests');
   let backend: GitHttpBackend;
   let path: string;
-  const commit = (revision: string) => git(['rev-parse', revision], { cwd: path }).toString().trim();
+  const commit = (revision: string) => objectId(git(['rev-parse', revision], { cwd: path }).toString().trim());
 
   before(async () => {
     path = createSampleRepository(folder.path);
@@ -107,8 +108,8 @@ describe('The requests of a real client', () => {
       const [request, ...others] = await fetches(version, clone());
       assert.ok(request !== undefined && others.length === 0);
       assert.equal(request.version, version);
-      assert.ok(request.wants.includes(commit('refs/tags/v1-signed') as never));
-      assert.ok(request.wants.includes(commit('main') as never));
+      assert.ok(request.wants.includes(commit('refs/tags/v1-signed')));
+      assert.ok(request.wants.includes(commit('main')));
       assert.deepEqual(request.haves, []);
       assert.deepEqual(
         [
@@ -149,7 +150,7 @@ describe('The requests of a real client', () => {
       const requests = await fetches(version, clone('--filter=blob:none', '--no-tags', '--branch=main'));
       assert.deepEqual(requests[0]?.filter, { kind: 'blob:none' });
       const blobs = requests.slice(1).flatMap(({ wants }) => wants);
-      assert.ok(blobs.includes(commit('main:file') as never), 'the checkout asks for blobs by id');
+      assert.ok(blobs.includes(commit('main:file')), 'the checkout asks for blobs by id');
       const [tree] = await fetches(version, clone('--filter=tree:0', '--no-checkout'));
       assert.deepEqual(tree?.filter, { kind: 'tree', depth: 0 });
       const [limit] = await fetches(version, clone('--filter=blob:limit=1k', '--no-checkout'));
@@ -159,7 +160,7 @@ describe('The requests of a real client', () => {
     test(`are understood in v${version}: a fetch that negotiates`, async () => {
       await fetches(version, clone('--single-branch', '--branch=dev', '--no-tags'));
       const requests = await fetches(version, fetch('origin', 'main:main'));
-      assert.ok(requests.some(({ haves }) => haves.includes(commit('dev') as never)));
+      assert.ok(requests.some(({ haves }) => haves.includes(commit('dev'))));
       assert.ok(requests.every(({ wants }) => wants[0] === commit('main')));
     });
   }
