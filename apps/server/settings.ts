@@ -82,7 +82,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     }
   };
 
-  const port = integer('STRATA_PORT', 8080, 0, 65_535);
+  const port = integer('STRATA_PORT', 8080, 1, 65_535);
   const host = text('STRATA_HOST') ?? '127.0.0.1';
   const cert = file('STRATA_TLS_CERT');
   const key = file('STRATA_TLS_KEY');
@@ -90,7 +90,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     faults.push('STRATA_TLS_CERT and STRATA_TLS_KEY go together: set both or neither');
   }
   const tls = cert !== null && key !== null ? { cert, key } : null;
-  // One origin by default; the port may still be 0 here, and is known once the server listens.
+  // One origin by default.
   const baseUrl = url('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
   const databaseUrl = text('STRATA_DATABASE_URL');
   if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
