@@ -13,6 +13,8 @@ export interface Settings {
   readonly port: number;
   readonly host: string;
   readonly dataDir: string;
+  /** Where the filesystem layer store keeps layers; nodes that share a database share this folder too. */
+  readonly layersDir: string;
   /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly webUrl: string;
@@ -103,10 +105,12 @@ export function readSettings(environment: Environment, workingDirectory: string)
   oneOf('STRATA_EVENT_STORE', ['postgres'], 'postgres');
   oneOf('STRATA_WORKFLOWS', ['embedded'], 'embedded');
   oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
+  const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
   const settings: Settings = {
     port,
     host,
-    dataDir: path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data'),
+    dataDir,
+    layersDir: path.resolve(workingDirectory, text('STRATA_LAYERS_DIR') ?? path.join(dataDir, 'layers')),
     baseUrl,
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,
