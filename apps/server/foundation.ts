@@ -81,7 +81,7 @@ export async function composeFoundation(
     await migrate({ connectionString, log });
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
-    const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey });
+    const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
     const events = createPostgresEventStore({ connectionString, log });
     parts.add(() => events.close());
     const entities = createEntities({
