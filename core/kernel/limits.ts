@@ -34,6 +34,8 @@ export const FETCH_TREE_DEPTH_MAX = 16;
 export const LS_REFS_PREFIXES_MAX = 65_536;
 export const SERVER_OPTIONS_MAX = 100;
 export const SERVER_OPTION_BYTES_MAX = 4_096;
+/** A branch's order of commits is rebuilt rather than spliced when the change reaches deeper than this. */
+export const COMMIT_SPLICE_DEPTH_MAX = 10_000;
 
 export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
 export const JSON_BODY_BYTES_MAX = MIB;
