@@ -36,7 +36,7 @@ export async function verifyLog(
   log: Logger,
   options: { readonly references: boolean },
 ): Promise<LogReport> {
-  const layers = createFilesystemLayerStore({ directory: settings.layersDir });
+  const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
   const revisions = new Map<StreamName, number>();
   const faults: string[] = [];
   const fault = (text: string): void => {

@@ -52,7 +52,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     });
     parts.add(() => foundation.close());
     const { context, pool } = foundation;
-    const layers = createFilesystemLayerStore({ directory: settings.layersDir });
+    const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
     const objects = await createGitObjectDatabase({
       directory: path.join(settings.dataDir, 'cache'),
       layers,

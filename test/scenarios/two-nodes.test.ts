@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import { type Ending, suiteEnding } from '../support/cleanup.ts';
+import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
 import { testDatabase } from '../support/postgres.ts';
 import {
   type Account,
@@ -21,7 +21,8 @@ import {
 import { tempDir } from '../support/temp-dir.ts';
 
 async function startPair(ending: Ending): Promise<readonly [Strata, Strata]> {
-  const database = await testDatabase(ending);
+  const database = await testDatabase();
+  cleanUp(ending, () => database.close());
   const env = { STRATA_DATABASE_URL: database.connectionString, STRATA_MASTER_KEY: 'ab'.repeat(32) };
   const dataDir = await tempDir(ending);
   const layers = { STRATA_LAYERS_DIR: path.join(dataDir, 'layers') };
