@@ -8,6 +8,8 @@ const GIB = 1024 * MIB;
 
 /** One append: 1 MiB is EventStoreDB's limit, kept on every adapter so that logs can move between them. */
 export const APPEND_SIZE_BYTES_MAX = MIB;
+/** A stream's name stands in an index of every adapter; entity ids are UUIDs, names of at most 39 characters or digests. */
+export const STREAM_NAME_BYTES_MAX = 768;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 
