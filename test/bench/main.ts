@@ -74,7 +74,11 @@ function readOptionsOrExplain(): BenchOptions | null {
 }
 
 async function prepareContext(options: BenchOptions, workFolder: string): Promise<BenchContext> {
-  say(options.bundle === null ? 'Generating a repository (STRATA_REAL_REPOSITORY names no bundle)' : 'Unpacking the bundle');
+  say(
+    options.bundle === null
+      ? 'Generating a repository (STRATA_REAL_REPOSITORY names no bundle)'
+      : 'Unpacking the bundle',
+  );
   const project = await prepareProject(workFolder, options.bundle);
   const chainLength = Math.min(CHAIN_COMMITS_MAX, Math.ceil(options.seconds * CHAIN_COMMITS_PER_SECOND));
   let chain: Promise<CommitChain> | null = null;

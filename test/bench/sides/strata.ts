@@ -88,7 +88,10 @@ function createSide(
 async function createAccountAndToken(environment: NodeJS.ProcessEnv): Promise<string> {
   const account = ['account', 'create', '--username', BENCH_USERNAME, '--email', 'bench@example.org'];
   await runAdmin([...account, '--password-stdin', '--plan', 'PLATFORM', '--json'], environment, PASSWORD);
-  const created = await runAdmin(['token', 'create', '--username', BENCH_USERNAME, '--name', 'bench', '--json'], environment);
+  const created = await runAdmin(
+    ['token', 'create', '--username', BENCH_USERNAME, '--name', 'bench', '--json'],
+    environment,
+  );
   const parsed: unknown = JSON.parse(created);
   if (typeof parsed === 'object' && parsed !== null && 'token' in parsed && typeof parsed.token === 'string') {
     return parsed.token;
@@ -108,7 +111,8 @@ async function runAdmin(args: readonly string[], environment: NodeJS.ProcessEnv,
   });
   child.stdin.end(input);
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  if ((await status) !== 0) throw new Error(`strata-admin ${args.slice(0, 2).join(' ')} failed: ${errors.slice(-2000)}`);
+  if ((await status) !== 0)
+    throw new Error(`strata-admin ${args.slice(0, 2).join(' ')} failed: ${errors.slice(-2000)}`);
   return output;
 }
 
