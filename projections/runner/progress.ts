@@ -5,7 +5,7 @@
  * or in another's. Positions known here may lag behind the database, never run ahead of it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
+import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { Projection, Queryable } from './projection.ts';
 
@@ -24,6 +24,8 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
+/** Before the log's start: nothing is known of the model yet, not even that it exists. */
+const UNKNOWN = -1n as LogPosition;
 const POLL_FIRST_MS = 1;
 const POLL_LAST_MS = 20;
 const POLL_AFTER_FAULT_MS = 200;
@@ -45,7 +47,7 @@ export class Progress {
     this.#options = options;
     this.#models = options.projections.map(({ name, version }) => ({
       ...{ name, version },
-      position: LOG_START,
+      position: UNKNOWN,
       halted: null,
       pull: null,
     }));

@@ -109,8 +109,8 @@ async function* digests(client: PoolClient, name: string, table: ProjectionTable
   if (!inSnapshot) await client.query('BEGIN READ ONLY');
   const key = `ROW(${table.key.join(', ')})::text`;
   await client.query(
-    `DECLARE digests NO SCROLL CURSOR FOR SELECT md5(${key}) AS place, ${key} AS key, md5(t::text) AS digest
-      FROM ${name} AS t ORDER BY place COLLATE "C"`,
+    `DECLARE digests NO SCROLL CURSOR FOR SELECT md5(${key}) COLLATE "C" AS place, ${key} AS key, md5(t::text) AS digest
+      FROM ${name} AS t ORDER BY place`,
   );
   for (;;) {
     const { rows } = await client.query<{ place: string; key: string; digest: string }>(

@@ -39,6 +39,8 @@ const BATCH_WEIGHT_MAX = 20_000;
 const RETRY_DELAYS_MS = [20, 200] as const;
 /** How soon a stream whose fault may pass by itself is tried again. */
 const TEMPORARY_RETRY_MS = 15_000;
+/** So many streams do not break by themselves: the model is wrong, or something it needs is, and it halts. */
+const PARKED_STREAMS_MAX = 100;
 const REPLAY_PAGE_EVENTS = 500;
 
 export class GenerationWriter {
@@ -110,7 +112,8 @@ export class GenerationWriter {
       const fault = await this.#tryOne(event);
       if (fault === null) continue;
       const { projection } = this.#options.generation;
-      if (projection.onPoison === 'halt') {
+      const goesOn = projection.onPoison === 'park' && this.#parked.size < PARKED_STREAMS_MAX;
+      if (!goesOn) {
         const where = `${event.stream} revision ${event.revision} (${event.type})`;
         throw new ProjectionHalted(`${projection.name} cannot apply ${where}: ${describeFault(fault)}`, {
           cause: fault,
