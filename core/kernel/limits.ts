@@ -26,6 +26,16 @@ export const PACK_SIZE_BYTES_MAX = 4 * GIB;
 export const PACK_OBJECTS_MAX = 10_000_000;
 /** A fetch's arguments, after inflation. */
 export const FETCH_REQUEST_BYTES_MAX = 32 * MIB;
+/** Each is a ref that upload-pack resolves and walks from. */
+export const FETCH_DEEPEN_NOT_MAX = 100;
+/** `tree:<depth>`: also told to upload-pack, as uploadpackfilter.tree.maxDepth. */
+export const FETCH_TREE_DEPTH_MAX = 16;
+/** From so many on, git answers ls-refs with every ref; so do we. */
+export const LS_REFS_PREFIXES_MAX = 65_536;
+export const SERVER_OPTIONS_MAX = 100;
+export const SERVER_OPTION_BYTES_MAX = 4_096;
+/** A branch's order of commits is rebuilt rather than spliced when the change reaches deeper than this. */
+export const COMMIT_SPLICE_DEPTH_MAX = 10_000;
 
 export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
 /** Files up to this are read whole for one answer and may be kept in memory; larger ones are streamed. */
