@@ -114,6 +114,7 @@ function compare(scenario: Scenario, subject: Participant, other: Participant): 
   return {
     rateRatio: median(pairs.map(({ own, round }) => own.perSecond / round.perSecond)),
     cpuRatio: median(pairs.map(({ own, round }) => round.cpuMsPerOperation / own.cpuMsPerOperation)),
-    targetRatio: scenario.target.ratios?.[other.side.label] ?? null,
+    // Targets are the product's: a peer compared with its own variant has none.
+    targetRatio: subject.side.rest === null ? null : (scenario.target.ratios?.[other.side.label] ?? null),
   };
 }
