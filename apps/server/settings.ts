@@ -13,6 +13,8 @@ export interface Settings {
   readonly port: number;
   readonly host: string;
   readonly dataDir: string;
+  /** Where the filesystem layer store keeps layers; nodes that share a database share this folder too. */
+  readonly layersDir: string;
   /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly webUrl: string;
@@ -82,7 +84,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     }
   };
 
-  const port = integer('STRATA_PORT', 8080, 0, 65_535);
+  const port = integer('STRATA_PORT', 8080, 1, 65_535);
   const host = text('STRATA_HOST') ?? '127.0.0.1';
   const cert = file('STRATA_TLS_CERT');
   const key = file('STRATA_TLS_KEY');
@@ -90,7 +92,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     faults.push('STRATA_TLS_CERT and STRATA_TLS_KEY go together: set both or neither');
   }
   const tls = cert !== null && key !== null ? { cert, key } : null;
-  // One origin by default; the port may still be 0 here, and is known once the server listens.
+  // One origin by default.
   const baseUrl = url('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
   const databaseUrl = text('STRATA_DATABASE_URL');
   if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
@@ -103,10 +105,12 @@ export function readSettings(environment: Environment, workingDirectory: string)
   oneOf('STRATA_EVENT_STORE', ['postgres'], 'postgres');
   oneOf('STRATA_WORKFLOWS', ['embedded'], 'embedded');
   oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
+  const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
   const settings: Settings = {
     port,
     host,
-    dataDir: path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data'),
+    dataDir,
+    layersDir: path.resolve(workingDirectory, text('STRATA_LAYERS_DIR') ?? path.join(dataDir, 'layers')),
     baseUrl,
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,

@@ -58,7 +58,8 @@ function collidingWith(
   while (range.from < range.to) {
     const slash = ref.indexOf('/', start);
     const end = slash === -1 ? ref.length : slash;
-    const same = names[lowerBound(names, range, ref, start, end, -1)];
+    const at = lowerBound(names, range, ref, start, end, -1);
+    const same = at < range.to ? names[at] : undefined;
     if (slash !== -1 && same?.length === end && sharesComponent(same, ref, start, end) && !deleted.has(same)) {
       return same;
     }

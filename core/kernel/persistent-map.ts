@@ -8,7 +8,8 @@
 /** The overlay is merged into a new base once it holds more than this plus an eighth of the base. */
 const OVERLAY_ENTRIES_MIN = 64;
 
-export class PersistentMap<Key, Value> {
+/** Values are never undefined: that is how a change says that a key goes. */
+export class PersistentMap<Key, Value extends {} | null> {
   readonly size: number;
   readonly #base: ReadonlyMap<Key, Value>;
   readonly #overlay: ReadonlyMap<Key, Value | undefined>;
@@ -19,7 +20,7 @@ export class PersistentMap<Key, Value> {
     this.size = size;
   }
 
-  static from<Key, Value>(entries: Iterable<readonly [Key, Value]>): PersistentMap<Key, Value> {
+  static from<Key, Value extends {} | null>(entries: Iterable<readonly [Key, Value]>): PersistentMap<Key, Value> {
     const base = new Map(entries);
     return new PersistentMap(base, new Map<Key, Value | undefined>(), base.size);
   }

@@ -5,7 +5,7 @@
  * code version is ignored.
  */
 import type { StreamName } from '../kernel/envelope.ts';
-import type { JsonObject } from '../kernel/json.ts';
+import type { JsonValue } from '../kernel/json.ts';
 
 export interface Snapshot {
   readonly stream: StreamName;
@@ -13,11 +13,12 @@ export interface Snapshot {
   readonly revision: number;
   /** Changes whenever the meaning of `state` does. */
   readonly codeVersion: number;
-  readonly state: JsonObject;
+  readonly state: JsonValue;
 }
 
 export interface Snapshots {
-  /** The newest snapshot of the stream in this code version, or null. */
-  latest(stream: StreamName, codeVersion: number): Promise<Snapshot | null>;
+  /** The newest snapshot of the stream in this code version, at or before `upTo` where given, or null. */
+  latest(stream: StreamName, codeVersion: number, upTo?: number): Promise<Snapshot | null>;
+  /** Keeps it beside older ones, which serve time travel. The same revision again is no error. */
   save(snapshot: Snapshot): Promise<void>;
 }

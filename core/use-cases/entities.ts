@@ -18,7 +18,7 @@ import {
   streamName,
 } from '../kernel/envelope.ts';
 import type { Timestamp } from '../kernel/ids.ts';
-import type { JsonObject } from '../kernel/json.ts';
+import { isJsonObject, type JsonObject } from '../kernel/json.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
 import type { EventStore, ExpectedRevision, Subscription } from '../ports/event-store.ts';
 import type { Snapshots } from '../ports/snapshots.ts';
@@ -264,7 +264,7 @@ class EntityCache implements Entities {
     let folded = 0;
     if (codec !== null) {
       const snapshot = await this.#options.snapshots.latest(stream, codec.version);
-      if (snapshot !== null) {
+      if (snapshot !== null && isJsonObject(snapshot.state)) {
         entity = { ...entity, state: codec.read(snapshot.state), revision: snapshot.revision };
         // The snapshot's own event is read again for its position and time, which a snapshot does not hold.
         const [last] = await this.#options.events.readStream(stream, {

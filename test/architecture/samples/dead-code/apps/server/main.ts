@@ -1,0 +1,4 @@
+import { used } from '../../core/git/exports.ts';
+import { parse } from 'undeclared';
+
+parse(used);
