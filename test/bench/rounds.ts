@@ -114,7 +114,6 @@ function compare(scenario: Scenario, subject: Participant, other: Participant): 
   return {
     rateRatio: median(pairs.map(({ own, round }) => own.perSecond / round.perSecond)),
     cpuRatio: median(pairs.map(({ own, round }) => round.cpuMsPerOperation / own.cpuMsPerOperation)),
-    // Targets are the product's: a peer compared with its own variant has none.
-    targetRatio: subject.side.rest === null ? null : (scenario.target.ratios?.[other.side.label] ?? null),
+    targetRatio: subject.side.role === 'product' ? (scenario.target.ratios?.[other.side.label] ?? null) : null,
   };
 }

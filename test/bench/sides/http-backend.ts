@@ -111,6 +111,7 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
   const folderOf = (repository: Repository): string => path.join(repositories, `${repository.name}.git`);
   return {
     label: variant.label,
+    role: 'peer',
     durability: variant.durability,
     group,
     port,

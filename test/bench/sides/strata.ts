@@ -66,6 +66,7 @@ function createSide(
   const pathOf = (repository: Repository): string => `/v1/repos/${BENCH_USERNAME}/${repository.name}`;
   return {
     label: 'strata',
+    role: 'product',
     durability: 'layer and event fsynced',
     group,
     port,
