@@ -16,6 +16,8 @@ const PROGRAM_FOLDERS = ['/usr/sbin', '/usr/bin', '/usr/local/sbin', '/usr/local
 /** As long as the secret of an access token, so that both sides read the same number of bytes. */
 const PASSWORD = 'benchmark_'.repeat(6).slice(0, 53);
 const CGI_PROCESSES = 8;
+/** fcgiwrap leaves its children behind when it ends. */
+const END_GRACE_MS = 300;
 
 export interface HttpBackendPrograms {
   readonly nginx: string;
@@ -109,6 +111,7 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
   const folderOf = (repository: Repository): string => path.join(repositories, `${repository.name}.git`);
   return {
     label: variant.label,
+    role: 'peer',
     durability: variant.durability,
     group,
     port,
@@ -132,7 +135,7 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
       return repository;
     },
     removeRepository: (repository) => rm(folderOf(repository), { recursive: true, force: true }),
-    end: () => group.end(),
+    end: () => group.end(END_GRACE_MS),
   };
 }
 

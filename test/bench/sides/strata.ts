@@ -14,6 +14,8 @@ import { findFreePort, waitUntilAnswering } from './ports.ts';
 import { BENCH_USERNAME, type Repository, type Side, type SideContext } from './side.ts';
 
 const PASSWORD = 'a long password for the bench';
+/** Long enough to close the embedded PostgreSQL in good order. */
+const END_GRACE_MS = 20_000;
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 
 export async function startStrata(context: SideContext): Promise<Side> {
@@ -64,6 +66,7 @@ function createSide(
   const pathOf = (repository: Repository): string => `/v1/repos/${BENCH_USERNAME}/${repository.name}`;
   return {
     label: 'strata',
+    role: 'product',
     durability: 'layer and event fsynced',
     group,
     port,
@@ -81,7 +84,7 @@ function createSide(
       return repository;
     },
     removeRepository: (repository) => call('DELETE', pathOf(repository)),
-    end: () => group.end(),
+    end: () => group.end(END_GRACE_MS),
   };
 }
 
