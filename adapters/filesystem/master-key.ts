@@ -40,7 +40,8 @@ async function readKeyFile(file: string): Promise<Uint8Array | null> {
 
 /** Written whole under another name and linked into place: of several processes one key wins, and all use it. */
 async function makeKeyFile(dataDir: string, file: string): Promise<Uint8Array> {
-  await mkdir(dataDir, { recursive: true, mode: 0o711 });
+  // Under root PostgreSQL runs as another user and passes through (adapters/embedded-postgres).
+  await mkdir(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
   const draft = `${file}.${randomUUID()}`;
   const handle = await open(draft, 'wx', 0o600);
   try {

@@ -28,7 +28,7 @@ export interface PostgresEventStoreOptions {
 }
 
 export interface PostgresEventStore extends EventStore {
-  /** Ends subscriptions, answers the appends that wait, and closes every connection. */
+  /** Ends subscriptions, answers the appends that wait, and closes every connection. Again is no error. */
   close(): Promise<void>;
 }
 
@@ -47,6 +47,15 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   };
   const queue = createAppendQueue({ pool, log, retrySpanMs: appendRetrySpanMs, onAppended: pullAll });
   let listener: Listener | null = null;
+  let closed: Promise<void> | null = null;
+
+  async function close(): Promise<void> {
+    // What ended a subscription before is its owner's to see, through `closed`.
+    await Promise.allSettled([...subscriptions].map((subscription) => subscription.close()));
+    await listener?.close();
+    await queue.close();
+    await pool.end();
+  }
 
   return {
     append: queue.append,
@@ -61,12 +70,9 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       subscription.closed.then(forget, forget);
       return subscription;
     },
-    close: async () => {
-      // What ended a subscription before is its owner's to see, through `closed`.
-      await Promise.allSettled([...subscriptions].map((subscription) => subscription.close()));
-      await listener?.close();
-      await queue.close();
-      await pool.end();
+    close: () => {
+      closed ??= close();
+      return closed;
     },
   };
 }

@@ -122,7 +122,7 @@ export function createPostgresVault({ pool, masterKey }: PostgresVaultOptions): 
   }
 
   async function eraseAccount(account: AccountId): Promise<void> {
-    // One statement, one snapshot: what a put adds meanwhile waits for the key row, and then finds no key.
+    // The key first: a put under way holds its row, so the second statement sees what that put added.
     await query(
       `INSERT INTO vault_keys (account_id, wrapped_key, erased_at) VALUES ($1, NULL, now())
        ON CONFLICT (account_id) DO UPDATE SET wrapped_key = NULL, erased_at = coalesce(vault_keys.erased_at, now())`,

@@ -93,7 +93,7 @@ export async function composeFoundation(
     });
     await entities.start();
     parts.add(() => entities.close());
-    const vault = createPostgresVault(pool, masterKey);
+    const vault = createPostgresVault({ pool, masterKey });
     const context = {
       events,
       entities,

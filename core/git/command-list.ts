@@ -88,7 +88,10 @@ export interface PushBody {
   readonly rest: AsyncIterable<Uint8Array>;
 }
 
-/** Reads an inflated body up to the end of its command list. Errors of the source pass through. */
+/**
+ * Reads an inflated body up to the end of its command list. Errors of the source pass through. Whoever stops
+ * reading `rest` early ends the source: give one that survives it if there is still something to answer.
+ */
 export async function readCommandList(body: AsyncIterable<Uint8Array>): Promise<PushBody> {
   const source = body[Symbol.asyncIterator]();
   const parser = createCommandListParser();
@@ -198,16 +201,17 @@ function readPacket(draft: Draft, packet: Packet): Refusal | null {
 function readLine(draft: Draft, line: Uint8Array): Refusal | null {
   const nul = line.indexOf(0);
   const command = nul === -1 ? line : line.subarray(0, nul);
-  const text = decodeUtf8(command) ?? decodeUtf8Lossy(command);
-  if (text.startsWith('shallow ')) return readShallow(draft, text.slice('shallow '.length));
+  // Ids and name are decoded apart: parts of one string would each keep all of it alive as long as the ref lives.
+  const head = decodeUtf8Lossy(command.subarray(0, HEAD_BYTES));
+  if (head.startsWith('shallow ')) return readShallow(draft, head.slice('shallow '.length));
   if (draft.capabilities === null) {
     const refusal = readCapabilities(draft, nul === -1 ? '' : decodeUtf8Lossy(line.subarray(nul + 1)));
     if (refusal !== null) return refusal;
   } else if (nul !== -1) {
     return { refused: 'command-malformed', detail: 'only the first command may name capabilities' };
   }
-  if (text === 'push-cert') return { refused: 'push-cert', detail: 'signed pushes are not supported here' };
-  return readCommand(draft, command, text);
+  if (head === 'push-cert') return { refused: 'push-cert', detail: 'signed pushes are not supported here' };
+  return readCommand(draft, head, command.subarray(HEAD_BYTES));
 }
 
 function readShallow(draft: Draft, text: string): Refusal | null {
@@ -236,27 +240,30 @@ function readCapabilities(draft: Draft, text: string): Refusal | null {
   return null;
 }
 
-/** `<old> <new> <name>`: two ids of 40 digits and a name that takes the rest. */
-function readCommand(draft: Draft, bytes: Uint8Array, text: string): Refusal | null {
-  const before = parseObjectId(text.slice(0, 40));
-  const after = parseObjectId(text.slice(41, 81));
-  if (before === null || after === null || text[40] !== ' ' || text[81] !== ' ' || text.length === 82) {
-    return { refused: 'command-malformed', detail: `expected old/new/ref, got '${shown(text)}'` };
+/** `<old> <new> `: two ids of 40 digits; the name takes the rest of the line. */
+const HEAD_BYTES = 82;
+
+function readCommand(draft: Draft, head: string, nameBytes: Uint8Array): Refusal | null {
+  const before = parseObjectId(head.slice(0, 40));
+  const after = parseObjectId(head.slice(41, 81));
+  if (before === null || after === null || head[40] !== ' ' || head[81] !== ' ' || nameBytes.length === 0) {
+    return { refused: 'command-malformed', detail: `expected old/new/ref, got '${shown(head)}'` };
   }
-  const name = text.slice(82);
+  const name = decodeUtf8(nameBytes);
   if (before === ZERO_OBJECT_ID && after === ZERO_OBJECT_ID) {
-    return { refused: 'command-zero-to-zero', detail: `the command for '${shown(name)}' goes from nothing to nothing` };
+    const detail = `the command for '${shown(name ?? 'a ref')}' goes from nothing to nothing`;
+    return { refused: 'command-zero-to-zero', detail };
   }
-  if (draft.names.has(name)) return { refused: 'ref-twice', detail: `more than one command for '${shown(name)}'` };
-  draft.names.add(name);
-  if (draft.names.size > PUSH_COMMANDS_MAX) {
-    return { refused: 'too-many-commands', detail: `more than ${PUSH_COMMANDS_MAX} commands in one push` };
+  if (name !== null && draft.names.has(name)) {
+    return { refused: 'ref-twice', detail: `more than one command for '${shown(name)}'` };
   }
-  if (after !== ZERO_OBJECT_ID) draft.packFollows = true;
-  const ref = decodeUtf8(bytes) === null ? NOT_UTF8 : parseRefName(name);
+  if (name !== null) draft.names.add(name);
+  const ref = name === null ? NOT_UTF8 : parseRefName(name);
   if (typeof ref === 'string') draft.commands.push({ ref, before: orNull(before), after: orNull(after) });
-  else draft.refusedCommands.push({ name: bytes.slice(82), ...ref });
-  return null;
+  else draft.refusedCommands.push({ name: nameBytes.slice(), ...ref });
+  if (after !== ZERO_OBJECT_ID) draft.packFollows = true;
+  if (draft.commands.length + draft.refusedCommands.length <= PUSH_COMMANDS_MAX) return null;
+  return { refused: 'too-many-commands', detail: `more than ${PUSH_COMMANDS_MAX} commands in one push` };
 }
 
 const NOT_UTF8 = { refused: 'ref-name-malformed', detail: 'the name is not valid UTF-8' } as const;

@@ -97,8 +97,7 @@ async function meet(walks: Walks, commits: StoredCommits, depthMax: number): Pro
   // Comparing queues takes time in their length: over a hostile history it must stay within that of the walks.
   let comparisonsLeft = 64 * (depthMax + 1);
   for (;;) {
-    // What only one tip reaches can be in no queue that both share, so it goes first.
-    while (isNextOwn(young)) await pop(walks, young, old, commits);
+    // What only the old tip reaches is in no queue that both share, and nothing else makes the old walk pop it.
     while (isNextOwn(old) && !isTooDeep()) await pop(walks, old, young, commits);
     if (isTooDeep() || comparisonsLeft < 0) return 'too-deep';
     if (walks.differences === 0) {

@@ -67,6 +67,8 @@ const LINES_A_BATCH = 64;
 /** Writes packets of text, each a line with its line feed: made for the tens of thousands that name refs. */
 export interface LineWriter {
   line(text: string): void;
+  /** A packet of these bytes as they are. */
+  packet(payload: Uint8Array): void;
   flush(): void;
   /** All that was written. */
   bytes(): Uint8Array;
@@ -83,6 +85,10 @@ export function createLineWriter(): LineWriter {
     line(text) {
       batch.push(text);
       if (batch.length === LINES_A_BATCH) endBatch();
+    },
+    packet(payload) {
+      endBatch();
+      written.push(dataPacket(payload));
     },
     flush() {
       endBatch();
@@ -220,8 +226,6 @@ function createHeldBytes() {
   let buffer: Uint8Array = new Uint8Array(0);
   let start = 0;
   let end = 0;
-  /** Whether `buffer` is ours to append to, and not a chunk of the caller's. */
-  let owned = false;
   return {
     view: (): Uint8Array => buffer.subarray(start, end),
     take(count: number): void {
@@ -232,17 +236,16 @@ function createHeldBytes() {
         buffer = chunk;
         start = 0;
         end = chunk.length;
-        owned = false;
         return;
       }
       const kept = end - start;
-      if (!owned || end + chunk.length > buffer.length) {
+      // A chunk of the caller's is always full, so what is appended to is ours.
+      if (end + chunk.length > buffer.length) {
         const grown = new Uint8Array(2 * (kept + chunk.length));
         grown.set(buffer.subarray(start, end));
         buffer = grown;
         start = 0;
         end = kept;
-        owned = true;
       }
       buffer.set(chunk, end);
       end += chunk.length;

@@ -36,7 +36,9 @@ const HEADS = 'refs/heads/';
 const NAMESPACES = [HEADS, 'refs/tags/', 'refs/notes/'];
 const OBJECT_ID_LIKE = /^[0-9a-fA-F]{40}$/;
 /** Space and the characters that revision expressions and refspecs use: gitrevisions(7). */
-const FORBIDDEN = new Set(' ~^:?*[\\');
+const FORBIDDEN = Uint8Array.from({ length: 128 }, (_, unit) =>
+  Number(' ~^:?*[\\'.includes(String.fromCharCode(unit))),
+);
 
 /** A ref's full name, or why it is refused. */
 export function parseRefName(text: string): RefName | RefNameRefusal {
@@ -71,7 +73,7 @@ export function byRefOrder(a: string, b: string): number {
 
 function refusalOf(text: string): RefNameRefusal | null {
   // Length first, so that no other rule ever walks a long text.
-  if (text.length > REF_NAME_BYTES_MAX || utf8Length(text) > REF_NAME_BYTES_MAX) {
+  if (text.length > REF_NAME_BYTES_MAX || takesMoreBytes(text, REF_NAME_BYTES_MAX)) {
     return { refused: 'ref-name-too-long', detail: `the name takes more than ${REF_NAME_BYTES_MAX} bytes` };
   }
   const malformed = malformation(text);
@@ -93,9 +95,7 @@ function malformation(text: string): string | null {
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
     if (unit < 0x20 || unit === 0x7f) return 'the name holds a control character';
-    if (unit < 0x80 && FORBIDDEN.has(text.charAt(at))) {
-      return unit === 0x20 ? 'the name holds a space' : `the name holds a ${text.charAt(at)}`;
-    }
+    if (FORBIDDEN[unit] === 1) return unit === 0x20 ? 'the name holds a space' : `the name holds a ${text.charAt(at)}`;
   }
   if (text.includes('..')) return 'the name holds two dots in a row';
   if (text.includes('@{')) return 'the name holds @{';
@@ -107,16 +107,18 @@ function malformation(text: string): string | null {
 }
 
 function componentRefusal(text: string): RefNameRefusal | null {
-  for (const component of text.split('/')) {
-    if (component.startsWith('-')) {
-      return { refused: 'ref-component-starts-with-dash', detail: 'a component of the name starts with a dash' };
-    }
-    if (component.length * 3 > REF_COMPONENT_BYTES_MAX && utf8Length(component) > REF_COMPONENT_BYTES_MAX) {
-      const detail = `a component of the name takes more than ${REF_COMPONENT_BYTES_MAX} bytes`;
-      return { refused: 'ref-component-too-long', detail };
-    }
+  if (text.includes('/-')) {
+    return { refused: 'ref-component-starts-with-dash', detail: 'a component of the name starts with a dash' };
   }
-  return null;
+  if (!takesMoreBytes(text, REF_COMPONENT_BYTES_MAX)) return null;
+  if (!text.split('/').some((component) => takesMoreBytes(component, REF_COMPONENT_BYTES_MAX))) return null;
+  const detail = `a component of the name takes more than ${REF_COMPONENT_BYTES_MAX} bytes`;
+  return { refused: 'ref-component-too-long', detail };
+}
+
+/** No unit of UTF-16 takes more than three bytes, so that most names need no counting. */
+function takesMoreBytes(text: string, bytes: number): boolean {
+  return text.length * 3 > bytes && utf8Length(text) > bytes;
 }
 
 function ambiguity(text: string): RefNameRefusal | null {

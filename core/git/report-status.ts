@@ -4,8 +4,9 @@
  * Must stay true: each packet fits its limit whatever names and reasons it holds, and neither can forge another
  * line. The report is itself a list of packets that ends with a flush, within the side band, which ends with its own.
  */
+import { REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
 import type { PushCapabilities } from './command-list.ts';
-import { concatBytes, dataPacket, errorPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from './pkt-line.ts';
+import { concatBytes, createLineWriter, errorPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from './pkt-line.ts';
 import { fatalPackets, oneSafeLine, progressPackets, sideBandPackets } from './side-band.ts';
 import { encodeUtf8 } from './utf8.ts';
 
@@ -25,13 +26,22 @@ export interface PushReport {
 }
 
 const REASON_LENGTH_MAX = 1_000;
+const CONTROLS = /\p{Cc}/u;
 
 /** The report as packets with their flush. `report-status-v2` has the same lines when no ref was renamed. */
 export function reportStatus(report: PushReport): Uint8Array {
-  const parts = [dataPacket(`unpack ${report.unpackFailed === null ? 'ok' : reason(report.unpackFailed)}\n`)];
-  for (const ref of report.refs) parts.push(refLine(ref));
-  parts.push(FLUSH_PACKET);
-  return concatBytes(parts);
+  const writer = createLineWriter();
+  writer.line(`unpack ${report.unpackFailed === null ? 'ok' : reason(report.unpackFailed)}`);
+  for (const { name, refused } of report.refs) {
+    // A push may report 100,000 refs: those with names of ours take no detour over bytes.
+    if (typeof name === 'string' && name.length <= REF_NAME_BYTES_MAX && !CONTROLS.test(name)) {
+      writer.line(refused === null ? `ok ${name}` : `ng ${name} ${reason(refused)}`);
+    } else {
+      writer.packet(hostileLine(typeof name === 'string' ? encodeUtf8(name) : name, refused));
+    }
+  }
+  writer.flush();
+  return writer.bytes();
 }
 
 /** The end of the answer to a push: `messages` are lines for the user, sent if there is a side band. */
@@ -56,21 +66,15 @@ export function pushRefusal(detail: string, capabilities: PushCapabilities | nul
   return capabilities?.sideBand64k === true ? fatalPackets(reason(detail)) : errorPacket(reason(detail));
 }
 
-function refLine({ name, refused }: RefReport): Uint8Array {
-  const nameBytes = withoutControls(typeof name === 'string' ? encodeUtf8(name) : name);
-  if (refused === null) return dataPacket(concatBytes([encodeUtf8('ok '), nameBytes, encodeUtf8('\n')]));
-  const line = concatBytes([encodeUtf8('ng '), nameBytes, encodeUtf8(` ${reason(refused)}`)]);
-  // A name may fill a packet by itself; then the reason gives way.
-  return dataPacket(concatBytes([line.subarray(0, PACKET_PAYLOAD_BYTES_MAX - 1), encodeUtf8('\n')]));
+/** The line of a name that may fill a packet by itself, then the reason gives way, or hold control characters. */
+function hostileLine(name: Uint8Array, refused: string | null): Uint8Array {
+  const safe = name.map((byte) => (byte < 0x20 || byte === 0x7f ? 0x3f : byte));
+  const parts =
+    refused === null ? [encodeUtf8('ok '), safe] : [encodeUtf8('ng '), safe, encodeUtf8(` ${reason(refused)}`)];
+  return concatBytes([concatBytes(parts).subarray(0, PACKET_PAYLOAD_BYTES_MAX - 1), encodeUtf8('\n')]);
 }
 
 function reason(text: string): string {
   const line = oneSafeLine(text.slice(0, REASON_LENGTH_MAX));
   return line === '' ? 'refused' : line;
-}
-
-function withoutControls(bytes: Uint8Array): Uint8Array {
-  return bytes.some((byte) => byte < 0x20 || byte === 0x7f)
-    ? bytes.map((byte) => (byte < 0x20 || byte === 0x7f ? 0x3f : byte))
-    : bytes;
 }

@@ -43,6 +43,8 @@ export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 100;
 
 export const TOKEN_NAME_LENGTH_MAX = 100;
+/** Ids that one token's list may hold: an event that lists them stays well below the bound of an append. */
+export const TOKEN_REPOSITORIES_MAX = 10_000;
 export const REPOSITORY_NAME_LENGTH_MAX = 100;
 export const REPOSITORY_DESCRIPTION_LENGTH_MAX = 1_000;
 export const USERNAME_LENGTH_MIN = 2;
@@ -61,6 +63,8 @@ export const LEFT_TIP_SPAN_MS = 60_000;
 export const LEFT_TIPS_MAX = 10_000;
 /** Bytes of the answers to GET info/refs and ls-refs kept in memory. */
 export const REF_ANSWERS_CACHE_BYTES_MAX = 64 * MIB;
+/** Bytes of JSON answers to reads that the API keeps in memory, by repository and revision. */
+export const API_BODIES_CACHE_BYTES_MAX = 64 * MIB;
 /** A body that brings no byte for this long ends its connection. */
 export const BODY_IDLE_MS = 120_000;
 /** What is read and thrown away of a refused push, so that git reads the reason instead of a broken pipe. */

@@ -7,7 +7,7 @@
 import { accessTokens } from '../access-token/evolve.ts';
 import { type Grant, permits } from '../access-token/grants.ts';
 import { type ActiveAccessToken, isExpired, reaches } from '../access-token/state.ts';
-import { type AccessTokenId, type RepositoryId, uuid } from '../kernel/ids.ts';
+import { type AccessTokenId, type AccountId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Digest } from '../ports/digest.ts';
 import type { StreamGuard } from '../ports/event-store.ts';
@@ -56,6 +56,17 @@ async function bearerOf(
 /** Whether the bearer passes a check for the grant, on the repository where one is meant. */
 export function allowed(bearer: Bearer, grant: Grant, repository?: RepositoryId): boolean {
   return permits(bearer.token.grants, grant) && (repository === undefined || reaches(bearer.token, repository));
+}
+
+/**
+ * Whether the bearer may know of the repository at all: it is its account's, and in its scope. To a bearer for
+ * whom this is false, the repository and one that does not exist must answer alike.
+ */
+export function sees(
+  bearer: Bearer,
+  repository: { readonly id: RepositoryId; readonly accountId: AccountId },
+): boolean {
+  return bearer.token.account === repository.accountId && reaches(bearer.token, repository.id);
 }
 
 /**

@@ -203,6 +203,23 @@ describe('An update of the order', () => {
     assert.deepEqual(update, { kind: 'splice', replaced: 5, commits: [newTip] });
   });
 
+  test('is not fooled by equal queues when the two walks have popped different commits', async () => {
+    // 1 and 2 stand below 3 but are dated after it. The old tip 4 leads to 3 and 1, the new tip 5 to 3 and 2.
+    const shapes = [
+      { parents: [], seconds: 0 },
+      { parents: [0], seconds: 80 },
+      { parents: [0], seconds: 80 },
+      { parents: [1, 2], seconds: 50 },
+      { parents: [3, 1], seconds: 90 },
+      { parents: [3, 2], seconds: 90 },
+    ];
+    const history = new History(inventHistory(shapes));
+    const order = history.order(history.id(4));
+    const update = await updateOrder(history.move(history.id(4), history.id(5), true), history.stored(order));
+    assert.equal(update.kind, 'splice');
+    assert.deepEqual(applied(order, update), history.order(history.id(5)));
+  });
+
   test('as deep as allowed is made, and one deeper is a rebuild', async () => {
     // A new commit dated before the whole line, merged at its end: all of the line but the root is replaced.
     const shapes = [...line(300), { parents: [0], seconds: -1 }, { parents: [299, 300], seconds: 5_000 }];

@@ -55,7 +55,7 @@ describe('The answer to a push', () => {
     // git's complaints on band 2 come first; what counts is what follows them.
     const golden = ofGit('report-status side-band-64k quiet', names);
     const answer = text(pushAnswer({ unpackFailed: null, refs }, capabilities('report-status', true)));
-    assert.match(answer, /^[0-9a-f]{4}\u0001000eunpack ok\n/);
+    assert.ok(answer.slice(4).startsWith('\u0001000eunpack ok\n'));
     assert.ok(golden.endsWith(answer));
     assert.ok(answer.endsWith('00000000'));
     assert.equal(text(pushAnswer({ unpackFailed: null, refs: [] }, capabilities('none', true))), '0000');
