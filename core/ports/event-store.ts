@@ -22,7 +22,10 @@ export interface StreamGuard {
 export interface AppendRequest {
   readonly stream: StreamName;
   readonly expected: ExpectedRevision;
-  /** At least one; the serialised whole stays below `APPEND_SIZE_BYTES_MAX`. */
+  /**
+   * At least one. Their size, the UTF-8 length of the canonical JSON of this list, stays below
+   * `APPEND_SIZE_BYTES_MAX` (core/ports/append-check.ts).
+   */
   readonly events: readonly NewEvent[];
   readonly guards?: readonly StreamGuard[];
 }
@@ -57,7 +60,7 @@ export interface SubscribeOptions {
   /**
    * Called with events in log order, the next batch only after the promise settled. `position` is at or
    * beyond the last event: it also moves over what the filter leaves out, then with an empty batch.
-   * A rejection stops the subscription and is reported by `closed`.
+   * A rejection stops the subscription and is reported by `closed`. It must not wait for `close`.
    */
   readonly onEvents: (events: readonly RecordedEvent[], position: LogPosition) => Promise<void> | void;
 }
@@ -67,13 +70,14 @@ export interface Subscription {
   pull(): void;
   /** Ends the subscription; resolves when `onEvents` will not be called again. */
   close(): Promise<void>;
-  /** Settles when the subscription ends: resolved by `close`, rejected by what `onEvents` threw. */
+  /** Settles when the subscription ends: resolved by `close`, rejected by what `onEvents` threw or `log-diverged`. */
   readonly closed: Promise<void>;
 }
 
 export interface EventStore {
   /**
-   * Appends at one commit point. An append whose outcome stays unknown after the adapter's own retries
+   * Appends at one commit point. The same ids with the same expectation and content give the first result
+   * again; at the same place with other content they conflict. An append whose outcome stays unknown after the adapter's own retries
    * throws `EventStoreError` with `append-outcome-unknown`: the caller may retry with the same event ids.
    */
   append(request: AppendRequest): Promise<AppendResult>;
@@ -86,7 +90,16 @@ export interface EventStore {
   head(): Promise<LogPosition>;
 }
 
-export type EventStoreErrorCode = 'log-unavailable' | 'append-outcome-unknown' | 'append-too-large' | 'invalid-event';
+export type EventStoreErrorCode =
+  /** The log cannot be reached or is overloaded; nothing was appended. */
+  | 'log-unavailable'
+  /** It may or may not have been appended: retry with the same event ids. */
+  | 'append-outcome-unknown'
+  | 'append-too-large'
+  /** The event breaks its own form, or its id is already another event's. */
+  | 'invalid-event'
+  /** The log no longer holds the event a subscription stands at: its tail was lost in a failover or a restore. */
+  | 'log-diverged';
 
 /** The log cannot do what was asked; `code` is stable, the message is for operators. */
 export class EventStoreError extends Error {

@@ -17,7 +17,8 @@ export interface Snapshot {
 }
 
 export interface Snapshots {
-  /** The newest snapshot of the stream in this code version, or null. */
-  latest(stream: StreamName, codeVersion: number): Promise<Snapshot | null>;
+  /** The newest snapshot of the stream in this code version, at or before `upTo` where given, or null. */
+  latest(stream: StreamName, codeVersion: number, upTo?: number): Promise<Snapshot | null>;
+  /** Keeps it beside older ones, which serve time travel. The same revision again is no error. */
   save(snapshot: Snapshot): Promise<void>;
 }

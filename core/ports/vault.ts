@@ -7,7 +7,7 @@
  */
 import type { AccountId, Brand } from '../kernel/ids.ts';
 
-/** SHA-256(nonce || value), hex. */
+/** SHA-256(nonce || value), hex; the value as UTF-8. */
 export type VaultRef = Brand<string, 'VaultRef'>;
 
 /** What a record holds; part of the authenticated data, so a record cannot be read as another field. */
@@ -21,15 +21,39 @@ export type VaultField =
   | 's3-key'
   | 'totp-seed';
 
+/** What opens a commitment: with both an auditor computes the reference himself. */
+export interface VaultDisclosure {
+  /** 32 random bytes, hex. */
+  readonly nonce: string;
+  readonly value: string;
+}
+
 export interface Vault {
-  /** Stores a value, or finds the record that this account already has for it. Durable when it resolves. */
+  /**
+   * Stores a value, or finds the record that this account already has for it. Durable when it resolves.
+   * Throws `account-erased` after `eraseAccount`, so that nothing personal comes back.
+   */
   put(account: AccountId, field: VaultField, value: string): Promise<VaultRef>;
-  /** The value, or null when it was erased or never written. Throws when the record was tampered with. */
+  /** The value, or null when it was erased or never written. Throws `record-tampered` when it was changed. */
   get(account: AccountId, field: VaultField, ref: VaultRef): Promise<string | null>;
+  /** As `get`, with the nonce: for the account's own auditors. */
+  disclose(account: AccountId, field: VaultField, ref: VaultRef): Promise<VaultDisclosure | null>;
   /** Removes one record, after the event that supersedes it. */
   delete(account: AccountId, ref: VaultRef): Promise<void>;
   /** Destroys the account's data key: every record of it becomes unreadable for ever. */
   eraseAccount(account: AccountId): Promise<void>;
   /** HMAC-SHA-256 under a key of the vault, hex: names a stream after a value without revealing it. */
   fingerprint(purpose: 'email', value: string): Promise<string>;
+}
+
+export type VaultErrorCode = 'account-erased' | 'record-tampered' | 'vault-unavailable';
+
+/** The vault cannot do what was asked; `code` is stable, the message holds no value. */
+export class VaultError extends Error {
+  override readonly name = 'VaultError';
+  readonly code: VaultErrorCode;
+  constructor(code: VaultErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
 }

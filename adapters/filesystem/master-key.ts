@@ -1,0 +1,85 @@
+/**
+ * The key above all other keys: it wraps the vault's data keys.
+ *
+ * Must stay true: a key that was used once is never replaced; it is durable before it is used; nobody but the
+ * server's user can read it. Losing it loses the vault.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+const KEY_BYTES = 32;
+const FILE_NAME = 'master-key';
+
+export interface MasterKeyOptions {
+  readonly dataDir: string;
+  /** The value of STRATA_MASTER_KEY: 32 bytes, as 64 hex digits or base64; absent to use the file. */
+  readonly given: string | undefined;
+}
+
+/**
+ * The key that was given, or else the one in `<data directory>/master-key`, made at first (mode 0600). 32 bytes.
+ * Safe when several processes start at once. Throws when the given text or the file is no key.
+ */
+export async function loadMasterKey({ dataDir, given }: MasterKeyOptions): Promise<Uint8Array> {
+  if (given !== undefined) return parseKey(given, 'STRATA_MASTER_KEY');
+  const file = path.join(dataDir, FILE_NAME);
+  return (await readKeyFile(file)) ?? makeKeyFile(dataDir, file);
+}
+
+async function readKeyFile(file: string): Promise<Uint8Array | null> {
+  try {
+    const { mode } = await stat(file);
+    if ((mode & 0o077) !== 0) throw new Error(`${file} can be read by others: chmod 600 it, and think who has read it`);
+    return parseKey(await readFile(file, 'utf8'), file);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return null;
+    throw error;
+  }
+}
+
+/** Written whole under another name and linked into place: of several processes one key wins, and all use it. */
+async function makeKeyFile(dataDir: string, file: string): Promise<Uint8Array> {
+  // Under root PostgreSQL runs as another user and passes through (adapters/embedded-postgres).
+  await mkdir(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+  const draft = `${file}.${randomUUID()}`;
+  const handle = await open(draft, 'wx', 0o600);
+  try {
+    await handle.writeFile(`${randomBytes(KEY_BYTES).toString('hex')}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  try {
+    await link(draft, file);
+  } catch (error) {
+    if (!isSystemError(error, 'EEXIST')) throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+  const directory = await open(dataDir, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+  const key = await readKeyFile(file);
+  if (key === null) throw new Error(`${file} was removed while the server started`);
+  return key;
+}
+
+/** The message never holds the text: it may be a key with one letter missing. */
+function parseKey(text: string, source: string): Uint8Array {
+  const trimmed = text.trim();
+  if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return Buffer.from(trimmed, 'hex');
+  // Both alphabets of RFC 4648; 32 bytes are 43 digits and one sign of padding.
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) {
+    const key = Buffer.from(trimmed, 'base64');
+    if (key.length === KEY_BYTES) return key;
+  }
+  throw new Error(`${source} must hold ${KEY_BYTES} bytes as 64 hex digits or base64 (openssl rand -hex ${KEY_BYTES})`);
+}
+
+function isSystemError(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,58 @@
+/**
+ * The vault in memory, for tests: commitments are real, nothing is sealed.
+ *
+ * Must stay true: it passes the same contract suite as the durable vault.
+ */
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import type { AccountId } from '../../core/kernel/ids.ts';
+import {
+  type Vault,
+  type VaultDisclosure,
+  VaultError,
+  type VaultField,
+  type VaultRef,
+} from '../../core/ports/vault.ts';
+
+interface VaultRecord extends VaultDisclosure {
+  readonly field: VaultField;
+}
+
+/** A new, empty vault with a key of its own for fingerprints. */
+export function createMemoryVault(): Vault {
+  const accounts = new Map<AccountId, Map<VaultRef, VaultRecord>>();
+  const erased = new Set<AccountId>();
+  const key = randomBytes(32);
+
+  function find(account: AccountId, field: VaultField, ref: VaultRef): VaultRecord | null {
+    const record = accounts.get(account)?.get(ref);
+    return record?.field === field ? record : null;
+  }
+
+  return {
+    put: async (account, field, value) => {
+      if (erased.has(account)) throw new VaultError('account-erased', `Account ${account} was erased`);
+      const records = accounts.get(account) ?? new Map<VaultRef, VaultRecord>();
+      accounts.set(account, records);
+      for (const [ref, record] of records) {
+        if (record.field === field && record.value === value) return ref;
+      }
+      const nonce = randomBytes(32);
+      const ref = createHash('sha256').update(nonce).update(value, 'utf8').digest('hex') as VaultRef;
+      records.set(ref, { field, nonce: nonce.toString('hex'), value });
+      return ref;
+    },
+    get: async (account, field, ref) => find(account, field, ref)?.value ?? null,
+    disclose: async (account, field, ref) => {
+      const record = find(account, field, ref);
+      return record === null ? null : { nonce: record.nonce, value: record.value };
+    },
+    delete: async (account, ref) => {
+      accounts.get(account)?.delete(ref);
+    },
+    eraseAccount: async (account) => {
+      erased.add(account);
+      accounts.delete(account);
+    },
+    fingerprint: async (purpose, value) => createHmac('sha256', key).update(`${purpose}\0${value}`).digest('hex'),
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * Brings a database to the schema this code needs.
+ *
+ * Must stay true: safe when several servers start at once (Kysely's migrator holds an advisory lock), and a
+ * database that is newer than this code is refused. Migrations are never changed once released.
+ */
+import { Kysely, PostgresDialect } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
+import type { Log } from '../../core/ports/log.ts';
+import * as eventLog from './migrations/001-event-log.ts';
+import * as vault from './migrations/002-vault.ts';
+import * as snapshots from './migrations/003-snapshots.ts';
+import * as lastUse from './migrations/004-last-use.ts';
+import { createPool } from './pool.ts';
+
+/** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
+const MIGRATION_SPAN_MS = 60 * 60_000;
+
+/** Migrations by name, applied in the order of their names; each set keeps account in tables of its own. */
+export interface MigrationSet {
+  readonly name: string;
+  readonly migrations: Readonly<Record<string, Migration>>;
+}
+
+/** Event log, vault, snapshots, and when tokens were last used. */
+export const logMigrations: MigrationSet = {
+  name: 'log',
+  migrations: { '001-event-log': eventLog, '002-vault': vault, '003-snapshots': snapshots, '004-last-use': lastUse },
+};
+
+export interface MigrateOptions {
+  readonly connectionString: string;
+  readonly log: Log;
+  /** Defaults to `logMigrations`. */
+  readonly set?: MigrationSet;
+}
+
+/** Applies what is missing. Throws when a migration fails, or when the database knows ones that this code does not. */
+export async function migrate({ connectionString, log, set = logMigrations }: MigrateOptions): Promise<void> {
+  const spans = { statementSpanMs: MIGRATION_SPAN_MS, transactionSpanMs: MIGRATION_SPAN_MS };
+  const pool = createPool({ connectionString, log, connectionsMax: 2, ...spans });
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
+  try {
+    const migrator = new Migrator({
+      db,
+      provider: { getMigrations: async () => ({ ...set.migrations }) },
+      migrationTableName: `${set.name}_migrations`,
+      migrationLockTableName: `${set.name}_migrations_lock`,
+    });
+    const { error, results } = await migrator.migrateToLatest();
+    for (const result of results ?? []) {
+      if (result.status === 'Success') log.info({ migration: result.migrationName }, 'Migrated the database');
+    }
+    if (error !== undefined) throw error;
+  } finally {
+    await db.destroy();
+  }
+}

@@ -1,0 +1,40 @@
+/** Snapshots of long streams on PostgreSQL: disposable (core/ports/snapshots.ts). */
+import type pg from 'pg';
+import { canonicalJson, type JsonValue } from '../../core/kernel/json.ts';
+import type { Snapshots } from '../../core/ports/snapshots.ts';
+import { retryRepeatable } from './retry.ts';
+
+const RETRY_SPAN_MS = 5_000;
+
+/**
+ * Keeps snapshots in a migrated database. The pool stays its owner's to close. Throws `EventStoreError` with
+ * `log-unavailable` when PostgreSQL cannot be reached.
+ */
+export function createPostgresSnapshots(pool: pg.Pool): Snapshots {
+  return {
+    latest: async (stream, codeVersion, upTo) => {
+      const { rows } = await retryRepeatable(RETRY_SPAN_MS, () =>
+        pool.query<{ revision: number; state: string }>(
+          `SELECT revision, state FROM snapshots
+           WHERE stream = $1 AND code_version = $2 AND ($3::integer IS NULL OR revision <= $3)
+           ORDER BY revision DESC LIMIT 1`,
+          [stream, codeVersion, upTo ?? null],
+        ),
+      );
+      const [newest] = rows;
+      if (newest === undefined) return null;
+      return { stream, codeVersion, revision: newest.revision, state: JSON.parse(newest.state) as JsonValue };
+    },
+    save: async ({ stream, codeVersion, revision, state }) => {
+      const stateText = canonicalJson(state);
+      // Without effect the second time, so it is safe to repeat.
+      await retryRepeatable(RETRY_SPAN_MS, () =>
+        pool.query(
+          `INSERT INTO snapshots (stream, code_version, revision, state) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (stream, code_version, revision) DO NOTHING`,
+          [stream, codeVersion, revision, stateText],
+        ),
+      );
+    },
+  };
+}

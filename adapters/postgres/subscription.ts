@@ -1,0 +1,106 @@
+/**
+ * One subscription: a loop that looks for events behind its position and hands them over.
+ *
+ * Must stay true: the position moves only after its events were dealt with, so none is lost and none comes twice;
+ * an outage of PostgreSQL is waited out; a log without the event it stands at ends it (`log-diverged`).
+ */
+import type { Log } from '../../core/ports/log.ts';
+import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
+import { failureOf } from './failures.ts';
+import type { Anchor, LogReader, Window } from './log-reader.ts';
+
+/** Hints may be lost with their connection; this is how long an event stays unseen then. */
+const POLL_INTERVAL_MS = 500;
+const BATCH_EVENTS_MAX = 1_000;
+
+export function startSubscription(reader: LogReader, log: Log, options: SubscribeOptions): Subscription {
+  const categories = options.categories ?? null;
+  const alarm = createAlarm();
+  let closing = false;
+  let unreachable = false;
+
+  async function run(): Promise<void> {
+    let anchor: Anchor = { position: options.after, id: null };
+    while (!closing) {
+      alarm.reset();
+      const window = await look(anchor);
+      if (window?.diverged) {
+        throw new EventStoreError('log-diverged', `The log no longer holds the event at position ${anchor.position}`);
+      }
+      if (window !== null && window.end.position > anchor.position) {
+        await deliver(window);
+        anchor = window.end;
+      } else if (window !== null && anchor.id === null) {
+        anchor = window.end;
+      }
+      if (window === null || window.reachedEnd) await alarm.wait(POLL_INTERVAL_MS);
+    }
+  }
+
+  /** Null while PostgreSQL cannot be asked. */
+  async function look(anchor: Anchor): Promise<Window | null> {
+    try {
+      const window = await reader.readWindow(anchor, categories);
+      if (unreachable) log.info({ position: String(anchor.position) }, 'A subscription goes on after an outage');
+      unreachable = false;
+      return window;
+    } catch (error) {
+      if (failureOf(error) === 'other') throw error;
+      if (!unreachable) log.warn({ error }, 'A subscription waits for PostgreSQL');
+      unreachable = true;
+      return null;
+    }
+  }
+
+  async function deliver({ events, end }: Window): Promise<void> {
+    for (let start = 0; start === 0 || start < events.length; start += BATCH_EVENTS_MAX) {
+      if (closing) return;
+      const batch = events.slice(start, start + BATCH_EVENTS_MAX);
+      const isLast = start + BATCH_EVENTS_MAX >= events.length;
+      await options.onEvents(batch, isLast ? end.position : (batch.at(-1)?.position ?? end.position));
+    }
+  }
+
+  // Starts after the caller has its subscription in hand.
+  const closed = Promise.resolve().then(run);
+  return {
+    pull: alarm.ring,
+    close: async () => {
+      closing = true;
+      alarm.ring();
+      await closed;
+    },
+    closed,
+  };
+}
+
+interface Alarm {
+  reset(): void;
+  ring(): void;
+  /** Resolves at the first ring since the last reset, or after the span. */
+  wait(spanMs: number): Promise<void>;
+}
+
+function createAlarm(): Alarm {
+  let rung = false;
+  let wake: (() => void) | null = null;
+  return {
+    reset: () => {
+      rung = false;
+    },
+    ring: () => {
+      rung = true;
+      wake?.();
+    },
+    wait: (spanMs) =>
+      new Promise((resolve) => {
+        if (rung) return resolve();
+        const timer = setTimeout(() => wake?.(), spanMs);
+        wake = () => {
+          clearTimeout(timer);
+          wake = null;
+          resolve();
+        };
+      }),
+  };
+}

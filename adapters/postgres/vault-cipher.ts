@@ -1,0 +1,121 @@
+/**
+ * The vault's cryptography: AES-256-GCM under a data key for each account, wrapped by the master key.
+ *
+ * Must stay true: the forms below are for ever, since sealed records are; every key has one purpose, derived by
+ * HKDF (RFC 5869); what identifies a record is authenticated with it, so it cannot be moved to another place.
+ */
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import type { AccountId } from '../../core/kernel/ids.ts';
+import type { VaultField, VaultRef } from '../../core/ports/vault.ts';
+
+const ALGORITHM = 'aes-256-gcm';
+const KEY_BYTES = 32;
+const NONCE_BYTES = 32;
+/** NIST SP 800-38D: 96 bits; the tag 128. A random one is safe for 2^32 records under one key. */
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** A data key and the key of its lookups, both of one account. */
+export interface AccountKeys {
+  readonly data: Buffer;
+  readonly lookup: Buffer;
+}
+
+export interface OpenRecord {
+  readonly nonce: Buffer;
+  readonly value: string;
+}
+
+/** What the master key yields; the key itself is not kept. */
+export interface MasterKeys {
+  readonly wrapping: Buffer;
+  readonly fingerprint: Buffer;
+}
+
+export function deriveMasterKeys(masterKey: Uint8Array): MasterKeys {
+  if (masterKey.length !== KEY_BYTES) throw new TypeError(`A master key has ${KEY_BYTES} bytes`);
+  return { wrapping: derive(masterKey, 'strata vault wrapping'), fingerprint: derive(masterKey, 'strata fingerprint') };
+}
+
+/** A new data key and its wrapped form, which names the account. */
+export function makeAccountKeys(master: MasterKeys, account: AccountId): { keys: AccountKeys; wrapped: Buffer } {
+  const data = randomBytes(KEY_BYTES);
+  return { keys: accountKeys(data), wrapped: seal(master.wrapping, wrappingContext(account), data) };
+}
+
+/** Throws when the wrapped key was changed, is another account's, or the master key is another one. */
+export function unwrapAccountKeys(master: MasterKeys, account: AccountId, wrapped: Buffer): AccountKeys {
+  return accountKeys(unseal(master.wrapping, wrappingContext(account), wrapped));
+}
+
+/** The record of a value: its reference, SHA-256(nonce || value), and nonce and value sealed together. */
+export function sealRecord(
+  keys: AccountKeys,
+  account: AccountId,
+  field: VaultField,
+  value: string,
+): { ref: VaultRef; sealed: Buffer } {
+  const nonce = randomBytes(NONCE_BYTES);
+  const bytes = Buffer.from(value, 'utf8');
+  const ref = commitmentOf(nonce, bytes);
+  return { ref, sealed: seal(keys.data, recordContext(account, field, ref), Buffer.concat([nonce, bytes])) };
+}
+
+/** Throws when the record was changed or is not the one of this account, field and reference. */
+export function openRecord(
+  keys: AccountKeys,
+  account: AccountId,
+  field: VaultField,
+  ref: VaultRef,
+  sealed: Buffer,
+): OpenRecord {
+  const opened = unseal(keys.data, recordContext(account, field, ref), sealed);
+  const [nonce, bytes] = [opened.subarray(0, NONCE_BYTES), opened.subarray(NONCE_BYTES)];
+  if (commitmentOf(nonce, bytes) !== ref) throw new Error('The record is not the one its reference commits to');
+  return { nonce, value: bytes.toString('utf8') };
+}
+
+/** Finds the record of a value without telling the value; it dies with the account's data key. */
+export function lookupOf(keys: AccountKeys, field: VaultField, value: string): Buffer {
+  return createHmac('sha256', keys.lookup).update(`${field}\0${value}`, 'utf8').digest();
+}
+
+export function fingerprintOf(master: MasterKeys, purpose: string, value: string): string {
+  return createHmac('sha256', master.fingerprint).update(`${purpose}\0${value}`, 'utf8').digest('hex');
+}
+
+function commitmentOf(nonce: Buffer, value: Buffer): VaultRef {
+  return createHash('sha256').update(nonce).update(value).digest('hex') as VaultRef;
+}
+
+function accountKeys(data: Buffer): AccountKeys {
+  return { data, lookup: derive(data, 'strata vault lookup') };
+}
+
+function derive(key: Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, new Uint8Array(0), purpose, KEY_BYTES));
+}
+
+function wrappingContext(account: AccountId): string {
+  return `strata vault key 1\0${account}`;
+}
+
+function recordContext(account: AccountId, field: VaultField, ref: VaultRef): string {
+  return `strata vault record 1\0${account}\0${field}\0${ref}`;
+}
+
+/** IV, tag, ciphertext. */
+function seal(key: Buffer, context: string, plain: Buffer): Buffer {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(context));
+  const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
+}
+
+function unseal(key: Buffer, context: string, sealed: Buffer): Buffer {
+  const iv = sealed.subarray(0, IV_BYTES);
+  const tag = sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES);
+  const decipher = createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(context)).setAuthTag(tag);
+  return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
+}

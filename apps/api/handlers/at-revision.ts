@@ -1,0 +1,40 @@
+/**
+ * Reads of a read model that must agree with the entity in memory.
+ *
+ * Must stay true: rows and entity are of one revision of the repository's stream, so an answer made from both
+ * is of one moment, and may be kept under that revision.
+ */
+import { repositories } from '../../../core/repository/evolve.ts';
+import { type AtRevision, ReadModelError } from '../../../core/ports/read-models.ts';
+import { type FoundRepository, findRepositoryById } from '../../../core/use-cases/repositories.ts';
+import type { ApiServices } from '../services.ts';
+
+export interface ReadAtRevision<Rows> {
+  readonly repository: FoundRepository;
+  readonly rows: Rows | null;
+}
+
+/** Each try more means that a push came between the two reads. */
+const TRIES_MAX = 10;
+
+/** Null when the repository was deleted meanwhile. Throws `ReadModelError` when the model does not come along. */
+export async function readAtRevision<Rows extends AtRevision>(
+  context: ApiServices,
+  known: FoundRepository,
+  read: (repository: FoundRepository) => Promise<Rows | null>,
+): Promise<ReadAtRevision<Rows> | null> {
+  let repository = known;
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    await context.readModels.caughtUp(repository.entity.position);
+    const rows = await read(repository);
+    if (rows === null && repository.entity.state.refs.size > 0) {
+      throw new ReadModelError('read-model-behind', `The model does not know repository ${repository.id}`);
+    }
+    if (rows === null || rows.revision === repository.entity.revision) return { repository, rows };
+    await context.entities.reload(repositories, repository.id);
+    const again = await findRepositoryById(context, repository.accountId, repository.id);
+    if (again === null) return null;
+    repository = again;
+  }
+  throw new ReadModelError('read-model-behind', 'The repository changes faster than it can be read');
+}

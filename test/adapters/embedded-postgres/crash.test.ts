@@ -1,0 +1,103 @@
+/** What a server leaves behind when it is killed, and that the next one starts all the same. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { isAlive } from '../../../adapters/embedded-postgres/process-facts.ts';
+import { startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
+import { keepLog } from '../../support/log.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { madeDataDirs } from './made-data-dir.ts';
+import { startServerProcess } from './server-process.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+
+const madeDataDir = madeDataDirs();
+const settings = { fsync: 'off' };
+
+async function count(connectionString: string): Promise<number> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    return Number((await client.query('SELECT count(*) AS n FROM kept')).rows[0].n);
+  } finally {
+    await client.end();
+  }
+}
+
+describe('after a crash', () => {
+  test('the PostgreSQL of a killed server is stopped, and what it committed is there', async (context) => {
+    const dataDir = await madeDataDir(context);
+    const killed = startServerProcess(context, dataDir);
+    const { connectionString = '', pid = 0 } = await killed.said;
+    const client = new pg.Client({ connectionString });
+    client.on('error', () => {});
+    await client.connect();
+    await client.query('CREATE TABLE kept (n int)');
+    await client.query('INSERT INTO kept VALUES (1), (2)');
+    await killed.kill();
+    assert.ok(await isAlive(pid), 'the orphan runs on');
+
+    const log = keepLog();
+    const embedded = await startEmbeddedPostgres({ dataDir, log, settings });
+    cleanUp(context, () => embedded.stop());
+    assert.ok(!(await isAlive(pid)));
+    assert.ok(log.lines.some((line) => line.message.includes('left behind')));
+    assert.equal(embedded.connectionString, connectionString);
+    assert.equal(await count(embedded.connectionString), 2);
+    await client.end().catch(() => {});
+  });
+
+  test('a postmaster.pid that names another program stops nothing and nobody', async (context) => {
+    const dataDir = await madeDataDir(context);
+    const cluster = path.join(dataDir, 'postgres/cluster');
+    const { uid, gid } = await stat(cluster);
+    // Of PostgreSQL's own user, since it is such a process that PostgreSQL would mistake for itself.
+    const other: ChildProcess = spawn('sleep', ['600'], { uid, gid, cwd: '/' });
+    cleanUp(context, () => other.kill());
+    await writeFile(path.join(cluster, 'postmaster.pid'), `${other.pid}\n${cluster}\n1700000000\n5432\n\n\n`);
+    const second = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    cleanUp(context, () => second.stop());
+    assert.equal(other.exitCode, null);
+    assert.equal(other.signalCode, null);
+    assert.ok(await isAlive(other.pid ?? 0));
+  });
+
+  test('a cluster that was being made is made anew', async (context) => {
+    const dataDir = await tempDir(context);
+    const killed = startServerProcess(context, dataDir);
+    const home = path.join(dataDir, 'postgres');
+    const made = async () =>
+      (await readdir(home, { recursive: true }).catch(() => [])).map((name) => path.basename(name));
+    while (!(await made()).includes('PG_VERSION')) await sleep(5);
+    await killed.kill();
+    assert.ok(!(await readdir(home)).includes('cluster'));
+    const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    cleanUp(context, () => embedded.stop());
+    assert.deepEqual(
+      (await readdir(home)).filter((name) => !/^lock\.\d+$/.test(name)),
+      ['cluster', 'password', 'postgres.log', 'socket'],
+    );
+  });
+
+  test('leftovers of a half-made cluster do not count as one', async (context) => {
+    const dataDir = await tempDir(context);
+    await mkdir(path.join(dataDir, 'postgres/new-1/cluster'), { recursive: true, mode: 0o711 });
+    await writeFile(path.join(dataDir, 'postgres/new-1/cluster/PG_VERSION'), '18\n');
+    const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    await embedded.stop();
+  });
+
+  test('a signal to the group of the server does not reach PostgreSQL', async (context) => {
+    const dataDir = await madeDataDir(context);
+    const server = startServerProcess(context, dataDir, { detached: true });
+    const { pid = 0 } = await server.said;
+    // As Ctrl-C does; this server ignores it, as one that drains.
+    process.kill(-(server.child.pid ?? 0), 'SIGINT');
+    await sleep(200);
+    assert.ok(await isAlive(pid));
+    assert.equal(server.child.exitCode, null);
+  });
+});

@@ -1,0 +1,53 @@
+/** One holder a directory, whoever races for it and whatever was left there. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { lockDirectory } from '../../../adapters/embedded-postgres/directory-lock.ts';
+import { processFacts } from '../../../adapters/embedded-postgres/process-facts.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+
+const RIVALS = 40;
+
+describe('the lock of a data directory', () => {
+  test('goes to exactly one of many rivals, also when a dead holder is passed over', async (context) => {
+    const directory = await tempDir(context);
+    const dead = spawn('true');
+    await once(dead, 'exit');
+    await writeFile(path.join(directory, 'lock.7'), `{"pid":${dead.pid},"started":"long ago"}`);
+    const outcomes = await Promise.allSettled(Array.from({ length: RIVALS }, () => lockDirectory(directory)));
+    assert.equal(outcomes.filter((outcome) => outcome.status === 'fulfilled').length, 1);
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') assert.equal(outcome.reason.code, 'data-directory-in-use');
+    }
+    assert.deepEqual(await readdir(directory), ['lock.8']);
+  });
+
+  test('can be taken again once it was released', async (context) => {
+    const directory = await tempDir(context);
+    for (let n = 0; n < 3; n++) {
+      const lock = await lockDirectory(directory);
+      await assert.rejects(lockDirectory(directory), { code: 'data-directory-in-use' });
+      await lock.release();
+    }
+  });
+
+  test('is not held by another program that has the id of a dead holder', async (context) => {
+    const directory = await tempDir(context);
+    await writeFile(path.join(directory, 'lock.1'), `{"pid":${process.pid},"started":"another boot/1"}`);
+    await lockDirectory(directory);
+  });
+
+  test('is held by a living process of the same start', async (context) => {
+    const directory = await tempDir(context);
+    const holder = spawn('sleep', ['600']);
+    cleanUp(context, () => holder.kill());
+    const facts = await processFacts(holder.pid ?? 0);
+    await writeFile(path.join(directory, 'lock.3'), `{"pid":${holder.pid},"started":"${facts?.started}"}`);
+    const refused = { code: 'data-directory-in-use', message: new RegExp(`pid ${holder.pid} `) };
+    await assert.rejects(lockDirectory(directory), refused);
+  });
+});

@@ -1,0 +1,127 @@
+/** Starting and stopping a PostgreSQL of our own. */
+import assert from 'node:assert/strict';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
+import { keepLog } from '../../support/log.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { madeDataDirs } from './made-data-dir.ts';
+import { startServerProcess } from './server-process.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+
+const madeDataDir = madeDataDirs();
+/** Fast, for tests that do not lose power. */
+const settings = { fsync: 'off' };
+
+async function start(context: TestContext, dataDir: string): Promise<EmbeddedPostgres> {
+  const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+  cleanUp(context, () => embedded.stop());
+  return embedded;
+}
+
+async function query(connectionString: string, text: string): Promise<readonly unknown[]> {
+  const client = new pg.Client({ connectionString });
+  // Servers are killed here; what the query itself meets is still thrown.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query({ text, rowMode: 'array' })).rows.flat();
+  } finally {
+    await client.end();
+  }
+}
+
+describe('the embedded PostgreSQL', () => {
+  test('keeps what was written from one start to the next', async (context) => {
+    const dataDir = path.join(await tempDir(context), 'data, "of" a strange name');
+    const first = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    await query(first.connectionString, 'CREATE TABLE kept AS SELECT 42 AS n');
+    await first.stop();
+    await assert.rejects(query(first.connectionString, 'SELECT 1'));
+    const second = await start(context, dataDir);
+    assert.deepEqual(await query(second.connectionString, 'SELECT n FROM kept'), [42]);
+  });
+
+  test('is made as the design says', async (context) => {
+    const dataDir = await tempDir(context);
+    const { connectionString } = await start(context, dataDir);
+    const shown = (name: string) => query(connectionString, `SHOW ${name}`);
+    assert.deepEqual(await shown('server_encoding'), ['UTF8']);
+    assert.deepEqual(await shown('data_checksums'), ['on']);
+    assert.deepEqual(await shown('lc_collate').catch(() => shown('lc_messages')), ['C']);
+    assert.deepEqual(await shown('listen_addresses'), ['']);
+    assert.deepEqual(await query(connectionString, 'SELECT current_database()'), ['strata']);
+    const mode = async (name: string) => (await stat(path.join(dataDir, 'postgres', name))).mode & 0o777;
+    assert.equal(await mode('password'), 0o600);
+    assert.equal(await mode('socket'), 0o700);
+    assert.equal(await mode('cluster'), 0o700);
+    const wrong = connectionString.replace(/:[0-9a-f]{48}@/, ':wrong@');
+    await assert.rejects(query(wrong, 'SELECT 1'), { code: '28P01' });
+  });
+
+  test('shows its log no statement and no value, and its environment none of ours', async (context) => {
+    const dataDir = await madeDataDir(context);
+    process.env['STRATA_TEST_CANARY'] = 'canary-in-the-environment';
+    cleanUp(context, () => delete process.env['STRATA_TEST_CANARY']);
+    const embedded = await start(context, dataDir);
+    await query(embedded.connectionString, 'CREATE TABLE once (secret text UNIQUE)');
+    await query(embedded.connectionString, "INSERT INTO once VALUES ('canary-value')");
+    await assert.rejects(query(embedded.connectionString, "INSERT INTO once VALUES ('canary-value')"));
+    assert.doesNotMatch(await readFile(path.join(dataDir, 'postgres', 'postgres.log'), 'utf8'), /canary/);
+    if (process.platform === 'linux') {
+      assert.doesNotMatch(await readFile(`/proc/${embedded.pid()}/environ`, 'utf8'), /canary/);
+    }
+  });
+
+  test('refuses a second server on one directory, in this process and in another, and names the first', async (context) => {
+    const dataDir = await madeDataDir(context);
+    const { connectionString } = await start(context, dataDir);
+    await assert.rejects(startEmbeddedPostgres({ dataDir, log: keepLog() }), {
+      code: 'data-directory-in-use',
+      message: new RegExp(`pid ${process.pid} `),
+    });
+    const said = await startServerProcess(context, dataDir).said;
+    assert.equal(said.code, 'data-directory-in-use');
+    assert.match(said.message ?? '', new RegExp(`pid ${process.pid} `));
+    assert.deepEqual(await query(connectionString, 'SELECT 1'), [1], 'the first one goes on');
+  });
+
+  test('is started again at the same address when it ends by itself', async (context) => {
+    const embedded = await start(context, await madeDataDir(context));
+    const killed = embedded.pid();
+    assert.ok(killed !== null);
+    process.kill(killed, 'SIGKILL');
+    while (embedded.pid() === null || embedded.pid() === killed) await sleep(10);
+    assert.deepEqual(await query(embedded.connectionString, 'SELECT 1'), [1]);
+  });
+
+  test('listens on the loopback interface where the path is too long for a socket', async (context) => {
+    const dataDir = path.join(await tempDir(context), 'x'.repeat(100));
+    const { connectionString } = await start(context, dataDir);
+    assert.match(connectionString, /@127\.0\.0\.1:\d+\/strata$/);
+    assert.deepEqual(await query(connectionString, 'SHOW listen_addresses'), ['127.0.0.1']);
+  });
+
+  test('refuses a cluster of another version and says the way out', async (context) => {
+    const dataDir = await madeDataDir(context);
+    await writeFile(path.join(dataDir, 'postgres/cluster/PG_VERSION'), '12\n');
+    const refused = startEmbeddedPostgres({ dataDir, log: keepLog() });
+    await assert.rejects(refused, { code: 'version-mismatch', message: /PostgreSQL 12.*Export the event log/ });
+  });
+
+  test('refuses a cluster whose password is lost', async (context) => {
+    const dataDir = await madeDataDir(context);
+    await rm(path.join(dataDir, 'postgres/password'));
+    await assert.rejects(startEmbeddedPostgres({ dataDir, log: keepLog() }), { code: 'cluster-unusable' });
+  });
+
+  test('gives the end of its log when it cannot start', async (context) => {
+    const dataDir = await madeDataDir(context);
+    const broken = startEmbeddedPostgres({ dataDir, log: keepLog(), settings: { shared_buffers: 'many' } });
+    await assert.rejects(broken, { code: 'start-failed', message: /exit code 1.*shared_buffers/ });
+    await start(context, dataDir);
+  });
+});

@@ -1,0 +1,32 @@
+/**
+ * The contract of core/ports/event-store.ts, run on every adapter.
+ *
+ * Must stay true: it uses streams and positions of its own, so it also runs on a log that others write to.
+ */
+import { after, before, describe } from 'node:test';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import { appendingContract } from './event-store/appending.ts';
+import { limitsContract } from './event-store/limits.ts';
+import { readingContract } from './event-store/reading.ts';
+import { subscribingContract } from './event-store/subscribing.ts';
+
+export interface OpenEventStore {
+  readonly store: EventStore;
+  close(): Promise<void>;
+}
+
+/** Declares the suite; `open` is called once. */
+export function eventStoreContract(adapter: string, open: () => Promise<OpenEventStore>): void {
+  describe(`the event log on ${adapter}`, () => {
+    let opened: OpenEventStore;
+    before(async () => {
+      opened = await open();
+    });
+    after(() => opened.close());
+    const store = () => opened.store;
+    appendingContract(store);
+    limitsContract(store);
+    readingContract(store);
+    subscribingContract(store);
+  });
+}

@@ -1,0 +1,58 @@
+/** The contract of core/ports/snapshots.ts, run on every adapter. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Snapshots } from '../../core/ports/snapshots.ts';
+import { newStream } from '../support/events.ts';
+
+export interface OpenSnapshots {
+  readonly snapshots: Snapshots;
+  close(): Promise<void>;
+}
+
+/** Declares the suite; `open` is called once. */
+export function snapshotsContract(adapter: string, open: () => Promise<OpenSnapshots>): void {
+  describe(`snapshots on ${adapter}`, () => {
+    let snapshots: Snapshots;
+    let close: () => Promise<void>;
+    before(async () => {
+      ({ snapshots, close } = await open());
+    });
+    after(() => close());
+
+    test('there is none until one was saved', async () => {
+      assert.equal(await snapshots.latest(newStream(), 1), null);
+    });
+
+    test('the newest is returned, whatever the order of saving', async () => {
+      const stream = newStream();
+      for (const revision of [999, 2_999, 1_999]) {
+        await snapshots.save({ stream, revision, codeVersion: 1, state: { revision, text: '\0ü' } });
+      }
+      const state = { revision: 2_999, text: '\0ü' };
+      assert.deepEqual(await snapshots.latest(stream, 1), { stream, revision: 2_999, codeVersion: 1, state });
+      assert.equal(await snapshots.latest(newStream(), 1), null);
+    });
+
+    test('the newest at or before a revision serves time travel', async () => {
+      const stream = newStream();
+      for (const revision of [999, 1_999]) await snapshots.save({ stream, revision, codeVersion: 1, state: revision });
+      assert.equal((await snapshots.latest(stream, 1, 1_999))?.revision, 1_999);
+      assert.equal((await snapshots.latest(stream, 1, 1_998))?.revision, 999);
+      assert.equal(await snapshots.latest(stream, 1, 998), null);
+    });
+
+    test('one of another code version is ignored', async () => {
+      const stream = newStream();
+      await snapshots.save({ stream, revision: 1_999, codeVersion: 1, state: 'old' });
+      assert.equal(await snapshots.latest(stream, 2), null);
+      await snapshots.save({ stream, revision: 999, codeVersion: 2, state: 'new' });
+      assert.equal((await snapshots.latest(stream, 2))?.state, 'new');
+    });
+
+    test('saving one again is no error', async () => {
+      const snapshot = { stream: newStream(), revision: 999, codeVersion: 1, state: [1, { a: null }] };
+      await Promise.all([snapshots.save(snapshot), snapshots.save(snapshot)]);
+      assert.deepEqual(await snapshots.latest(snapshot.stream, 1), snapshot);
+    });
+  });
+}

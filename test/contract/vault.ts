@@ -1,0 +1,97 @@
+/** The contract of core/ports/vault.ts, run on every adapter. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import type { Vault, VaultRef } from '../../core/ports/vault.ts';
+import { newAccount } from '../support/events.ts';
+
+export interface OpenVault {
+  readonly vault: Vault;
+  close(): Promise<void>;
+}
+
+/** Declares the suite; `open` is called once. */
+export function vaultContract(adapter: string, open: () => Promise<OpenVault>): void {
+  describe(`the vault on ${adapter}`, () => {
+    let vault: Vault;
+    let close: () => Promise<void>;
+    before(async () => {
+      ({ vault, close } = await open());
+    });
+    after(() => close());
+
+    test('gives back what was put in', async () => {
+      const account = newAccount();
+      for (const value of ['', 'a@example.org', '\0 ünï \u{1f600}', 'x'.repeat(100_000)]) {
+        const ref = await vault.put(account, 'email', value);
+        assert.match(ref, /^[0-9a-f]{64}$/);
+        assert.equal(await vault.get(account, 'email', ref), value);
+      }
+    });
+
+    test('names a record by a commitment that an auditor can compute', async () => {
+      const account = newAccount();
+      const ref = await vault.put(account, 'source-address', '192.0.2.1');
+      const disclosed = await vault.disclose(account, 'source-address', ref);
+      assert.ok(disclosed !== null);
+      assert.match(disclosed.nonce, /^[0-9a-f]{64}$/);
+      const commitment = createHash('sha256').update(Buffer.from(disclosed.nonce, 'hex')).update(disclosed.value);
+      assert.equal(commitment.digest('hex'), ref);
+    });
+
+    test('keeps one record for an account, a field and a value, also when put in at the same moment', async () => {
+      const account = newAccount();
+      const refs = await Promise.all(Array.from({ length: 10 }, () => vault.put(account, 'user-agent', 'git/2.47')));
+      assert.equal(new Set(refs).size, 1);
+      assert.equal(await vault.put(account, 'user-agent', 'git/2.47'), refs[0]);
+      assert.notEqual(await vault.put(account, 'user-agent', 'git/2.48'), refs[0]);
+      assert.notEqual(await vault.put(account, 'source-address', 'git/2.47'), refs[0]);
+      assert.notEqual(await vault.put(newAccount(), 'user-agent', 'git/2.47'), refs[0]);
+    });
+
+    test('reads a record only as the field and for the account it was written for', async () => {
+      const account = newAccount();
+      const ref = await vault.put(account, 'webhook-secret', 's3cret');
+      assert.equal(await vault.get(account, 'totp-seed', ref), null);
+      assert.equal(await vault.get(newAccount(), 'webhook-secret', ref), null);
+      assert.equal(await vault.get(account, 'webhook-secret', '0'.repeat(64) as VaultRef), null);
+      assert.equal(await vault.disclose(account, 'totp-seed', ref), null);
+    });
+
+    test('forgets a deleted record and no other', async () => {
+      const account = newAccount();
+      const superseded = await vault.put(account, 'webhook-url', 'https://example.org/1');
+      const current = await vault.put(account, 'webhook-url', 'https://example.org/2');
+      await vault.delete(account, superseded);
+      await vault.delete(account, superseded);
+      await vault.delete(newAccount(), current);
+      assert.equal(await vault.get(account, 'webhook-url', superseded), null);
+      assert.equal(await vault.get(account, 'webhook-url', current), 'https://example.org/2');
+      const again = await vault.put(account, 'webhook-url', 'https://example.org/1');
+      assert.notEqual(again, superseded);
+    });
+
+    test('forgets everything of an erased account and takes nothing more for it', async () => {
+      const [account, other] = [newAccount(), newAccount()];
+      const ref = await vault.put(account, 'email', 'a@example.org');
+      const kept = await vault.put(other, 'email', 'a@example.org');
+      await vault.eraseAccount(account);
+      await vault.eraseAccount(account);
+      assert.equal(await vault.get(account, 'email', ref), null);
+      assert.equal(await vault.disclose(account, 'email', ref), null);
+      await assert.rejects(vault.put(account, 'email', 'a@example.org'), { code: 'account-erased' });
+      assert.equal(await vault.get(other, 'email', kept), 'a@example.org');
+      const unknown = newAccount();
+      await vault.eraseAccount(unknown);
+      await assert.rejects(vault.put(unknown, 'email', 'a@example.org'), { code: 'account-erased' });
+    });
+
+    test('names a value by a fingerprint that shows nothing of it', async () => {
+      const fingerprint = await vault.fingerprint('email', 'a@example.org');
+      assert.match(fingerprint, /^[0-9a-f]{64}$/);
+      assert.equal(await vault.fingerprint('email', 'a@example.org'), fingerprint);
+      assert.notEqual(await vault.fingerprint('email', 'b@example.org'), fingerprint);
+      assert.notEqual(fingerprint, createHash('sha256').update('a@example.org').digest('hex'));
+    });
+  });
+}

@@ -1,0 +1,20 @@
+/**
+ * A server that only runs an embedded PostgreSQL, as a process of its own that tests can kill.
+ *
+ * `node embedded-server.ts <data directory>` prints one line of JSON, `{"connectionString", "pid"}` or `{"code",
+ * "message"}`, and stops when its input ends. SIGINT is ignored, as by a server that is draining.
+ */
+import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
+import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { keepLog } from './log.ts';
+
+const [dataDir = ''] = process.argv.slice(2);
+process.on('SIGINT', () => {});
+try {
+  const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog() });
+  process.stdin.resume().once('end', () => void embedded.stop().then(() => process.exit(0)));
+  console.log(JSON.stringify({ connectionString: embedded.connectionString, pid: embedded.pid() }));
+} catch (error) {
+  if (!(error instanceof EmbeddedPostgresError)) throw error;
+  console.log(JSON.stringify({ code: error.code, message: error.message }));
+}

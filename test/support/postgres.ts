@@ -1,0 +1,143 @@
+/**
+ * PostgreSQL for tests: a database of its own for each test file, copied from a migrated template.
+ *
+ * STRATA_TEST_POSTGRES names a running server, whose databases may be made and dropped freely; without it each
+ * process starts a server of its own, which ends with the process, however that ends.
+ */
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { migrate } from '../../adapters/postgres/migrate.ts';
+import { keepLog } from './log.ts';
+
+/** Nobody's data outlives a test, so nothing is written twice or waited for. */
+const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '200' };
+/** Any number; the same for every process that makes the template. */
+const TEMPLATE_LOCK = 7_303_014;
+
+export interface TestCluster {
+  /** Give it to others as STRATA_TEST_POSTGRES. */
+  readonly connectionString: string;
+  readonly embedded: EmbeddedPostgres;
+  /** The directory it runs on, for tests that start it again. */
+  readonly dataDir: string;
+  stop(): Promise<void>;
+}
+
+export interface TestDatabase {
+  /** A migrated, empty database. */
+  readonly connectionString: string;
+  /** Ends what is still connected to it, and drops it. */
+  close(): Promise<void>;
+}
+
+/** Starts a server in a temporary directory. It is gone when this process is, even after a SIGKILL. */
+export async function startTestCluster(settings: Readonly<Record<string, string>> = {}): Promise<TestCluster> {
+  const root = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-test-postgres-'));
+  await chmod(root, 0o711);
+  const dataDir = path.join(root, 'data');
+  const log = keepLog();
+  const embedded = await startEmbeddedPostgres({ dataDir, log, settings: { ...FAST_SETTINGS, ...settings } });
+  const dismiss = cleanUpAfterProcess(root);
+  return {
+    connectionString: embedded.connectionString,
+    embedded,
+    dataDir,
+    stop: async () => {
+      await embedded.stop();
+      dismiss();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+let ownCluster: Promise<TestCluster> | null = null;
+
+/** A new database. Close it, or it stays until its server is gone. */
+export async function testDatabase(): Promise<TestDatabase> {
+  const shared = process.env['STRATA_TEST_POSTGRES'];
+  if (shared !== undefined) return databaseOn(shared);
+  ownCluster ??= startTestCluster();
+  return databaseOn((await ownCluster).connectionString);
+}
+
+/** A new database on a certain server. */
+export async function databaseOn(server: string): Promise<TestDatabase> {
+  const template = await ensureTemplate(server);
+  const name = `strata_test_${randomBytes(8).toString('hex')}`;
+  await administer(server, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  return {
+    connectionString: named(server, name),
+    close: async () => {
+      await administer(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+    },
+  };
+}
+
+/** The same server's database of another name. */
+function named(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+const templates = new Map<string, Promise<string>>();
+
+/** Looked for once a server by each process. */
+function ensureTemplate(server: string): Promise<string> {
+  const known = templates.get(server) ?? makeTemplate(server);
+  templates.set(server, known);
+  return known;
+}
+
+/** Made by whoever comes first; its name changes with the text of the migrations. */
+async function makeTemplate(server: string): Promise<string> {
+  const directory = path.join(import.meta.dirname, '../../adapters/postgres/migrations');
+  const digest = createHash('sha256');
+  for (const file of (await readdir(directory)).sort()) digest.update(await readFile(path.join(directory, file)));
+  const name = `strata_template_${digest.digest('hex').slice(0, 16)}`;
+  await administer(server, async (client) => {
+    await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK]);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount !== 0) return;
+    const draft = `${name}_${randomBytes(4).toString('hex')}`;
+    await client.query(`CREATE DATABASE ${draft}`);
+    await migrate({ connectionString: named(server, draft), log: keepLog() });
+    // In place only once it is whole: a process may end in between.
+    await client.query(`ALTER DATABASE ${draft} RENAME TO ${name}`);
+  });
+  return name;
+}
+
+/** Runs it on a connection to the server's own database. */
+async function administer(server: string, run: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  try {
+    await run(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * A shell that waits for the end of its input, which comes with the end of this process, then stops the server and
+ * removes the directory. Returns what sends it home instead.
+ */
+function cleanUpAfterProcess(root: string): () => void {
+  const script =
+    'read -r word && exit; kill -QUIT "$(head -n 1 "$1/data/postgres/cluster/postmaster.pid")"; sleep 1; rm -rf "$1"';
+  const shell = spawn('/bin/sh', ['-c', script, 'sh', root], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    cwd: '/',
+  });
+  shell.unref();
+  // Typed as a stream; as a pipe of a child process it can be unreferenced.
+  if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
+  return () => shell.stdin.end('done\n');
+}

@@ -1,0 +1,13 @@
+/** Temporary directories that a test removes when it ends. */
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { cleanUp, type Ending } from './cleanup.ts';
+
+/** A new directory that others may pass through, removed after the test. */
+export async function tempDir(context: Ending): Promise<string> {
+  const directory = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-test-'));
+  await chmod(directory, 0o711);
+  cleanUp(context, () => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
