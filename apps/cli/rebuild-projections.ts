@@ -16,6 +16,16 @@ export async function rebuildProjections(
   log: Logger,
   options: { readonly verify: boolean },
 ): Promise<readonly ProjectionReport[]> {
-  void [path, createFilesystemLayerStore, createGitObjectDatabase, closer, composeProjections, foundation, settings, log, options];
+  void [
+    path,
+    createFilesystemLayerStore,
+    createGitObjectDatabase,
+    closer,
+    composeProjections,
+    foundation,
+    settings,
+    log,
+    options,
+  ];
   return [];
 }

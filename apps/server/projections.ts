@@ -4,7 +4,11 @@ import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { accessTokensProjection } from '../../projections/access-tokens/apply.ts';
 import { repositoriesProjection } from '../../projections/repositories/apply.ts';
-import { createProjectionRunner, type ProjectionMetrics, type ProjectionRunner } from '../../projections/runner/runner.ts';
+import {
+  createProjectionRunner,
+  type ProjectionMetrics,
+  type ProjectionRunner,
+} from '../../projections/runner/runner.ts';
 import { usageProjection } from '../../projections/usage/apply.ts';
 import type { Foundation } from './foundation.ts';
 
