@@ -26,6 +26,8 @@ export interface MadeBody {
 type Refused = { readonly refused: Refusal };
 
 export interface BodyCache {
+  get(key: string): EncodedBody | undefined;
+  set(key: string, body: EncodedBody): void;
   /** The body of that key, made and kept if it is not there. */
   through(key: string, make: () => Promise<MadeBody | Refused>): EncodedBody | Promise<EncodedBody | Refused>;
 }
@@ -47,6 +49,10 @@ export function createBodyCache(): BodyCache {
     return made.body;
   };
   return {
+    get: (key) => entries.get(key),
+    set: (key, body) => {
+      entries.set(key, body);
+    },
     through(key, make) {
       const known = entries.get(key) ?? making.get(key);
       if (known !== undefined) return known;

@@ -43,7 +43,7 @@ export async function admit(
   const authenticated = await authenticateRequest(context, request.raw);
   if ('status' in authenticated) return authenticated;
   if (route === undefined) return unmatched(request.originalUrl);
-  const path = parsePathNames(request.params);
+  const path = pathNames(request.params);
   const denied = denial(route.requirement, authenticated.bearer, path);
   if (denied !== null) return denied;
   if (route.kind === 'account') return { ...authenticated, repository: null };
@@ -57,8 +57,8 @@ export async function run(
   route: Route,
   admitted: Admitted | null,
 ): Promise<Outcome> {
-  const { raw, id: requestId, params, query, body } = request;
-  const input = { params, query, body };
+  const { raw, id: requestId, query, body } = request;
+  const input = { params: parseParams(request.params), query, body };
   const call: PublicCall = { context, request: raw, requestId, target: request.originalUrl };
   if (route.kind === 'public') return route.run(call, input);
   if (admitted === null) throw new TypeError(`${route.operationId} was reached without admission`);
@@ -84,12 +84,19 @@ async function originOf(
   return {
     account,
     cause: { actor, requestId: request.id, sourceAddressRef, causationId: null },
-    guarding: guardedBy(context, bearer, stillAllowed(route, parsePathNames(request.params), repository)),
+    guarding: guardedBy(context, bearer, stillAllowed(route, pathNames(request.params), repository)),
   };
 }
 
+/** The router's `*` is the `path` of the table. */
+function parseParams(params: unknown): Readonly<Record<string, string | undefined>> {
+  const named = params as Readonly<Record<string, string | undefined>>;
+  const { '*': path } = named;
+  return path === undefined ? named : { ...named, path };
+}
+
 /** The names in a path that admission looks at; empty where the path has none. */
-function parsePathNames(params: unknown): PathNames {
-  const names = params as Readonly<Record<string, string | undefined>>;
-  return { username: names['username'] ?? '', name: names['name'] ?? '', id: names['id'] ?? '' };
+function pathNames(params: unknown): PathNames {
+  const { username = '', name = '', id = '' } = parseParams(params);
+  return { username, name, id };
 }

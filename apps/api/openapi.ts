@@ -53,12 +53,21 @@ function requirementText(route: Route): string | undefined {
 }
 
 function successes(route: Route): Record<string, unknown> {
-  const answers = Object.entries(route.answers).map(([status, schema]) => [
-    status,
-    schema ?? z.null().meta({ description: 'Done' }),
-  ]);
+  const bytes = new Map((route.bytes ?? []).map((status) => [String(status), { schema: BYTES_OF_A_FILE }]));
+  const json = new Map(Object.entries(route.answers));
+  const answers = [...new Set([...json.keys(), ...bytes.keys()])].map((status) => {
+    const schema = json.get(status);
+    if (schema === null) return [status, z.null().meta({ description: 'Done' })];
+    const content = {
+      ...(schema === undefined ? {} : { 'application/json': { schema } }),
+      ...(bytes.has(status) ? { 'application/octet-stream': bytes.get(status) } : {}),
+    };
+    return [status, { description: status === '206' ? 'The part that was asked for' : 'Done', content }];
+  });
   return Object.fromEntries(answers);
 }
+
+const BYTES_OF_A_FILE = z.string().meta({ wire: { type: 'string', format: 'binary' } });
 
 function problems(route: Route): Record<string, unknown> {
   const takesInput = route.schemas.query !== undefined || route.schemas.body !== undefined;
@@ -91,6 +100,7 @@ function override({ jsonSchema }: { readonly jsonSchema: { [keyword: string]: un
 
 export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
   const zodToJsonConfig = { override };
+  const described = createJsonSchemaTransform({ zodToJsonConfig });
   const named = createJsonSchemaTransformObject({ zodToJsonConfig });
   return {
     openapi: {
@@ -107,7 +117,10 @@ export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
         },
       },
     },
-    transform: createJsonSchemaTransform({ zodToJsonConfig }),
+    transform: (route) => {
+      const { schema, url } = described(route);
+      return { schema, url: url.replace(/\*$/, ':path') };
+    },
     transformObject: (document) => withoutUnused(named(document)),
   };
 }

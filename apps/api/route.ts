@@ -62,6 +62,8 @@ export interface RouteFacts {
   readonly path: string;
   /** The JSON of success by status; null for one without a body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  /** Statuses whose body may also be application/octet-stream. */
+  readonly bytes?: readonly number[];
   /** Statuses that this route answers beside those of every route with its requirement. */
   readonly problems: readonly number[];
 }

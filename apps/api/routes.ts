@@ -13,6 +13,8 @@ import {
   putAccessToken,
 } from './handlers/access-tokens.ts';
 import { getBranches } from './handlers/branches.ts';
+import { getCommits } from './handlers/commits.ts';
+import { getContents } from './handlers/contents.ts';
 import { getOpenApi } from './handlers/openapi.ts';
 import {
   getRepository,
@@ -31,10 +33,15 @@ import {
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { BRANCHES } from './schemas/branches.ts';
+import { COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { PAGE_QUERY } from './schemas/common.ts';
+import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
 import { ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
 import { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from './schemas/repositories.ts';
 import { USAGE } from './schemas/usage.ts';
+
+const CONTENTS_NOTES =
+  'What is sent counts as transfer. A file larger than 64 MiB is refused (403), as is everything once the quota of transfer is used up. Names of files are bytes: percent-encode those that are not UTF-8. A slash at the end of a path asks for a folder. Links are shown, not followed.';
 
 export const ROUTES: readonly Route[] = [
   publicRoute({
@@ -136,6 +143,46 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: BRANCHES },
     problems: [304],
     handle: getBranches,
+  }),
+  repositoryRoute({
+    operationId: 'listCommits',
+    tag: 'Code',
+    summary: 'List commits',
+    description: 'Those that the default branch, or `ref`, reaches. 404 while there is none.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/commits',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS, query: COMMITS_QUERY },
+    answers: { 200: COMMITS },
+    problems: [304],
+    handle: getCommits,
+  }),
+  repositoryRoute({
+    operationId: 'getRootContents',
+    tag: 'Code',
+    summary: 'Read the root folder',
+    description: CONTENTS_NOTES,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/contents',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS, query: CONTENTS_QUERY },
+    answers: { 200: CONTENTS },
+    problems: [304],
+    handle: getContents,
+  }),
+  repositoryRoute({
+    operationId: 'getContents',
+    tag: 'Code',
+    summary: 'Read a file or a folder',
+    description: CONTENTS_NOTES,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/contents/{path}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: CONTENTS_PARAMS, query: CONTENTS_QUERY },
+    answers: { 200: CONTENTS },
+    bytes: [200, 206],
+    problems: [304, 416],
+    handle: getContents,
   }),
   accountRoute({
     operationId: 'createAccessToken',

@@ -60,7 +60,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       log,
     });
     parts.add(() => objects.close());
-    const projections = composeProjections(foundation, objects, log, metrics);
+    const projections = composeProjections(foundation, objects, log, metrics.projections);
     await projections.runner.start();
     parts.add(() => projections.runner.close());
     const readModels = createReadModels({ runner: projections.runner, database: pool });

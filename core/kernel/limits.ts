@@ -38,6 +38,10 @@ export const SERVER_OPTION_BYTES_MAX = 4_096;
 export const COMMIT_SPLICE_DEPTH_MAX = 10_000;
 
 export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
+/** Files up to this are read whole for one answer and may be kept in memory; larger ones are streamed. */
+export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
+/** What is shown of a symbolic link's target: PATH_MAX of Linux, beyond which no checkout could make the link. */
+export const SYMLINK_TARGET_BYTES_MAX = 4_096;
 export const JSON_BODY_BYTES_MAX = MIB;
 export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 100;

@@ -20,6 +20,8 @@ export interface TransferMeter {
   }): void;
   /** What was added and is not yet in the log: quotas count it too. */
   unflushedBytes(account: AccountId): number;
+  /** Raised whenever sums moved into the log: what a projection said before is then short of them. */
+  flushes(): number;
   /** Appends what is pending; called every minute and at shutdown. Rejects when the log is down: nothing is lost. */
   flush(): Promise<void>;
 }
@@ -40,6 +42,9 @@ export function createTransferMeter(
   let pending = new Map<AccountId, Map<string, Sum>>();
   const revisions = new Map<AccountId, ExpectedRevision>();
   let flushing: Promise<void> = Promise.resolve();
+  /** Taken from `pending`, and not yet known to be in the log. */
+  let taken = new Map<AccountId, Map<string, Sum>>();
+  let flushes = 0;
   const sumsOf = (account: AccountId): Map<string, Sum> => {
     let sums = pending.get(account);
     if (sums === undefined) {
@@ -92,15 +97,18 @@ export function createTransferMeter(
   }
 
   async function flushPending(): Promise<void> {
-    const taken = pending;
+    taken = pending;
     pending = new Map();
     for (const [account, sums] of taken) {
       try {
         await append(account, sums);
         taken.delete(account);
+        flushes += 1;
       } catch (cause) {
-        for (const [left, leftSums] of taken) {
-          for (const [key, sum] of leftSums) merge(left, key, sum.reads, sum.sentBytes);
+        const left = taken;
+        taken = new Map();
+        for (const [other, leftSums] of left) {
+          for (const [key, sum] of leftSums) merge(other, key, sum.reads, sum.sentBytes);
         }
         throw cause;
       }
@@ -114,8 +122,10 @@ export function createTransferMeter(
     unflushedBytes(account) {
       let total = 0;
       for (const sum of pending.get(account)?.values() ?? []) total += sum.sentBytes;
+      for (const sum of taken.get(account)?.values() ?? []) total += sum.sentBytes;
       return total;
     },
+    flushes: () => flushes,
     flush() {
       flushing = flushing.catch(() => undefined).then(flushPending);
       return flushing;

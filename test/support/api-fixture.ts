@@ -70,6 +70,8 @@ export interface ApiFixture {
     token: TestToken | null,
     options?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
   ): Promise<LightMyRequestResponse>;
+  /** Listens on a free port of the loopback, and says which. */
+  listen(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -170,6 +172,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
         },
         ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
       }),
+    listen: async () => Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port),
     close: async () => {
       await app.close();
       await entities.close();

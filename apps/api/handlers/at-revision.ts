@@ -4,13 +4,14 @@
  * Must stay true: rows and entity are of one revision of the repository's stream, so an answer made from both
  * is of one moment, and may be kept under that revision.
  */
-import { repositories } from '../../../core/repository/evolve.ts';
 import { type AtRevision, ReadModelError } from '../../../core/ports/read-models.ts';
+import { repositories } from '../../../core/repository/evolve.ts';
 import { type FoundRepository, findRepositoryById } from '../../../core/use-cases/repositories.ts';
 import type { ApiServices } from '../services.ts';
 
 export interface ReadAtRevision<Rows> {
   readonly repository: FoundRepository;
+  /** Null: the entity says that there is nothing to read. */
   readonly rows: Rows | null;
 }
 
@@ -21,20 +22,21 @@ const TRIES_MAX = 10;
 export async function readAtRevision<Rows extends AtRevision>(
   context: ApiServices,
   known: FoundRepository,
-  read: (repository: FoundRepository) => Promise<Rows | null>,
+  options: {
+    readonly isEmpty: (repository: FoundRepository) => boolean;
+    readonly read: (repository: FoundRepository) => Promise<Rows | null>;
+  },
 ): Promise<ReadAtRevision<Rows> | null> {
   let repository = known;
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    if (options.isEmpty(repository)) return { repository, rows: null };
     await context.readModels.caughtUp(repository.entity.position);
-    const rows = await read(repository);
-    if (rows === null && repository.entity.state.refs.size > 0) {
-      throw new ReadModelError('read-model-behind', `The model does not know repository ${repository.id}`);
-    }
-    if (rows === null || rows.revision === repository.entity.revision) return { repository, rows };
+    const rows = await options.read(repository);
+    if (rows !== null && rows.revision === repository.entity.revision) return { repository, rows };
     await context.entities.reload(repositories, repository.id);
     const again = await findRepositoryById(context, repository.accountId, repository.id);
     if (again === null) return null;
     repository = again;
   }
-  throw new ReadModelError('read-model-behind', 'The repository changes faster than it can be read');
+  throw new ReadModelError('read-model-behind', `The model and repository ${known.id} do not come together`);
 }

@@ -24,9 +24,10 @@ async function makeBranches(
   context: ApiServices,
   known: FoundRepository,
 ): Promise<MadeBody | { readonly refused: Refusal }> {
-  const read = await readAtRevision(context, known, ({ id, entity }) =>
-    entity.revision === 'none' ? Promise.resolve(null) : context.readModels.branches(id),
-  );
+  const read = await readAtRevision(context, known, {
+    isEmpty: ({ entity }) => entity.state.refs.size === 0,
+    read: ({ id }) => context.readModels.branches(id),
+  });
   if (read === null) return { refused: { code: 'repository-not-found' } };
   const { repository, rows } = read;
   const list: z.output<typeof BRANCHES> = {

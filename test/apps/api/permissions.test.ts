@@ -34,6 +34,9 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   updateRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', body: {}, status: 200 },
   deleteRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', status: 204 },
   listBranches: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   createAccessToken: {
     grants: ['ALL'],
     scope: 'ALL_REPO',
