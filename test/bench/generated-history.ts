@@ -30,7 +30,7 @@ function* generate(): Generator<string> {
     const changed = commit === 1 ? files : Array.from({ length: 1 + (random() % 4) }, () => pick(files, random));
     for (const file of changed) {
       const at = random() % file.lines.length;
-      for (let count = 1 + (random() % 8); count > 0; count -= 1)
+      for (let count = 1 + (random() % 16); count > 0; count -= 1)
         file.lines[(at + count) % file.lines.length] = line(random);
       if (random() % 3 === 0) file.lines.splice(at, 0, line(random), line(random));
     }
