@@ -56,3 +56,6 @@ export const CLAIM_SPAN_MS = 10 * 60_000;
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** A read waits this long for a node or a projection to catch up before it answers 503. */
 export const READ_WAIT_MS = 10_000;
+/** UTF-16 code units of a commit's message, and of a person's name, that lists of commits show. */
+export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
+export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
