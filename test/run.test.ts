@@ -23,6 +23,7 @@ function project(files: { readonly [path: string]: string }): string {
   for (const name of ['dependencies', 'imports', 'layout', 'portability', 'tools']) {
     rmSync(join(root, `test/architecture/${name}.test.ts`));
   }
+  spawnSync('git', ['init', '--quiet'], { cwd: root });
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
@@ -114,7 +115,6 @@ test('has one', () => assert.equal(process.env.STRATA_TEST_POSTGRES, 'postgres:/
       'test/b.test.ts': reaches,
       'test/c.test.ts': PASSES,
     });
-    spawnSync('git', ['init', '--quiet'], { cwd: root });
     assert.equal(npmTest(root, 'c.test').lastLine, '1 passed, 0 failed, 0 skipped');
     assert.equal(existsSync(join(root, 'cluster.log')), false);
     assert.equal(npmTest(root).lastLine, '3 passed, 0 failed, 0 skipped');
