@@ -153,18 +153,18 @@ describe('a test file fails when it', { concurrency: 4 }, () => {
       `${IMPORT} test('a', () => { setTimeout(() => { throw new Error('late'); }, 10); }); test('b', () => new Promise((r) => setTimeout(r, 100)));`,
       /exit code 1 though no test failed/,
     ],
-    ['never stops looping', `${IMPORT} test('a', () => { for (;;); });`, /ended after 3 s/],
+    ['never stops looping', `${IMPORT} test('a', () => { for (;;); });`, /ended after 5 s/],
     [
       'waits for ever',
       `${IMPORT} test('a', () => new Promise(() => setInterval(() => {}, 1e3)));`,
-      /ended after 3 s.*running: a/,
+      /ended after 5 s.*running: a/,
     ],
-    ['leaves a timer behind', `${IMPORT} test('a', () => { setInterval(() => {}, 1e3); });`, /ended after 3 s/],
+    ['leaves a timer behind', `${IMPORT} test('a', () => { setInterval(() => {}, 1e3); });`, /ended after 5 s/],
   ];
   for (const [name, source, reason] of samples) {
     test(name, async () => {
       const root = project({ 'test/a.test.ts': source });
-      const timeoutMs = reason.source.startsWith('ended after 3 s') ? 3_000 : 60_000;
+      const timeoutMs = reason.source.startsWith('ended after 5 s') ? 5_000 : 60_000;
       const options = { root, file: 'test/a.test.ts', env: process.env, timeoutMs };
       const result = await runTestFile({ ...options, signal: new AbortController().signal });
       assert.equal(result.passed, false, result.output);
