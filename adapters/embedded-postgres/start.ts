@@ -14,6 +14,7 @@ import { ensureCluster, makePrivateDirectory, prepareHome, readOrMakePassword, S
 import { lockDirectory, sweepLockDrafts } from './directory-lock.ts';
 import { EmbeddedPostgresError } from './error.ts';
 import { clearOrphan } from './orphan.ts';
+import { announce } from './join.ts';
 import { type Postmaster, spawnPostmaster } from './postmaster.ts';
 import { postgresUser } from './unix-user.ts';
 
@@ -76,6 +77,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       await supervised.stop();
       throw error;
     }
+    await announce(paths.home, connectionString(DATABASE));
     let stopped: Promise<void> | null = null;
     const stop = async () => {
       await supervised.stop();

@@ -8,6 +8,7 @@
  *   invisible to every reader, until `install`;
  * - every process holds a lease on its repository while it runs, and dies with the request it serves.
  */
+import type { Sequence } from '../kernel/append-list.ts';
 import type { LayerId, ObjectId, RepositoryId } from '../kernel/ids.ts';
 import type { LayerKey } from './layer-store.ts';
 
@@ -29,7 +30,7 @@ export interface CommittedObjects {
   readonly revision: number | 'none';
   /** Raised by every event that removes layers; while it stands, layers are only added at the end. */
   readonly shrinkEpoch: number;
-  readonly layers: readonly Layer[];
+  readonly layers: Sequence<Layer>;
 }
 
 export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag';

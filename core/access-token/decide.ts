@@ -1,0 +1,112 @@
+/** Decides what becomes of an access token. The caller's own permission was checked before (use cases). */
+import { accept, type Decision, refuse } from '../kernel/decider.ts';
+import type { RepositoryId, Timestamp } from '../kernel/ids.ts';
+import { TOKEN_NAME_LENGTH_MAX } from '../kernel/limits.ts';
+import type { Refusal } from '../kernel/refusal.ts';
+import { codePointCount } from '../kernel/text.ts';
+import type { AccessTokenCommand, AccessTokenSettings } from './commands.ts';
+import type { AccessTokenEvent, AccessTokenUpdated } from './events.ts';
+import { type AccessToken, type ActiveAccessToken, isExpired } from './state.ts';
+
+export function decideAccessToken(state: AccessToken, command: AccessTokenCommand): Decision<AccessTokenEvent> {
+  switch (command.type) {
+    case 'CreateAccessToken': {
+      if (state.status !== 'absent') throw new TypeError('Two access tokens with one id: the secret is not random');
+      const settings = {
+        ...command.settings,
+        grants: unique(command.settings.grants),
+        repositoryIds: unique(command.settings.repositoryIds),
+      };
+      const refused =
+        settingsRefusal(settings) ??
+        expiryRefusal(settings.expiresAt, command.now) ??
+        repositoriesRefusal(settings.repositoryIds, command.ownsRepository);
+      if (refused !== null) return refuse(refused);
+      return accept<AccessTokenEvent>({
+        type: 'AccessTokenCreated',
+        data: {
+          account: command.account,
+          name: settings.name,
+          scope: settings.scope,
+          grants: settings.grants,
+          repository_ids: settings.repositoryIds,
+          expires_at: settings.expiresAt,
+          secret_hash: command.secretHash,
+          token_prefix: command.tokenPrefix,
+        },
+      });
+    }
+    case 'UpdateAccessToken': {
+      if (state.status !== 'active' || isExpired(state, command.now)) return refuse({ code: 'token-not-found' });
+      return decideUpdate(state, command.changes, command.ownsRepository, command.now);
+    }
+    case 'RevokeAccessToken':
+      if (state.status !== 'active') return refuse({ code: 'token-not-found' });
+      return accept<AccessTokenEvent>({ type: 'AccessTokenRevoked', data: { reason: 'deleted' } });
+  }
+}
+
+function decideUpdate(
+  state: ActiveAccessToken,
+  changes: Partial<AccessTokenSettings>,
+  ownsRepository: (id: RepositoryId) => boolean,
+  now: Timestamp,
+): Decision<AccessTokenEvent> {
+  const merged: AccessTokenSettings = {
+    name: changes.name ?? state.name,
+    scope: changes.scope ?? state.scope,
+    grants: unique(changes.grants ?? state.grants),
+    repositoryIds: unique(changes.repositoryIds ?? state.repositoryIds),
+    expiresAt: changes.expiresAt === undefined ? state.expiresAt : changes.expiresAt,
+  };
+  // A list may keep the id of a repository deleted since; only ids that are new must exist.
+  const added = merged.repositoryIds.filter((id) => !state.repositoryIds.includes(id));
+  const refused =
+    settingsRefusal(merged) ??
+    (changes.expiresAt === undefined ? null : expiryRefusal(changes.expiresAt, now)) ??
+    repositoriesRefusal(added, ownsRepository);
+  if (refused !== null) return refuse(refused);
+  const data: AccessTokenUpdated['data'] = {
+    ...(merged.name === state.name ? {} : { name: merged.name }),
+    ...(merged.scope === state.scope ? {} : { scope: merged.scope }),
+    ...(sameItems(merged.grants, state.grants) ? {} : { grants: merged.grants }),
+    ...(sameItems(merged.repositoryIds, state.repositoryIds) ? {} : { repository_ids: merged.repositoryIds }),
+    ...(merged.expiresAt === state.expiresAt ? {} : { expires_at: merged.expiresAt }),
+  };
+  return Object.keys(data).length === 0
+    ? accept<AccessTokenEvent>()
+    : accept<AccessTokenEvent>({ type: 'AccessTokenUpdated', data });
+}
+
+function settingsRefusal(settings: AccessTokenSettings): Refusal | null {
+  const nameLength = codePointCount(settings.name);
+  if (nameLength < 1 || nameLength > TOKEN_NAME_LENGTH_MAX) return { code: 'token-name-length' };
+  if (settings.grants.length === 0) return { code: 'token-grants-empty' };
+  if (settings.scope === 'SELECTED_REPO' && settings.repositoryIds.length === 0) {
+    return { code: 'token-scope-needs-repositories' };
+  }
+  if (settings.scope === 'ALL_REPO' && settings.repositoryIds.length > 0) {
+    return { code: 'token-scope-takes-no-repositories' };
+  }
+  return null;
+}
+
+function expiryRefusal(expiresAt: Timestamp | null, now: Timestamp): Refusal | null {
+  return expiresAt !== null && expiresAt <= now ? { code: 'token-expiry-not-in-future' } : null;
+}
+
+function repositoriesRefusal(
+  ids: readonly RepositoryId[],
+  ownsRepository: (id: RepositoryId) => boolean,
+): Refusal | null {
+  const unknown = ids.filter((id) => !ownsRepository(id));
+  return unknown.length > 0 ? { code: 'token-unknown-repositories', ids: unknown } : null;
+}
+
+function unique<Item>(items: readonly Item[]): readonly Item[] {
+  return [...new Set(items)];
+}
+
+function sameItems<Item>(a: readonly Item[], b: readonly Item[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}

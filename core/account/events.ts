@@ -1,0 +1,62 @@
+/**
+ * Events of an account, on `account-<id>`: itself, and the existence and names of its repositories.
+ *
+ * Must stay true: every rule that counts or compares within an account is decided on this one stream.
+ */
+import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
+import type { Plan } from './plans.ts';
+
+export type AccountCreated = DomainEvent<
+  'AccountCreated',
+  {
+    readonly username: string;
+    /** Vault references (invariant 5). */
+    readonly email_ref: string;
+    readonly password_hash_ref: string;
+    readonly plan: Plan;
+  }
+>;
+/** Stands first in a stream whose account will never come into being: its claim was taken over. */
+export type Abandoned = DomainEvent<'Abandoned', Record<never, never>>;
+export type PlanChanged = DomainEvent<'PlanChanged', { readonly plan: Plan }>;
+export type PasswordChanged = DomainEvent<'PasswordChanged', { readonly password_hash_ref: string }>;
+
+export type RepositoryCreated = DomainEvent<
+  'RepositoryCreated',
+  {
+    readonly repository_id: string;
+    readonly name: string;
+    readonly description: string | null;
+    /** Null: `master` until the first push or the owner chooses. */
+    readonly default_branch: string | null;
+    /** Null: platform storage. The binding never changes. */
+    readonly storage_bucket_id: string | null;
+  }
+>;
+export type RepositoryDescribed = DomainEvent<
+  'RepositoryDescribed',
+  { readonly repository_id: string; readonly description: string | null }
+>;
+export type RepositoryDeleted = DomainEvent<
+  'RepositoryDeleted',
+  { readonly repository_id: string; readonly name: string }
+>;
+
+export type AccountEvent =
+  | AccountCreated
+  | Abandoned
+  | PlanChanged
+  | PasswordChanged
+  | RepositoryCreated
+  | RepositoryDescribed
+  | RepositoryDeleted;
+
+export const accountEventKinds: EventKinds<AccountEvent> = {
+  AccountCreated: RECORD_V1,
+  Abandoned: RECORD_V1,
+  PlanChanged: RECORD_V1,
+  PasswordChanged: RECORD_V1,
+  RepositoryCreated: RECORD_V1,
+  RepositoryDescribed: RECORD_V1,
+  RepositoryDeleted: RECORD_V1,
+};

@@ -1,0 +1,29 @@
+/** An account as its stream says. */
+import type { RepositoryId, Timestamp, Uuid } from '../kernel/ids.ts';
+import type { PersistentMap } from '../kernel/persistent-map.ts';
+import type { VaultRef } from '../ports/vault.ts';
+import type { Plan } from './plans.ts';
+
+export interface OwnedRepository {
+  readonly id: RepositoryId;
+  readonly name: string;
+  readonly description: string | null;
+  /** The branch its creator named; what a push or its owner chose later stands in the repository's stream. */
+  readonly initialDefaultBranch: string | null;
+  readonly storageBucketId: Uuid | null;
+  readonly createdAt: Timestamp;
+}
+
+export interface OpenAccount {
+  readonly status: 'open';
+  readonly username: string;
+  readonly emailRef: VaultRef;
+  readonly passwordHashRef: VaultRef;
+  readonly plan: Plan;
+  readonly createdAt: Timestamp;
+  readonly repositories: PersistentMap<RepositoryId, OwnedRepository>;
+  /** By `repositoryNameKey`. */
+  readonly repositoryNames: PersistentMap<string, RepositoryId>;
+}
+
+export type Account = { readonly status: 'absent' } | { readonly status: 'abandoned' } | OpenAccount;

@@ -1,0 +1,130 @@
+/**
+ * Names of refs: what a ref may be called here, and the order of names.
+ *
+ * Must stay true: every `RefName` passes git-check-ref-format(1), lies in refs/heads/, refs/tags/ or refs/notes/,
+ * can be a file of its name on the way to any client, and never reads as an option of a command.
+ */
+import type { Brand } from '../kernel/ids.ts';
+import { REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
+import { compareUtf8, utf8Length } from './utf8.ts';
+
+/** A ref's full name, e.g. `refs/heads/main`. */
+export type RefName = Brand<string, 'RefName'>;
+/** A branch's name without `refs/heads/`, e.g. `main`. */
+export type BranchName = Brand<string, 'BranchName'>;
+
+export type RefNameRefusalCode =
+  /** Against a rule of git-check-ref-format(1). */
+  | 'ref-name-malformed'
+  /** Not in refs/heads/, refs/tags/ or refs/notes/. */
+  | 'ref-outside-namespaces'
+  /** refs/replace/: it would change what every reader of the repository sees. */
+  | 'ref-replace'
+  | 'ref-component-starts-with-dash'
+  /** A branch named HEAD or like an object id: no reader could tell which is meant. */
+  | 'branch-name-ambiguous'
+  | 'ref-name-too-long'
+  | 'ref-component-too-long';
+
+/** Why a name is not taken; `detail` is one line for the user and does not repeat the name. */
+export interface RefNameRefusal {
+  readonly refused: RefNameRefusalCode;
+  readonly detail: string;
+}
+
+const HEADS = 'refs/heads/';
+const NAMESPACES = [HEADS, 'refs/tags/', 'refs/notes/'];
+const OBJECT_ID_LIKE = /^[0-9a-fA-F]{40}$/;
+/** Space and the characters that revision expressions and refspecs use: gitrevisions(7). */
+const FORBIDDEN = Uint8Array.from({ length: 128 }, (_, unit) =>
+  Number(' ~^:?*[\\'.includes(String.fromCharCode(unit))),
+);
+
+/** A ref's full name, or why it is refused. */
+export function parseRefName(text: string): RefName | RefNameRefusal {
+  return refusalOf(text) ?? (text as RefName);
+}
+
+/** A branch's short name, or why it is refused. */
+export function parseBranchName(text: string): BranchName | RefNameRefusal {
+  return refusalOf(HEADS + text) ?? (text as BranchName);
+}
+
+/** As `parseRefName`, for text that our own records hold: anything else there is corruption. */
+export function refName(text: string): RefName {
+  const parsed = parseRefName(text);
+  if (typeof parsed !== 'string') throw new TypeError(`Not a ref: ${JSON.stringify(text)}: ${parsed.detail}`);
+  return parsed;
+}
+
+export function refOfBranch(name: BranchName): RefName {
+  return (HEADS + name) as string as RefName;
+}
+
+/** The branch a ref is; null for tags and notes. */
+export function branchOfRef(ref: RefName): BranchName | null {
+  return ref.startsWith(HEADS) ? (ref.slice(HEADS.length) as BranchName) : null;
+}
+
+/** The order in which Git lists refs: by the bytes of their UTF-8 form. */
+export function byRefOrder(a: string, b: string): number {
+  return compareUtf8(a, b);
+}
+
+function refusalOf(text: string): RefNameRefusal | null {
+  // Length first, so that no other rule ever walks a long text.
+  if (text.length > REF_NAME_BYTES_MAX || takesMoreBytes(text, REF_NAME_BYTES_MAX)) {
+    return { refused: 'ref-name-too-long', detail: `the name takes more than ${REF_NAME_BYTES_MAX} bytes` };
+  }
+  const malformed = malformation(text);
+  if (malformed !== null) return { refused: 'ref-name-malformed', detail: malformed };
+  if (text.startsWith('refs/replace/')) {
+    return { refused: 'ref-replace', detail: 'refs/replace/ is not accepted here' };
+  }
+  if (!NAMESPACES.some((namespace) => text.startsWith(namespace))) {
+    const detail = 'only refs/heads/, refs/tags/ and refs/notes/ are accepted here';
+    return { refused: 'ref-outside-namespaces', detail };
+  }
+  return componentRefusal(text) ?? ambiguity(text);
+}
+
+/** The rule of git-check-ref-format(1) that the name breaks, in its order; null when it keeps all. */
+function malformation(text: string): string | null {
+  if (!text.isWellFormed()) return 'the name is not valid Unicode';
+  if (!text.includes('/')) return 'the name is not a full ref name such as refs/heads/main';
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x20 || unit === 0x7f) return 'the name holds a control character';
+    if (FORBIDDEN[unit] === 1) return unit === 0x20 ? 'the name holds a space' : `the name holds a ${text.charAt(at)}`;
+  }
+  if (text.includes('..')) return 'the name holds two dots in a row';
+  if (text.includes('@{')) return 'the name holds @{';
+  if (text.startsWith('/') || text.endsWith('/') || text.includes('//')) return 'a component of the name is empty';
+  if (text.startsWith('.') || text.includes('/.')) return 'a component of the name starts with a dot';
+  if (text.endsWith('.')) return 'the name ends with a dot';
+  if (text.endsWith('.lock') || text.includes('.lock/')) return 'a component of the name ends with .lock';
+  return null;
+}
+
+function componentRefusal(text: string): RefNameRefusal | null {
+  if (text.includes('/-')) {
+    return { refused: 'ref-component-starts-with-dash', detail: 'a component of the name starts with a dash' };
+  }
+  if (!takesMoreBytes(text, REF_COMPONENT_BYTES_MAX)) return null;
+  if (!text.split('/').some((component) => takesMoreBytes(component, REF_COMPONENT_BYTES_MAX))) return null;
+  const detail = `a component of the name takes more than ${REF_COMPONENT_BYTES_MAX} bytes`;
+  return { refused: 'ref-component-too-long', detail };
+}
+
+/** No unit of UTF-16 takes more than three bytes, so that most names need no counting. */
+function takesMoreBytes(text: string, bytes: number): boolean {
+  return text.length * 3 > bytes && utf8Length(text) > bytes;
+}
+
+function ambiguity(text: string): RefNameRefusal | null {
+  if (!text.startsWith(HEADS)) return null;
+  const branch = text.slice(HEADS.length);
+  if (branch === 'HEAD') return { refused: 'branch-name-ambiguous', detail: 'a branch cannot be named HEAD' };
+  if (!OBJECT_ID_LIKE.test(branch)) return null;
+  return { refused: 'branch-name-ambiguous', detail: 'a branch cannot be named like an object id' };
+}

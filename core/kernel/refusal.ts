@@ -1,0 +1,41 @@
+/**
+ * Every expected refusal of the service: one catalogue of stable codes.
+ *
+ * Must stay true: a refusal is a value that a use case returns; a throw is a bug or an outage. Words and HTTP
+ * statuses stand in one table in apps/api, which must cover this union exactly.
+ */
+import type { RepositoryId } from './ids.ts';
+
+export type Refusal =
+  | { readonly code: 'username-invalid'; readonly reason: string }
+  | { readonly code: 'username-reserved'; readonly username: string }
+  | { readonly code: 'username-taken'; readonly username: string }
+  | { readonly code: 'email-invalid' }
+  | { readonly code: 'email-taken' }
+  | { readonly code: 'password-length' }
+  | { readonly code: 'account-not-found' }
+  | { readonly code: 'token-not-found' }
+  | { readonly code: 'token-no-longer-valid' }
+  | { readonly code: 'token-name-length' }
+  | { readonly code: 'token-grants-empty' }
+  | { readonly code: 'token-scope-needs-repositories' }
+  | { readonly code: 'token-scope-takes-no-repositories' }
+  | { readonly code: 'token-unknown-repositories'; readonly ids: readonly RepositoryId[] }
+  | { readonly code: 'token-expiry-not-in-future' }
+  | { readonly code: 'repository-name-invalid'; readonly reason: string }
+  | { readonly code: 'repository-name-taken'; readonly name: string }
+  | { readonly code: 'repository-quota-reached'; readonly quota: number }
+  | { readonly code: 'repository-not-found' }
+  | { readonly code: 'repository-description-length' }
+  | { readonly code: 'branch-name-invalid'; readonly reason: string }
+  | { readonly code: 'repository-without-commits' }
+  | { readonly code: 'ref-not-found' }
+  | { readonly code: 'path-not-found' }
+  | { readonly code: 'path-not-a-file' }
+  | { readonly code: 'file-too-large' }
+  | { readonly code: 'storage-bucket-not-found' }
+  | { readonly code: 'storage-quota-reached' }
+  | { readonly code: 'ingress-quota-reached' }
+  | { readonly code: 'transfer-quota-reached' };
+
+export type RefusalCode = Refusal['code'];

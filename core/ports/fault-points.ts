@@ -1,0 +1,22 @@
+/**
+ * Named places where a test may make the process die: the steps between a push's first byte and its answer.
+ *
+ * Must stay true: in production every one is a call that does nothing.
+ */
+
+export const FAULT_POINTS = [
+  'push-pack-received',
+  'push-layer-stored',
+  'push-parts-appended',
+  'push-appended',
+  'push-installed',
+  'push-answered',
+  'repository-closed',
+  'account-username-claimed',
+  'account-created',
+] as const;
+
+export type FaultPoint = (typeof FAULT_POINTS)[number];
+
+/** Called on reaching a point. */
+export type Reach = (point: FaultPoint) => Promise<void>;

@@ -1,0 +1,161 @@
+/** Finding, creating, describing and deleting repositories. */
+import { decideAccount } from '../account/decide.ts';
+import { accounts } from '../account/evolve.ts';
+import { repositoryNameKey } from '../account/names.ts';
+import type { Plans } from '../account/plans.ts';
+import type { OpenAccount, OwnedRepository } from '../account/state.ts';
+import { parseBranchName } from '../git/ref-name.ts';
+import { refuse } from '../kernel/decider.ts';
+import type { Cause } from '../kernel/envelope.ts';
+import type { AccountId, RepositoryId, Uuid } from '../kernel/ids.ts';
+import type { Refusal } from '../kernel/refusal.ts';
+import { asciiLowerCase } from '../kernel/text.ts';
+import { decideRepository } from '../repository/decide.ts';
+import { repositories } from '../repository/evolve.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../repository/state.ts';
+import { findAccount } from './accounts.ts';
+import type { Entity } from './entities.ts';
+import { type Context, execute, type Guarding } from './execute.ts';
+
+type Refused = { readonly refused: Refusal };
+
+export interface RepositoryCommandOrigin {
+  readonly account: AccountId;
+  readonly cause: Cause;
+  readonly guarding?: Guarding;
+}
+
+/** A repository with all that its two streams say. */
+export interface FoundRepository {
+  readonly id: RepositoryId;
+  readonly accountId: AccountId;
+  readonly account: OpenAccount;
+  readonly owned: OwnedRepository;
+  readonly entity: Entity<OpenRepository>;
+  /** Short name of the branch HEAD leads to. */
+  readonly defaultBranch: string;
+}
+
+/** Looks a repository up as a URL names it: both names without case. Null when there is none. */
+export async function findRepository(
+  context: Context,
+  username: string,
+  name: string,
+): Promise<FoundRepository | null> {
+  const accountId = await findAccount(context, asciiLowerCase(username));
+  if (accountId === null) return null;
+  const { state: account } = await context.entities.get(accounts, accountId);
+  if (account.status !== 'open') return null;
+  const id = account.repositoryNames.get(repositoryNameKey(name));
+  return id === undefined ? null : openRepository(context, accountId, account, id);
+}
+
+/** The repository of that id if the account has it. */
+export async function findRepositoryById(
+  context: Context,
+  accountId: AccountId,
+  id: RepositoryId,
+): Promise<FoundRepository | null> {
+  const { state: account } = await context.entities.get(accounts, accountId);
+  return account.status === 'open' ? openRepository(context, accountId, account, id) : null;
+}
+
+async function openRepository(
+  context: Context,
+  accountId: AccountId,
+  account: OpenAccount,
+  id: RepositoryId,
+): Promise<FoundRepository | null> {
+  const owned = account.repositories.get(id);
+  if (owned === undefined) return null;
+  const entity = await context.entities.get(repositories, id);
+  // Closed, and its deletion cut in half: gone for everybody, a policy finishes it.
+  if (entity.state.status === 'closed') return null;
+  const defaultBranch = entity.state.defaultBranch ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
+  return { id, accountId, account, owned, entity: { ...entity, state: entity.state }, defaultBranch };
+}
+
+export interface NewRepository {
+  readonly name: string;
+  readonly description: string | null;
+  readonly defaultBranch: string | null;
+  readonly storageBucketId: Uuid | null;
+}
+
+export async function createRepository(
+  context: Context & { readonly plans: Plans },
+  origin: RepositoryCommandOrigin,
+  wanted: NewRepository,
+): Promise<FoundRepository | Refused> {
+  if (wanted.defaultBranch !== null) {
+    const branch = parseBranchName(wanted.defaultBranch);
+    if (typeof branch !== 'string') return refuse({ code: 'branch-name-invalid', reason: branch.detail });
+  }
+  // Buckets come with their own issue: until then no id names one.
+  if (wanted.storageBucketId !== null) return refuse({ code: 'storage-bucket-not-found' });
+  const id = context.ids.next<RepositoryId>();
+  const created = await execute(context, accounts, origin.account, origin, (state) =>
+    state.status === 'open'
+      ? decideAccount(state, { type: 'CreateRepository', id, ...wanted, quotas: context.plans[state.plan] })
+      : refuse({ code: 'account-not-found' }),
+  );
+  if ('refused' in created) return created;
+  const found = await findRepositoryById(context, origin.account, id);
+  return found ?? refuse({ code: 'repository-not-found' });
+}
+
+export interface RepositoryChanges {
+  readonly description?: string | null;
+  readonly defaultBranch?: string;
+}
+
+export async function changeRepository(
+  context: Context,
+  origin: RepositoryCommandOrigin,
+  id: RepositoryId,
+  changes: RepositoryChanges,
+): Promise<FoundRepository | Refused> {
+  const { description, defaultBranch } = changes;
+  if (defaultBranch !== undefined) {
+    const branch = parseBranchName(defaultBranch);
+    if (typeof branch !== 'string') return refuse({ code: 'branch-name-invalid', reason: branch.detail });
+  }
+  // Two streams, two commits: the description is decided first since it alone can still be refused.
+  if (description !== undefined) {
+    const described = await execute(context, accounts, origin.account, origin, (state) =>
+      decideAccount(state, { type: 'DescribeRepository', id, description }),
+    );
+    if ('refused' in described) return described;
+  }
+  if (defaultBranch !== undefined) {
+    const before = await findRepositoryById(context, origin.account, id);
+    if (before === null) return refuse({ code: 'repository-not-found' });
+    const changed = await execute(context, repositories, id, origin, (state) =>
+      decideRepository(state, {
+        type: 'ChangeDefaultBranch',
+        branch: defaultBranch,
+        initialDefaultBranch: before.owned.initialDefaultBranch,
+      }),
+    );
+    if ('refused' in changed) return changed;
+  }
+  return (await findRepositoryById(context, origin.account, id)) ?? refuse({ code: 'repository-not-found' });
+}
+
+/** Closes the repository's stream first, so that racing pushes conflict, then gives the name back. */
+export async function deleteRepository(
+  context: Context,
+  origin: RepositoryCommandOrigin,
+  id: RepositoryId,
+): Promise<{ readonly deleted: RepositoryId } | Refused> {
+  const closed = await execute(context, repositories, id, origin, (state) =>
+    decideRepository(state, { type: 'CloseRepository' }),
+  );
+  if ('refused' in closed) return closed;
+  // From here the repository is gone; a guard must not leave its name taken.
+  const { account, cause } = origin;
+  const released = await execute(context, accounts, account, { account, cause }, (state) =>
+    decideAccount(state, { type: 'DeleteRepository', id }),
+  );
+  return 'refused' in released ? released : { deleted: id };
+}

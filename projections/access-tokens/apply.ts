@@ -1,0 +1,92 @@
+/**
+ * Folds access tokens' streams into the list of active ones.
+ *
+ * Must stay true: the secret's hash is not in it. Who may do what is decided on the streams, never on this list.
+ */
+import { accessTokenEventKinds } from '../../core/access-token/events.ts';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import { forAll } from '../runner/bulk.ts';
+import type { Projection, Queryable, TableOf } from '../runner/projection.ts';
+import { accessTokenTables } from './table.ts';
+
+export const accessTokensProjection: Projection = {
+  name: 'access_tokens',
+  version: 1,
+  categories: ['accessToken'],
+  tables: accessTokenTables,
+  onPoison: 'park',
+  open: (table) => ({
+    prepare: async (events) => {
+      const changes = fold(events);
+      return (transaction) => write(transaction, table, changes);
+    },
+  }),
+};
+
+/** Columns of a token's row. A change names only those that it sets. */
+type Fields = JsonObject & { readonly id: string };
+
+interface Changes {
+  readonly created: Map<string, Fields>;
+  readonly updated: Map<string, Fields>;
+  readonly revoked: Set<string>;
+}
+
+function fold(events: readonly RecordedEvent[]): Changes {
+  const changes: Changes = { created: new Map(), updated: new Map(), revoked: new Set() };
+  const { created, updated, revoked } = changes;
+  for (const recorded of events) {
+    const id = entityIdOf(recorded.stream);
+    const event = readEvent(accessTokenEventKinds, recorded);
+    switch (event.type) {
+      case 'AccessTokenCreated': {
+        const { account, secret_hash: _secretHash, ...fields } = event.data;
+        const { occurredAt, position } = recorded;
+        created.set(id, { id, account_id: account, created_at: occurredAt, position: String(position), ...fields });
+        break;
+      }
+      case 'AccessTokenUpdated': {
+        const kept = created.has(id) ? created : updated;
+        kept.set(id, { ...kept.get(id), id, ...event.data });
+        break;
+      }
+      case 'AccessTokenRevoked':
+        created.delete(id);
+        updated.delete(id);
+        revoked.add(id);
+        break;
+    }
+  }
+  return changes;
+}
+
+async function write(database: Queryable, table: TableOf, { created, updated, revoked }: Changes): Promise<void> {
+  const tokens = table('access_tokens');
+  await forAll(
+    database,
+    [...revoked],
+    `DELETE FROM ${tokens} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
+  );
+  await forAll(
+    database,
+    [...created.values()],
+    `INSERT INTO ${tokens} SELECT * FROM json_to_recordset($1) AS t(id uuid, account_id uuid, name text, scope text,
+      grants json, repository_ids json, expires_at text, created_at text, token_prefix text, position bigint)`,
+  );
+  const updates = [...updated.values()].map((fields) => ({ ...fields, sets_expiry: 'expires_at' in fields }));
+  await forAll(
+    database,
+    updates,
+    `UPDATE ${tokens} AS t SET
+        name = coalesce(u.name, t.name),
+        scope = coalesce(u.scope, t.scope),
+        grants = coalesce(u.grants, t.grants),
+        repository_ids = coalesce(u.repository_ids, t.repository_ids),
+        expires_at = CASE WHEN u.sets_expiry THEN u.expires_at ELSE t.expires_at END
+      FROM json_to_recordset($1) AS u(id uuid, name text, scope text, grants json, repository_ids json,
+        expires_at text, sets_expiry boolean)
+      WHERE t.id = u.id`,
+  );
+}

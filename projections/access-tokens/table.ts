@@ -1,0 +1,25 @@
+/** The table that access tokens are listed from: one row for each token that is not revoked. */
+import type { ProjectionTable } from '../runner/projection.ts';
+
+export const accessTokenTables: readonly ProjectionTable[] = [
+  {
+    name: 'access_tokens',
+    key: ['id'],
+    compare: 'exact',
+    // `position` orders tokens of one millisecond.
+    create: (table) => [
+      `CREATE TABLE ${table} (
+        id uuid PRIMARY KEY,
+        account_id uuid NOT NULL,
+        name text NOT NULL,
+        scope text NOT NULL,
+        grants json NOT NULL,
+        repository_ids json NOT NULL,
+        expires_at text COLLATE "C",
+        created_at text COLLATE "C" NOT NULL,
+        token_prefix text NOT NULL,
+        position bigint NOT NULL)`,
+      `CREATE INDEX ON ${table} (account_id, created_at, position)`,
+    ],
+  },
+];

@@ -1,0 +1,133 @@
+/**
+ * Builds a generation of a model beside the live one: to replace it, or to compare it with.
+ *
+ * Must stay true: the live generation is read and written as ever meanwhile; a build that fails, or is cut
+ * short, leaves it untouched.
+ */
+import type { Pool, PoolClient } from 'pg';
+import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Log } from '../../core/ports/log.ts';
+import { readLiveState } from './checkpoint.ts';
+import { ProjectionHalted } from './faults.ts';
+import { buildLock, createGeneration, dropGeneration, flip, makeLive } from './generations.ts';
+import type { Projection } from './projection.ts';
+import { createRunnerTables, type Generation } from './tables.ts';
+import { GenerationWriter } from './writer.ts';
+
+export interface BuildContext {
+  readonly pool: Pool;
+  readonly events: EventStore;
+  readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
+  readonly log: Log;
+}
+
+/** A generation that is being built, on a connection of its own. */
+export interface Build {
+  readonly generation: Generation;
+  /** The generation that was live when it began, 0 for none. */
+  readonly replaces: number;
+  readonly client: PoolClient;
+  readonly writer: GenerationWriter;
+}
+
+/** Opens an empty generation under the build lock, and drops it unless the work has made it live. */
+export async function withBuild<Result>(
+  context: BuildContext,
+  projection: Projection,
+  work: (build: Build) => Promise<{ readonly keep: boolean; readonly result: Result }>,
+): Promise<Result> {
+  const client = await context.pool.connect();
+  let broken: Error | null = null;
+  const onError = (error: Error): void => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    await createRunnerTables(client);
+    const { rows } = await client.query<{ taken: boolean }>({
+      text: `SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken`,
+      values: [buildLock(projection)],
+    });
+    if (rows[0]?.taken !== true) throw new ProjectionHalted(`${projection.name} is being built by somebody else`);
+    await client.query('SET synchronous_commit = off');
+    const { generation, replaces } = await createGeneration(client, projection);
+    let keep = false;
+    try {
+      const writer = await openWriter(context, generation, client);
+      const done = await work({ generation, replaces, client, writer });
+      keep = done.keep;
+      return done.result;
+    } finally {
+      if (!keep && broken === null) await dropGeneration(client, generation);
+    }
+  } finally {
+    client.off('error', onError);
+    // The server ends a connection some time later; whoever builds next should not find the lock still held.
+    if (broken === null) await client.query('SELECT pg_advisory_unlock_all()');
+    // With the connection go the session's settings.
+    client.release(true);
+  }
+}
+
+function openWriter(
+  { events, complete, log }: BuildContext,
+  generation: Generation,
+  connection: PoolClient,
+): Promise<GenerationWriter> {
+  const about = { projection: generation.projection.name, generation: generation.number };
+  return GenerationWriter.open({
+    ...{ connection, generation, events, complete },
+    checkpoint: { position: LOG_START, last: null },
+    hooks: {
+      advanced: () => undefined,
+      parked: ({ stream, revision }, fault) =>
+        log.error({ ...about, stream, revision, fault }, 'A rebuild could not apply an event'),
+    },
+  });
+}
+
+/** Applies the log up to exactly a position that it has reached. */
+export async function buildUpTo(
+  { events }: BuildContext,
+  { writer, generation }: Build,
+  target: LogPosition,
+): Promise<void> {
+  if (writer.position >= target) return;
+  let reached: () => void = () => undefined;
+  const done = new Promise<void>((resolve) => {
+    reached = resolve;
+  });
+  const subscription = events.subscribe({
+    after: writer.position,
+    categories: generation.projection.categories,
+    onEvents: async (batch, position) => {
+      if (writer.position >= target) return;
+      const due = batch.filter((event) => event.position <= target);
+      await writer.apply(due, position < target ? position : target);
+      if (writer.position >= target) reached();
+    },
+  });
+  try {
+    await Promise.race([done, subscription.closed]);
+  } finally {
+    await Promise.allSettled([subscription.close()]);
+  }
+}
+
+/** Builds the model anew from the log and makes that generation live in one step. */
+export function rebuild(context: BuildContext, projection: Projection): Promise<LogPosition> {
+  return withBuild(context, projection, async (build) => {
+    const { client, generation, writer } = build;
+    for (;;) {
+      await buildUpTo(context, build, await context.events.head());
+      const live = await readLiveState(client, projection);
+      if (live === null) {
+        await makeLive(client, generation, build.replaces);
+        return { keep: true, result: writer.position };
+      }
+      // Behind means that the live writer was faster by a few events: those come next.
+      if (await flip(client, generation, writer.position, live)) return { keep: true, result: writer.position };
+    }
+  });
+}

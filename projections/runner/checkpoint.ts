@@ -1,0 +1,102 @@
+/**
+ * How far a generation of a model is: the row that fences its writers.
+ *
+ * Must stay true: a checkpoint moves only from exactly the position its writer last saw, in the transaction
+ * that holds the rows of those events; so each event is applied once, whoever else believes to be the runner.
+ */
+import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
+import { categoryOf, type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import { CheckpointMoved, ProjectionHalted } from './faults.ts';
+import type { Projection, Queryable } from './projection.ts';
+import type { Generation } from './tables.ts';
+
+/** The last record event a generation has seen. Operational ones are pruned, so they prove nothing later. */
+export interface LastEvent {
+  readonly stream: StreamName;
+  readonly revision: number;
+  readonly id: string;
+}
+
+export interface Checkpoint {
+  readonly position: LogPosition;
+  readonly last: LastEvent | null;
+}
+
+export interface LiveState {
+  readonly generation: number;
+  readonly halted: string | null;
+  readonly checkpoint: Checkpoint;
+  readonly tables: readonly string[];
+}
+
+export async function readLiveState(database: Queryable, projection: Projection): Promise<LiveState | null> {
+  const { rows } = await database.query({
+    text: `SELECT generation, halted, tables, position, event_stream, event_revision, event_id
+      FROM read_models.projections JOIN read_models.checkpoints USING (name, version)
+      WHERE name = $1 AND version = $2 AND generation = live_generation`,
+    values: [projection.name, projection.version],
+  });
+  const row = rows[0];
+  if (row === undefined) return null;
+  const stream = row['event_stream'] as StreamName | null;
+  return {
+    generation: row['generation'] as number,
+    halted: row['halted'] as string | null,
+    tables: row['tables'] as string[],
+    checkpoint: {
+      position: BigInt(row['position'] as string) as LogPosition,
+      last:
+        stream === null ? null : { stream, revision: row['event_revision'] as number, id: row['event_id'] as string },
+    },
+  };
+}
+
+/** Moves the checkpoint; throws `CheckpointMoved` when it no longer stands where this writer left it. */
+export async function moveCheckpoint(
+  database: Queryable,
+  { projection, number }: Generation,
+  from: LogPosition,
+  to: Checkpoint,
+): Promise<void> {
+  const { rowCount } = await database.query({
+    name: 'read-models-move-checkpoint',
+    text: `UPDATE read_models.checkpoints
+      SET position = $5, event_stream = $6, event_revision = $7, event_id = $8
+      WHERE name = $1 AND version = $2 AND generation = $3 AND position = $4`,
+    values: [
+      ...[projection.name, projection.version, number, from, to.position],
+      ...[to.last?.stream ?? null, to.last?.revision ?? null, to.last?.id ?? null],
+    ],
+  });
+  if (rowCount !== 1) throw new CheckpointMoved(`${projection.name} generation ${number} is no longer at ${from}`);
+}
+
+/** The checkpoint after a batch that ends at a position. */
+export function checkpointAfter(
+  before: Checkpoint,
+  events: readonly RecordedEvent[],
+  position: LogPosition,
+): Checkpoint {
+  const last = events.findLast(({ stream, type }) => EVENT_CATALOGUE[categoryOf(stream)]?.[type]?.record === true);
+  return {
+    position,
+    last: last === undefined ? before.last : { stream: last.stream, revision: last.revision, id: last.id },
+  };
+}
+
+/** The log must still hold the event a checkpoint stands at: a failover or a restore may have replaced it. */
+export async function checkAgainstLog(
+  events: Pick<EventStore, 'readStream'>,
+  projection: Projection,
+  { last }: Checkpoint,
+): Promise<void> {
+  if (last === null) return;
+  const { stream, revision, id } = last;
+  const [found] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
+  if (found?.id === id) return;
+  const there = found === undefined ? 'no event' : `event ${found.id}`;
+  throw new ProjectionHalted(
+    `${projection.name} was built from event ${id} at ${stream} revision ${revision}; the log has ${there} there`,
+  );
+}

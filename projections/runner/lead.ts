@@ -1,0 +1,220 @@
+/**
+ * Keeps one model current while this process holds its lock: the one active runner among all nodes.
+ *
+ * Must stay true: the lock lives on the connection that writes, so a runner whose connection died can write no
+ * more; and should two ever write, the checkpoint lets only one of them commit.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Log } from '../../core/ports/log.ts';
+import { checkAgainstLog, type LiveState, readLiveState } from './checkpoint.ts';
+import { describeFault, faultKind, ProjectionHalted } from './faults.ts';
+import { createGeneration, dropUnused, leadLock, makeLive, setHalted } from './generations.ts';
+import { streamsToRetry } from './parking.ts';
+import type { Progress } from './progress.ts';
+import type { Projection } from './projection.ts';
+import { createRunnerTables, type Generation, tablesExist } from './tables.ts';
+import { GenerationWriter, type WriterHooks } from './writer.ts';
+
+export interface LeadOptions {
+  readonly projection: Projection;
+  readonly pool: Pool;
+  readonly events: EventStore;
+  readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
+  readonly progress: Progress;
+  readonly log: Log;
+  readonly hooks: Omit<WriterHooks, 'advanced'> & {
+    readonly applied: (position: LogPosition, batch: { readonly events: number; readonly durationMs: number }) => void;
+    readonly halted: (reason: string) => void;
+  };
+  /** How often a node that does not lead tries to, and how often parked streams are looked at. */
+  readonly intervalMs: number;
+  /** Aborted when the runner closes. */
+  readonly signal: AbortSignal;
+}
+
+const OUTAGE_PAUSE_FIRST_MS = 50;
+const OUTAGE_PAUSE_LAST_MS = 5_000;
+const VOID_PAUSE_MS = 20;
+
+/** Runs until the signal; resolves when nothing is written any more. */
+export async function leadWhenever(options: LeadOptions): Promise<void> {
+  const { projection, signal, log, intervalMs } = options;
+  let pauseMs = OUTAGE_PAUSE_FIRST_MS;
+  while (!signal.aborted) {
+    try {
+      const client = await takeLead(options);
+      if (client === null) {
+        await pause(intervalMs, signal);
+        continue;
+      }
+      await withClient(client, (lost) => lead(options, client, lost));
+      pauseMs = OUTAGE_PAUSE_FIRST_MS;
+    } catch (error) {
+      if (signal.aborted) break;
+      log.error(
+        { projection: projection.name, fault: describeFault(error) },
+        'A read model lost its runner; it starts anew',
+      );
+      await pause(pauseMs, signal);
+      pauseMs = Math.min(pauseMs * 2, OUTAGE_PAUSE_LAST_MS);
+    }
+  }
+}
+
+/** A connection that holds the model's lock, or null when another node's does. */
+async function takeLead({ projection, pool }: LeadOptions): Promise<PoolClient | null> {
+  const client = await pool.connect();
+  try {
+    const { rows } = await client.query<{ taken: boolean }>({
+      text: `SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken`,
+      values: [leadLock(projection)],
+    });
+    if (rows[0]?.taken === true) return client;
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+  client.release();
+  return null;
+}
+
+/** Ends the connection afterwards, and with it the lock and the session's settings. */
+async function withClient(client: PoolClient, work: (lost: Promise<never>) => Promise<void>): Promise<void> {
+  let onLost: (error: Error) => void = () => undefined;
+  const lost = new Promise<never>((_resolve, reject) => {
+    onLost = reject;
+  });
+  lost.catch(() => undefined);
+  const onEnd = (): void => onLost(new Error('Connection terminated under a read model'));
+  client.on('error', onLost);
+  client.on('end', onEnd);
+  try {
+    await work(lost);
+  } finally {
+    client.release(true);
+  }
+}
+
+async function lead(options: LeadOptions, client: PoolClient, lost: Promise<never>): Promise<void> {
+  const { projection, progress, signal, log, hooks } = options;
+  // A lost tail of checkpoints is applied again from the log, so commits need not wait for the disk.
+  await client.query('SET synchronous_commit = off');
+  while (!signal.aborted) {
+    try {
+      const state = await liveState(options, client);
+      await followLog(options, client, state, lost);
+    } catch (error) {
+      const kind = faultKind(error);
+      if (kind === 'outage') throw error;
+      if (kind === 'void') {
+        log.warn({ projection: projection.name, fault: describeFault(error) }, 'A read model changed under its runner');
+        await pause(VOID_PAUSE_MS, signal);
+        continue;
+      }
+      const reason = describeFault(error);
+      await setHalted(client, projection, reason);
+      progress.at(projection.name, progress.position(projection.name), reason);
+      hooks.halted(reason);
+      log.error({ projection: projection.name, fault: reason }, 'A read model halted; an operator must act');
+      await untilReleased(options, client);
+    } finally {
+      progress.writing(projection.name, null);
+    }
+  }
+}
+
+/** What is live now; the first generation, or one in place of tables that were dropped, starts at the log's start. */
+async function liveState({ projection, log }: LeadOptions, client: PoolClient): Promise<LiveState> {
+  await createRunnerTables(client);
+  const state = await readLiveState(client, projection);
+  if (state !== null && (await tablesExist(client, state.tables))) return state;
+  const { generation, replaces } = await createGeneration(client, projection);
+  await makeLive(client, generation, replaces);
+  log.info(
+    { projection: projection.name, generation: generation.number },
+    'A read model is built from the start of the log',
+  );
+  const created = await readLiveState(client, projection);
+  if (created === null) throw new ProjectionHalted(`${projection.name} vanished while it was created`);
+  return created;
+}
+
+async function followLog(
+  options: LeadOptions,
+  client: PoolClient,
+  state: LiveState,
+  lost: Promise<never>,
+): Promise<void> {
+  const { projection, events, progress, hooks, signal } = options;
+  await checkAgainstLog(events, projection, state.checkpoint);
+  // What halted it may have been mended; if not, it halts again at the same event.
+  if (state.halted !== null) await setHalted(client, projection, null);
+  const generation = { projection, number: state.generation };
+  const advanced: WriterHooks['advanced'] = (position, batch) => {
+    progress.at(projection.name, position, null);
+    hooks.applied(position, batch);
+  };
+  const writer = await GenerationWriter.open({
+    connection: client,
+    ...{ generation, checkpoint: state.checkpoint, events, complete: options.complete },
+    hooks: { parked: hooks.parked, advanced },
+  });
+  const subscription = events.subscribe({
+    after: state.checkpoint.position,
+    categories: projection.categories,
+    onEvents: (batch, position) => writer.apply(batch, position),
+  });
+  progress.at(projection.name, state.checkpoint.position, null);
+  progress.writing(projection.name, () => subscription.pull());
+  const ending = new AbortController();
+  const chores = keepHouse(options, client, writer, generation, AbortSignal.any([signal, ending.signal]));
+  try {
+    await Promise.race([subscription.closed, lost, chores]);
+  } finally {
+    ending.abort();
+    // Both end by the same cause as the race, which is already on its way to the caller.
+    await Promise.allSettled([subscription.close(), chores]);
+  }
+}
+
+/** Until the signal: tries parked streams whose time has come, and drops what no longer serves once caught up. */
+async function keepHouse(
+  { projection, pool, events, intervalMs, log }: LeadOptions,
+  client: PoolClient,
+  writer: GenerationWriter,
+  generation: Generation,
+  signal: AbortSignal,
+): Promise<void> {
+  const head = await events.head();
+  let swept = false;
+  while (!signal.aborted) {
+    if (!swept && writer.position >= head) swept = await dropUnused(pool, projection);
+    for (const stream of writer.hasParked ? await streamsToRetry(client, generation) : []) {
+      const replayed = await writer.replay(stream);
+      log.info({ projection: projection.name, stream, replayed }, 'A parked stream was tried again');
+    }
+    await pause(intervalMs, signal);
+  }
+}
+
+/** Waits until somebody replaced the halted generation or asked for another try. */
+async function untilReleased({ projection, intervalMs, signal }: LeadOptions, client: PoolClient): Promise<void> {
+  const halted = await readLiveState(client, projection);
+  while (!signal.aborted) {
+    await pause(intervalMs, signal);
+    const state = await readLiveState(client, projection);
+    if (state === null || state.generation !== halted?.generation || state.halted === null) return;
+  }
+}
+
+/** Ends early, and without a fault, when the signal is aborted. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

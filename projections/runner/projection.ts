@@ -1,0 +1,69 @@
+/**
+ * What a read model is to the runner: its tables, the events it wants, and how it writes them.
+ *
+ * Must stay true: a model's rows are a function of the events alone, whatever batches they come in. So it
+ * keeps nothing between batches but what it could read back from its own tables, and each of its rows is
+ * decided by one stream (others are joined when it is read): a parked stream can then be replayed later.
+ */
+import type { RecordedEvent } from '../../core/kernel/envelope.ts';
+
+/** What the runner's connections and transactions can do; `pg` clients and pools fit. */
+export interface Queryable {
+  query(statement: Statement): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number | null }>;
+}
+
+export interface Statement {
+  /** Prepared once for each connection under this name. */
+  readonly name?: string;
+  readonly text: string;
+  readonly values?: readonly unknown[];
+}
+
+/** A row as the driver gives it: int8 as a string, json parsed, bytea as a Buffer. */
+export type Row = { readonly [column: string]: unknown };
+
+/** The qualified name of one of the model's tables, in the generation that is worked on. */
+export type TableOf = (table: string) => string;
+
+export interface ProjectionTable {
+  /** Lower-case letters and underscores. */
+  readonly name: string;
+  /** Statements that create the table, and its indexes, under the given qualified name. */
+  readonly create: (table: string) => readonly string[];
+  /** Columns that name a row. */
+  readonly key: readonly string[];
+  /**
+   * `leftovers` where the live table may hold rows that a rebuild no longer finds, such as commits whose
+   * objects left storage meanwhile; each row that a rebuild does find must be there and equal.
+   */
+  readonly compare: 'exact' | 'leftovers';
+}
+
+/** Writes what was prepared. Called once, inside the checkpoint's transaction. */
+export type Write = (transaction: Queryable) => Promise<void>;
+
+/**
+ * One generation of a model being written by this process. It may cache what it wrote: the runner opens a new
+ * one after any transaction that failed, and whenever somebody else has moved the checkpoint.
+ */
+export interface Applier {
+  /** Reads what it needs, in the database or elsewhere, and returns what to write. Events are in log order. */
+  prepare(events: readonly RecordedEvent[], database: Queryable): Promise<Write>;
+}
+
+export interface Projection {
+  /** Lower-case letters and underscores. */
+  readonly name: string;
+  /** Raised whenever tables or their content change meaning: the model is then built anew. */
+  readonly version: number;
+  /** Categories of the streams it wants. */
+  readonly categories: readonly string[];
+  readonly tables: readonly ProjectionTable[];
+  /** What to do with an event that cannot be applied: stop, or set its stream aside and go on. */
+  readonly onPoison: 'halt' | 'park';
+  /** Whether a fault may pass by itself, such as a storage that is away: a parked stream is then tried again. */
+  readonly isTemporary?: (error: unknown) => boolean;
+  /** How much of a transaction's bound an event takes; the default is 1. */
+  readonly weight?: (event: RecordedEvent) => number;
+  readonly open: (table: TableOf) => Applier;
+}

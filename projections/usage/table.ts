@@ -1,0 +1,46 @@
+/**
+ * The tables that an account's usage is summed from.
+ *
+ * Must stay true: a row is written from one stream's events, or is a sum that only the checkpoint's
+ * transaction adds to, so nothing is ever counted twice.
+ */
+import type { ProjectionTable } from '../runner/projection.ts';
+
+/** From account streams: the repositories that count. */
+const repositories: ProjectionTable = {
+  name: 'usage_repositories',
+  key: ['repository_id'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (repository_id uuid PRIMARY KEY, account_id uuid NOT NULL)`,
+    `CREATE INDEX ON ${table} (account_id)`,
+  ],
+};
+
+/** From repository streams: bytes of layers; the row goes when the repository is closed. */
+const storage: ProjectionTable = {
+  name: 'usage_storage',
+  key: ['repository_id'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (repository_id uuid PRIMARY KEY, account_id uuid NOT NULL, size_bytes bigint NOT NULL)`,
+    `CREATE INDEX ON ${table} (account_id) INCLUDE (size_bytes)`,
+  ],
+};
+
+/** Bytes by calendar month, UTC: `month` is `YYYY-MM`. Deleting a repository takes nothing from them. */
+const traffic: ProjectionTable = {
+  name: 'usage_traffic',
+  key: ['account_id', 'month'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      account_id uuid NOT NULL,
+      month text COLLATE "C" NOT NULL,
+      ingress_bytes bigint NOT NULL,
+      transfer_bytes bigint NOT NULL,
+      PRIMARY KEY (account_id, month))`,
+  ],
+};
+
+export const usageTables: readonly ProjectionTable[] = [repositories, storage, traffic];

@@ -1,0 +1,169 @@
+/** Names of refs against git's own verdict, and our rules beyond git's. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  branchOfRef,
+  byRefOrder,
+  parseBranchName,
+  parseRefName,
+  refName,
+  refOfBranch,
+} from '../../../core/git/ref-name.ts';
+import { utf8Length } from '../../../core/git/utf8.ts';
+import { git, temporaryFolder } from '../../support/git-process.ts';
+
+function verdict(name: string): string {
+  const parsed = parseRefName(name);
+  return typeof parsed === 'string' ? 'taken' : parsed.refused;
+}
+
+/** Pieces from which hostile names are made: each rule of git-check-ref-format(1) can be met or just missed. */
+const PIECES = ['a', 'b1', 'é', '😀', '\u{fffd}', '-', '.', '..', '/', '//', '@', '{', '@{', '.lock', '.lock/', 'lock'];
+PIECES.push('~', '^', ':', '?', '*', '[', ']', '\\', ' ', '\t', '\u007f', '\u0080', '\u0001', 'HEAD', '.git', '!', '0');
+
+describe('A ref name', () => {
+  test('is malformed for us exactly when it is for git check-ref-format', () => {
+    const names = [
+      '',
+      '/',
+      '@',
+      'refs',
+      'refs/',
+      'refs/heads',
+      'refs/heads/',
+      'refs/heads/@',
+      'refs/heads/a@{b',
+      'HEAD',
+    ];
+    names.push('refs/heads/.a', 'refs/heads/a.', 'refs/heads/a.lock', 'refs/heads/a.lock/b', 'refs/heads/a..b');
+    names.push(
+      'refs/heads/a.lockb',
+      'refs//heads/a',
+      '/refs/heads/a',
+      'refs/heads/a/',
+      'refs/heads/a\nb',
+      'refs/heads/a\\b',
+    );
+    for (const piece of PIECES) names.push(`refs/heads/${piece}`, `refs/heads/a${piece}`, `refs/heads/a${piece}b`);
+    for (const name of names) {
+      const run = spawnSync('git', ['check-ref-format', name]);
+      assert.equal(verdict(name) === 'ref-name-malformed', run.status !== 0, JSON.stringify(name));
+    }
+  });
+
+  test('is funny to receive-pack exactly when it is malformed for us, over thousands of hostile names', () => {
+    const component = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 5 });
+    const namespaces = fc.constantFrom('refs/heads/', 'refs/tags/', 'refs/notes/', 'refs/');
+    const names = new Set(
+      fc
+        .sample(fc.tuple(namespaces, component), { numRuns: 4_000, seed: 7 })
+        .map(([space, rest]) => space + rest.join('')),
+    );
+    // Deletions need no pack, but allow refs of one level such as refs/a: left out here, they are seen above.
+    const asked = [...names].filter((name) => name.slice('refs/'.length).includes('/'));
+    const funny = funnyToReceivePack(asked);
+    assert.ok(asked.length > 2_000 && funny.size > 500 && funny.size < asked.length - 200);
+    for (const name of asked) {
+      assert.equal(verdict(name) === 'ref-name-malformed', funny.has(name), JSON.stringify(name));
+    }
+  });
+
+  for (const [name, expected] of [
+    ['refs/heads/main', 'taken'],
+    ['refs/tags/v1.0', 'taken'],
+    ['refs/notes/commits', 'taken'],
+    ['refs/heads/refs/heads/x', 'taken'],
+    ['refs/tags/HEAD', 'taken'],
+    ['refs/heads/a/HEAD', 'taken'],
+    ['refs/replace/1234', 'ref-replace'],
+    ['refs/pull/1/head', 'ref-outside-namespaces'],
+    ['refs/remotes/origin/main', 'ref-outside-namespaces'],
+    ['refs/heads', 'ref-outside-namespaces'],
+    ['refs/headsx/a', 'ref-outside-namespaces'],
+    ['refs/heads/-a', 'ref-component-starts-with-dash'],
+    ['refs/heads/a/--upload-pack=x', 'ref-component-starts-with-dash'],
+    ['refs/heads/a-', 'taken'],
+    ['refs/heads/HEAD', 'branch-name-ambiguous'],
+    [`refs/heads/${'a'.repeat(40)}`, 'branch-name-ambiguous'],
+    [`refs/heads/${'A'.repeat(40)}`, 'branch-name-ambiguous'],
+    [`refs/heads/${'a'.repeat(39)}`, 'taken'],
+    [`refs/heads/x/${'a'.repeat(40)}`, 'taken'],
+    [`refs/tags/${'a'.repeat(40)}`, 'taken'],
+    ['refs/heads/a\ud800', 'ref-name-malformed'],
+    ['refs/heads/a\u0000b', 'ref-name-malformed'],
+    ['refs/heads/a\nb', 'ref-name-malformed'],
+  ] as const) {
+    test(`${JSON.stringify(name)} is ${expected}`, () => assert.equal(verdict(name), expected));
+  }
+
+  test('may take 250 bytes a component and 4,096 in all, and not one more', () => {
+    assert.equal(verdict(`refs/heads/${'x'.repeat(250)}`), 'taken');
+    assert.equal(verdict(`refs/heads/${'x'.repeat(251)}`), 'ref-component-too-long');
+    assert.equal(verdict(`refs/heads/${'é'.repeat(125)}`), 'taken');
+    assert.equal(verdict(`refs/heads/${'é'.repeat(125)}x`), 'ref-component-too-long');
+    const whole = `refs/heads/${'x/'.repeat(2_042)}x`;
+    assert.equal(whole.length, 4_096);
+    assert.equal(verdict(whole), 'taken');
+    assert.equal(verdict(`${whole}x`), 'ref-name-too-long');
+    assert.equal(verdict(`refs/heads/${'é/'.repeat(1_362)}`), 'ref-name-too-long');
+  });
+
+  test('keeps case and Unicode form apart', () => {
+    assert.notEqual(refName('refs/heads/\u00e9'), refName('refs/heads/e\u0301'));
+    assert.notEqual(refName('refs/heads/A'), refName('refs/heads/a'));
+  });
+
+  test('of a branch goes to the short name and back', () => {
+    const short = parseBranchName('feature/x');
+    assert.ok(typeof short === 'string');
+    assert.equal(refOfBranch(short), 'refs/heads/feature/x');
+    assert.equal(branchOfRef(refName('refs/heads/feature/x')), 'feature/x');
+    assert.equal(branchOfRef(refName('refs/tags/v1')), null);
+    assert.equal(typeof parseBranchName('-x'), 'object');
+    assert.equal(typeof parseBranchName(''), 'object');
+    assert.throws(() => refName('refs/heads/a b'), /holds a space/);
+  });
+});
+
+describe('The order of refs', () => {
+  test('is the order of their bytes in UTF-8, where UTF-16 order differs too', () => {
+    const names = ['refs/heads/\uffee', 'refs/heads/\u{1f600}'];
+    assert.deepEqual(names.toSorted(byRefOrder), names);
+    assert.deepEqual(names.toSorted(), names.toReversed());
+    const text = fc.string({ unit: 'binary' });
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        assert.equal(Math.sign(byRefOrder(a, b)), Buffer.compare(Buffer.from(a), Buffer.from(b)));
+        assert.equal(utf8Length(a), Buffer.byteLength(a));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('counts a lone surrogate as the three bytes an encoder writes for it', () => {
+    for (const text of ['\ud800', 'a\udc00b', '\udc00\ud800', '\ud83d\ude00\ud83d']) {
+      assert.equal(utf8Length(text), Buffer.byteLength(text));
+    }
+  });
+});
+
+/** The names that git's receive-pack answers with `funny refname`, asked in one process. */
+function funnyToReceivePack(names: readonly string[]): ReadonlySet<string> {
+  const folder = temporaryFolder('ref-names');
+  try {
+    git(['init', '--quiet', '--bare', folder.path]);
+    const zero = '0'.repeat(40);
+    const lines = names.map((name, index) => {
+      const line = `${'1'.repeat(40)} ${zero} ${name}${index === 0 ? '\0report-status' : ''}`;
+      return (Buffer.byteLength(line) + 4).toString(16).padStart(4, '0') + line;
+    });
+    const answer = git(['receive-pack', '--stateless-rpc', folder.path], { input: `${lines.join('')}0000` });
+    const funny = new Set<string>();
+    for (const match of answer.toString().matchAll(/ng (.*) funny refname\n/g)) funny.add(match[1] ?? '');
+    return funny;
+  } finally {
+    folder.remove();
+  }
+}

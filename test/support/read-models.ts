@@ -1,0 +1,154 @@
+/** A log, runners on a real database, and events as the use cases append them, for tests of the read models. */
+import { createHash, randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
+import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
+import { categoryOf, type LogPosition, type StreamName, streamName } from '../../core/kernel/envelope.ts';
+import {
+  type AccessTokenId,
+  type AccountId,
+  type EventId,
+  type RepositoryId,
+  type Timestamp,
+  timestamp,
+  type Uuid,
+  uuid,
+} from '../../core/kernel/ids.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import type { EventStore, ExpectedRevision } from '../../core/ports/event-store.ts';
+import type { RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import type { Projection } from '../../projections/runner/projection.ts';
+import {
+  createProjectionRunner,
+  type ProjectionMetrics,
+  type ProjectionRunner,
+} from '../../projections/runner/runner.ts';
+import { cleanUp, type Ending } from './cleanup.ts';
+import { keepLog, type KeptLog } from './log.ts';
+
+export const digest = {
+  sha256: (text: string) => createHash('sha256').update(text, 'utf8').digest('hex'),
+  equal: (a: string, b: string) => a === b,
+};
+
+export function newUuid<Id extends Uuid>(): Id {
+  return uuid<Id>(randomUUID());
+}
+
+/** Appends domain events as a use case would, one after another at each stream's revision. */
+export class Appender {
+  readonly store: EventStore;
+  readonly #revisions = new Map<StreamName, number>();
+  /** When events happen; tests move it. */
+  now: Timestamp = timestamp('2026-11-21T10:00:00.000Z');
+  last: LogPosition = 0n as LogPosition;
+
+  constructor(store: EventStore) {
+    this.store = store;
+  }
+
+  async append(stream: StreamName, account: AccountId, type: string, data: JsonObject): Promise<LogPosition> {
+    const before = this.#revisions.get(stream);
+    const expected: ExpectedRevision = before ?? 'none';
+    const version = EVENT_CATALOGUE[categoryOf(stream)]?.[type]?.version ?? 1;
+    const result = await this.store.append({
+      ...{ stream, expected },
+      events: [
+        {
+          ...{ id: newUuid<EventId>(), type, version, accountId: account, occurredAt: this.now },
+          actor: { kind: 'system', id: 'test' },
+          ...{ requestId: 'request-1', sourceAddressRef: null, causationId: null, data },
+        },
+      ],
+    });
+    if (result.outcome === 'conflict') throw new Error(`${stream} is at ${result.actual}, not ${expected}`);
+    this.#revisions.set(stream, result.revision);
+    this.last = result.position;
+    return result.position;
+  }
+
+  async account(username: string): Promise<AccountId> {
+    const account = newUuid<AccountId>();
+    const data = { username, email_ref: 'ref', password_hash_ref: 'ref', plan: 'FREE' };
+    await this.append(streamName('account', account), account, 'AccountCreated', data);
+    return account;
+  }
+
+  async repository(account: AccountId, name: string, fields: JsonObject = {}): Promise<RepositoryId> {
+    const id = newUuid<RepositoryId>();
+    await this.append(streamName('account', account), account, 'RepositoryCreated', {
+      ...{ repository_id: id, name, description: null, default_branch: null, storage_bucket_id: null },
+      ...fields,
+    });
+    return id;
+  }
+
+  push(account: AccountId, repository: RepositoryId, fields: Partial<RefsUpdated['data']> = {}): Promise<LogPosition> {
+    return this.append(streamName('repository', repository), account, 'RefsUpdated', {
+      ...{ push_id: randomUUID(), updates: [], parts: null, layer: null, push_options: [], received_bytes: 0 },
+      ...fields,
+    });
+  }
+
+  async deleteRepository(account: AccountId, repository: RepositoryId, name: string): Promise<LogPosition> {
+    await this.append(streamName('repository', repository), account, 'RepositoryClosed', {});
+    const data = { repository_id: repository, name };
+    return this.append(streamName('account', account), account, 'RepositoryDeleted', data);
+  }
+
+  async token(account: AccountId, name: string, fields: JsonObject = {}): Promise<AccessTokenId> {
+    const id = newUuid<AccessTokenId>();
+    await this.append(streamName('accessToken', id), account, 'AccessTokenCreated', {
+      ...{ account, name, scope: 'ALL_REPO', grants: ['ALL'], repository_ids: [], expires_at: null },
+      ...{ secret_hash: digest.sha256(id), token_prefix: 'strata_abcd' },
+      ...fields,
+    });
+    return id;
+  }
+}
+
+/** A layer of a size, with no bytes behind it. */
+export function layer(sizeBytes: number): NonNullable<RefsUpdated['data']['layer']> {
+  const id = randomUUID();
+  return { id, key: `layers/${id}.tar`, size_bytes: sizeBytes, sha256: '0'.repeat(64), pack: '0'.repeat(40) };
+}
+
+export function created(ref: string, after: string, type: StoredRefUpdate['type'] = 'commit'): StoredRefUpdate {
+  return { ref, before: '0'.repeat(40), after, type, peeled: null, kind: 'create' };
+}
+
+export interface StartedRunner {
+  readonly runner: ProjectionRunner;
+  readonly log: KeptLog;
+  readonly applied: { model: string; position: LogPosition; events: number; durationMs: number }[];
+}
+
+/** A runner that is not started yet, closed at the end of the test. */
+export function newRunner(
+  context: Ending,
+  options: { readonly events: EventStore; readonly database: pg.Pool; readonly models: readonly Projection[] },
+): StartedRunner {
+  const log = keepLog();
+  const applied: StartedRunner['applied'] = [];
+  const metrics: ProjectionMetrics = {
+    applied: (model, position, events, durationMs) => applied.push({ model, position, events, durationMs }),
+    parked: () => undefined,
+    halted: () => undefined,
+  };
+  const runner = createProjectionRunner({
+    ...options,
+    ...{ log, metrics, intervalMs: 20 },
+    complete: (event) => withUpdatesInPlace({ events: options.events, digest }, event),
+  });
+  cleanUp(context, () => runner.close());
+  return { runner, log, applied };
+}
+
+export async function startRunner(...args: Parameters<typeof newRunner>): Promise<StartedRunner> {
+  const started = newRunner(...args);
+  await started.runner.start();
+  return started;
+}
+
+export { createMemoryEventStore };
