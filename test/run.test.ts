@@ -23,6 +23,7 @@ function project(files: { readonly [path: string]: string }): string {
   for (const name of ['dependencies', 'imports', 'layout', 'portability', 'tools']) {
     rmSync(join(root, `test/architecture/${name}.test.ts`));
   }
+  spawnSync('git', ['init', '--quiet'], { cwd: root });
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
@@ -54,6 +55,15 @@ function isRunning(pid: number): boolean {
     return process.kill(pid, 0);
   } catch {
     return false;
+  }
+}
+
+/** Resolves when the process has ended, be it as a zombie that its new parent has yet to reap. */
+async function untilEnded(pid: number): Promise<void> {
+  while (isRunning(pid)) {
+    const { stdout } = spawnSync('cat', [`/proc/${pid}/stat`], { encoding: 'utf8' });
+    if (stdout.includes(') Z ')) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
@@ -105,14 +115,13 @@ test('has one', () => assert.equal(process.env.STRATA_TEST_POSTGRES, 'postgres:/
       'test/b.test.ts': reaches,
       'test/c.test.ts': PASSES,
     });
-    spawnSync('git', ['init', '--quiet'], { cwd: root });
     assert.equal(npmTest(root, 'c.test').lastLine, '1 passed, 0 failed, 0 skipped');
     assert.equal(existsSync(join(root, 'cluster.log')), false);
     assert.equal(npmTest(root).lastLine, '3 passed, 0 failed, 0 skipped');
     assert.equal(readFileSync(join(root, 'cluster.log'), 'utf8'), 'start stop ');
   });
 
-  test('stopped from outside, ends its tests and fails', async () => {
+  test('stopped from outside, ends its tests and fails', { timeout: 60_000 }, async () => {
     const endless = `import { test } from 'node:test';\nimport { writeFileSync } from 'node:fs';
 test('goes on', async () => { writeFileSync('pid', String(process.pid)); await new Promise((r) => setTimeout(r, 6e5)); });\n`;
     const root = project({ 'test/a.test.ts': endless });
@@ -121,7 +130,7 @@ test('goes on', async () => { writeFileSync('pid', String(process.pid)); await n
     while (!existsSync(join(root, 'pid'))) await new Promise((resolve) => setTimeout(resolve, 20));
     running.kill('SIGTERM');
     assert.equal(await ended, 1);
-    assert.equal(isRunning(Number(readFileSync(join(root, 'pid'), 'utf8'))), false);
+    await untilEnded(Number(readFileSync(join(root, 'pid'), 'utf8')));
   });
 });
 
@@ -144,18 +153,18 @@ describe('a test file fails when it', { concurrency: 4 }, () => {
       `${IMPORT} test('a', () => { setTimeout(() => { throw new Error('late'); }, 10); }); test('b', () => new Promise((r) => setTimeout(r, 100)));`,
       /exit code 1 though no test failed/,
     ],
-    ['never stops looping', `${IMPORT} test('a', () => { for (;;); });`, /ended after 3 s/],
+    ['never stops looping', `${IMPORT} test('a', () => { for (;;); });`, /ended after 5 s/],
     [
       'waits for ever',
       `${IMPORT} test('a', () => new Promise(() => setInterval(() => {}, 1e3)));`,
-      /ended after 3 s.*running: a/,
+      /ended after 5 s.*running: a/,
     ],
-    ['leaves a timer behind', `${IMPORT} test('a', () => { setInterval(() => {}, 1e3); });`, /ended after 3 s/],
+    ['leaves a timer behind', `${IMPORT} test('a', () => { setInterval(() => {}, 1e3); });`, /ended after 5 s/],
   ];
   for (const [name, source, reason] of samples) {
     test(name, async () => {
       const root = project({ 'test/a.test.ts': source });
-      const timeoutMs = reason.source.startsWith('ended after 3 s') ? 3_000 : 60_000;
+      const timeoutMs = reason.source.startsWith('ended after 5 s') ? 5_000 : 60_000;
       const options = { root, file: 'test/a.test.ts', env: process.env, timeoutMs };
       const result = await runTestFile({ ...options, signal: new AbortController().signal });
       assert.equal(result.passed, false, result.output);
@@ -165,7 +174,9 @@ describe('a test file fails when it', { concurrency: 4 }, () => {
   }
 });
 
-test('what a test file leaves running is ended with it, even when it holds its output', async () => {
+test('what a test file leaves running is ended with it, even when it holds its output', {
+  timeout: 60_000,
+}, async () => {
   const source = `import { spawn } from 'node:child_process';\nimport { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 test('a', () => { const left = spawn('sleep', ['600'], { stdio: 'inherit' }); left.unref(); writeFileSync('pid', String(left.pid)); });\n`;
@@ -173,7 +184,5 @@ test('a', () => { const left = spawn('sleep', ['600'], { stdio: 'inherit' }); le
   const options = { root, file: 'test/a.test.ts', env: process.env, timeoutMs: 60_000 };
   const result = await runTestFile({ ...options, signal: new AbortController().signal });
   assert.equal(result.passed, true, result.output);
-  const left = Number(readFileSync(join(root, 'pid'), 'utf8'));
-  // It may stay as a zombie until its new parent reaps it.
-  assert.ok(!isRunning(left) || readFileSync(`/proc/${left}/stat`, 'utf8').includes(') Z '));
+  await untilEnded(Number(readFileSync(join(root, 'pid'), 'utf8')));
 });

@@ -82,6 +82,8 @@ export function createCatFile(start: () => Promise<RunningProcess>): CatFile {
         heldBytes += chunk.length;
         drain();
       });
+      // It comes paused, and a listener alone does not undo that.
+      process.stdout?.resume();
       process.stdin?.on('error', fail);
       void process.ended.then((end) => fail(new Error(end.stderr)));
       return process;

@@ -58,7 +58,6 @@ export interface LogReader {
   readStream(stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
   readAll(after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
   readWindow(from: Anchor, categories: readonly string[] | null): Promise<Window>;
-  head(): Promise<LogPosition>;
 }
 
 export function createLogReader(pool: pg.Pool): LogReader {
@@ -80,14 +79,16 @@ export function createLogReader(pool: pg.Pool): LogReader {
       return rows.map(toRecordedEvent);
     },
     readWindow: (from, categories) => readWindow(pool, from, categories),
-    head: async () => {
-      const { rows } = await pool.query<{ head: string }>(
-        'SELECT position AS head FROM events ORDER BY position DESC LIMIT 1',
-      );
-      const [last] = rows;
-      return last === undefined ? LOG_START : (BigInt(last.head) as LogPosition);
-    },
   };
+}
+
+/** The position of the last event. */
+export async function readHead(pool: pg.Pool): Promise<LogPosition> {
+  const { rows } = await pool.query<{ head: string }>(
+    'SELECT position AS head FROM events ORDER BY position DESC LIMIT 1',
+  );
+  const [last] = rows;
+  return last === undefined ? LOG_START : (BigInt(last.head) as LogPosition);
 }
 
 /**

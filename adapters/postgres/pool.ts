@@ -35,7 +35,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     // Its type says void; pg-pool waits for the promise.
     onConnect: (client) => prepareSession(client, options),
   });
-  const report = (error: Error) => options.log.warn({ error }, 'A connection to PostgreSQL was lost');
+  const report = (error: Error) => options.log.warn({ err: error }, 'A connection to PostgreSQL was lost');
   pool.on('error', report);
   // pg-pool takes its own listener away while a client is in use; without one, a loss would end this process.
   pool.on('connect', (client) => client.on('error', report));
@@ -45,10 +45,15 @@ export function createPool(options: PoolOptions): pg.Pool {
 /** A connection outside a pool, for LISTEN. The caller listens to `error`. */
 export async function connectClient(options: PoolOptions): Promise<pg.Client> {
   const client = new pg.Client(clientConfig(options));
-  client.on('error', (error) => options.log.warn({ error }, 'The connection that listens to PostgreSQL was lost'));
-  await client.connect();
-  await prepareSession(client, options);
-  return client;
+  client.on('error', (error) => options.log.warn({ err: error }, 'The connection that listens to PostgreSQL was lost'));
+  try {
+    await client.connect();
+    await prepareSession(client, options);
+    return client;
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
 }
 
 function clientConfig(options: PoolOptions): pg.ClientConfig {

@@ -88,6 +88,11 @@ export function refusalAnswer(refusal: Refusal): Answer {
   return problem(status, field === undefined ? text : [{ loc: ['body', field], msg: text, type: refusal.code }]);
 }
 
+/** The same words for operators, who meet refusals on a terminal. */
+export function refusalText(refusal: Refusal): string {
+  return wordsOf(refusal.code, refusal);
+}
+
 /** The code as a type parameter ties the table's entry to its own refusal. */
 function wordsOf<Code extends RefusalCode>(code: Code, refusal: RefusalOf[Code]): string {
   return REFUSALS[code].words(refusal);

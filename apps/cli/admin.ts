@@ -15,7 +15,7 @@ import { changePassword, changePlan, createAccount, findAccount } from '../../co
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { refusalText } from '../api/refusals.ts';
 import { type AdminContext, withAdminContext } from './admin-context.ts';
-import { accessTokenBody } from '../api/bodies.ts';
+import { tokenObject } from '../api/handlers/access-tokens.ts';
 
 /** An end that the operator is told of in one line. */
 class Refused extends Error {
@@ -117,7 +117,7 @@ token
       const secret = newTokenSecret();
       const origin = { account: owner, cause: causeOf(context, 'token create') };
       const created = accepted(await createAccessToken(context, origin, settings, secret));
-      const value = { ...accessTokenBody(created.id, created.token, null), token: secret };
+      const value = { ...tokenObject({ id: created.id, ...created.token }, null), token: secret };
       return { value, text: secret };
     }),
   );
@@ -131,7 +131,9 @@ projections
   .action(
     act<{ verify?: boolean }>(async (context, { verify }) => {
       const report = await context.rebuildProjections({ verify: verify === true });
-      const text = report.map(({ model, rows, differences }) => `${model}: ${rows} rows, ${differences} differences`);
+      const text = report.map(({ model, rows, differences }) =>
+        rows === null ? `${model}: rebuilt` : `${model}: ${rows} rows, ${differences} differences`,
+      );
       const status = report.some(({ differences }) => differences > 0) ? 1 : 0;
       return { value: { projections: report }, text: text.join('\n'), status };
     }),

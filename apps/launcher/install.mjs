@@ -162,9 +162,9 @@ function runNpm(root, lock, args) {
  */
 export async function install(root, needs) {
   if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) {
-    throw new InstallError(
-      `node_modules is a link and its packages differ (${mismatch(root, needs)}): install where it points`,
-    );
+    // A second checkout that borrows the packages of a first: npm would empty those, so they are taken as they are.
+    say(`node_modules is a link, left as it is though ${mismatch(root, needs)}`);
+    return;
   }
   mkdirSync(join(root, '.cache'), { recursive: true });
   const lock = join(root, '.cache', 'install.lock');

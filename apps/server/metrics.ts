@@ -1,10 +1,13 @@
 /** What operators watch: Prometheus metrics at /metrics, by prom-client. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
 import type { FinishedRequest } from '../git-http/context.ts';
 
 export interface Metrics {
   gitFinished(finished: FinishedRequest): void;
   apiFinished(route: string, status: number, durationMs: number): void;
+  /** What projections did, by model. */
+  readonly projections: ProjectionMetrics;
   /** A fault that was survived but must not pass unseen. */
   fault(what: string): void;
   /** Figures read when the metrics are: name, help, value. */
@@ -45,7 +48,39 @@ export function createMetrics(): Metrics {
     labelNames: ['what'],
     registers,
   });
+  const projected = new Counter({
+    name: 'strata_projection_events_total',
+    help: 'Events that the runner of this process applied, by model',
+    labelNames: ['model'],
+    registers,
+  });
+  const projectionPosition = new Gauge({
+    name: 'strata_projection_position',
+    help: 'Position of the log up to which a model was brought by this process',
+    labelNames: ['model'],
+    registers,
+  });
+  const parked = new Counter({
+    name: 'strata_projection_parked_total',
+    help: 'Streams set aside since an event of theirs could not be applied, by model',
+    labelNames: ['model'],
+    registers,
+  });
+  const halted = new Counter({
+    name: 'strata_projection_halted_total',
+    help: 'Times a model halted, by model',
+    labelNames: ['model'],
+    registers,
+  });
   return {
+    projections: {
+      applied(model, position, events) {
+        projected.inc({ model }, events);
+        projectionPosition.set({ model }, Number(position));
+      },
+      parked: (model) => parked.inc({ model }),
+      halted: (model) => halted.inc({ model }),
+    },
     gitFinished({ operation, status, durationMs, sentBytes, receivedBytes }) {
       gitSeconds.observe({ operation, status }, durationMs / 1_000);
       if (sentBytes > 0) gitBytes.inc({ operation, direction: 'sent' }, sentBytes);

@@ -1,9 +1,10 @@
 /** Folds a repository's events. A wide push's updates were put back in place before (`RefsUpdated.updates`). */
-import { refName } from '../git/ref-name.ts';
+import { branchOfRef, type RefName, refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
+import { type LayerId, objectId, plusMs, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import type { JsonObject } from '../kernel/json.ts';
 import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
-import { type LayerId, objectId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
 import { layerKey } from '../ports/layer-store.ts';
 import type { Layer, ObjectType } from '../ports/object-database.ts';
@@ -33,6 +34,8 @@ function evolveRefs(state: OpenRepository, data: RefsUpdated['data'], at: Timest
     layersSizeBytes: state.layersSizeBytes + (data.layer?.size_bytes ?? 0),
     clean:
       state.clean && data.refused === 0 && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
+    hadBranch:
+      state.hadBranch || data.updates.some(({ ref, kind }) => kind === 'create' && branchOfRef(refName(ref)) !== null),
     pushedAt: at,
     leftTips: leftTips(state.leftTips, data.updates, at),
   };
@@ -43,7 +46,7 @@ function leftTips(
   updates: RefsUpdated['data']['updates'],
   at: Timestamp,
 ): readonly LeftTip[] {
-  const oldest = timestamp(new Date(Date.parse(at) - LEFT_TIP_SPAN_MS).toISOString());
+  const oldest = plusMs(at, -LEFT_TIP_SPAN_MS);
   const left = updates.flatMap((update): LeftTip[] =>
     update.kind === 'delete' || update.kind === 'force-push' ? [{ id: objectId(update.before), leftAt: at }] : [],
   );
@@ -60,6 +63,11 @@ function storedRef(update: RefsUpdated['data']['updates'][number]): Ref | undefi
     type: update.type,
     peeled: update.peeled === null ? null : objectId(update.peeled),
   };
+}
+
+/** Each weighs the bytes of memory it takes, with its place in the sorted names and among the tips. */
+function refsFrom(refs: Iterable<readonly [RefName, Ref]>): OpenRepository['refs'] {
+  return PersistentMap.from(refs, (name) => 350 + 2 * name.length);
 }
 
 function layerOf(stored: StoredLayer): Layer {
@@ -79,14 +87,21 @@ type RepositorySnapshot = {
   readonly layers: readonly StoredLayer[];
   readonly shrinkEpoch: number;
   readonly clean: boolean;
+  readonly hadBranch: boolean;
   readonly pushedAt: string | null;
+  readonly leftTips: readonly (readonly [string, string])[];
 };
 
+/** Only `write` below makes snapshots of this version. */
+function parseSnapshot(snapshot: JsonObject): RepositorySnapshot {
+  return snapshot as RepositorySnapshot;
+}
+
 const repositorySnapshots: SnapshotCodec<Repository> = {
-  version: 1,
+  version: 2,
   write(state) {
     if (state.status === 'closed') return null;
-    const { defaultBranch, shrinkEpoch, clean, pushedAt } = state;
+    const { defaultBranch, shrinkEpoch, clean, hadBranch, pushedAt } = state;
     const refs = [...state.refs.entries()].map(([name, ref]) => [name, ref.id, ref.type, ref.peeled] as const);
     const layers = [...state.layers].map((layer) => ({
       id: layer.id,
@@ -95,15 +110,17 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       sha256: layer.sha256,
       pack: layer.pack,
     }));
-    return { defaultBranch, refs, layers, shrinkEpoch, clean, pushedAt } satisfies RepositorySnapshot;
+    const left = state.leftTips.map(({ id, leftAt }) => [id, leftAt] as const);
+    const whole = { defaultBranch, refs, layers, shrinkEpoch, clean, hadBranch, pushedAt, leftTips: left };
+    return whole satisfies RepositorySnapshot;
   },
   read(snapshot) {
-    const stored = snapshot as RepositorySnapshot;
+    const stored = parseSnapshot(snapshot);
     const layers = stored.layers.map(layerOf);
     return {
       status: 'open',
       defaultBranch: stored.defaultBranch,
-      refs: PersistentMap.from(
+      refs: refsFrom(
         stored.refs.map(([name, id, type, peeled]) => [
           refName(name),
           { id: objectId(id), type, peeled: peeled === null ? null : objectId(peeled) },
@@ -113,9 +130,9 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       layersSizeBytes: layers.reduce((sum, layer) => sum + layer.sizeBytes, 0),
       shrinkEpoch: stored.shrinkEpoch,
       clean: stored.clean,
+      hadBranch: stored.hadBranch,
       pushedAt: stored.pushedAt === null ? null : timestamp(stored.pushedAt),
-      // Only good for a minute, and only for fetches already under way.
-      leftTips: NO_LEFT_TIPS,
+      leftTips: stored.leftTips.map(([id, leftAt]) => ({ id: objectId(id), leftAt: timestamp(leftAt) })),
     };
   },
 };
@@ -126,15 +143,17 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
   initial: {
     status: 'open',
     defaultBranch: null,
-    refs: PersistentMap.from([]),
+    refs: refsFrom([]),
     layers: AppendList.from([]),
     layersSizeBytes: 0,
     shrinkEpoch: 0,
     clean: true,
+    hadBranch: false,
     pushedAt: null,
     leftTips: NO_LEFT_TIPS,
   },
   evolve: evolveRepository,
   snapshots: repositorySnapshots,
-  sizeBytes: (state) => (state.status === 'open' ? 500 + 250 * state.refs.size + 400 * state.layers.length : 100),
+  sizeBytes: (state) =>
+    state.status === 'open' ? 500 + state.refs.weight + 800 * state.layers.length + 150 * state.leftTips.length : 100,
 };

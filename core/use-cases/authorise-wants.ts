@@ -4,7 +4,7 @@
  * Must stay true: git's own upload-pack refuses nothing over stateless HTTP, so this is the only check; an
  * object that no ref reaches cannot be fetched by its id, over any protocol version.
  */
-import type { ObjectId, Timestamp } from '../kernel/ids.ts';
+import { type ObjectId, plusMs, type Timestamp } from '../kernel/ids.ts';
 import { LEFT_TIP_SPAN_MS } from '../kernel/limits.ts';
 import type { ObjectReader } from '../ports/object-database.ts';
 import type { OpenRepository } from '../repository/state.ts';
@@ -33,8 +33,8 @@ export async function unauthorisedWants(
   open: () => Promise<ObjectReader>,
 ): Promise<readonly ObjectId[]> {
   const tips = currentTips(repository);
-  const oldest = Date.parse(now) - LEFT_TIP_SPAN_MS;
-  const left = new Set(repository.leftTips.filter((tip) => Date.parse(tip.leftAt) >= oldest).map((tip) => tip.id));
+  const oldest = plusMs(now, -LEFT_TIP_SPAN_MS);
+  const left = new Set(repository.leftTips.filter((tip) => tip.leftAt >= oldest).map((tip) => tip.id));
   const others = wants.filter((id) => !tips.has(id) && !left.has(id));
   if (others.length === 0) return [];
   const reader = await open();

@@ -152,11 +152,8 @@ async function commit(
   const pushId = context.ids.next<PushId>();
   const updates = await inspect(push, quarantine);
   const about = {
-    type: 'UpdateRefs',
-    pushId,
     updates,
     atomic: push.atomic,
-    pushOptions: push.pushOptions,
     initialDefaultBranch: push.repository.owned.initialDefaultBranch,
   } as const;
   let entity = push.repository.entity;
@@ -164,11 +161,7 @@ async function commit(
   let prepared: Prepared | null = null;
   for (let race = 0; race < RACES_MAX; race += 1) {
     push.signal.throwIfAborted();
-    const decision = decideRefs(entity.state, {
-      ...about,
-      layer: prepared?.layer == null ? null : storedLayer(prepared.layer),
-      receivedBytes: push.receivedBytes(),
-    });
+    const decision = decideRefs(entity.state, about);
     if (decision.updates.length === 0) {
       const current = await reloadOpen(context, push);
       if (current === null) return { refused: { code: 'repository-not-found' } };
@@ -294,7 +287,7 @@ async function eventsOf(
       ? []
       : [{ type: 'DefaultBranchChanged', data: { default_branch: decision.defaultBranch } }];
   const narrow: RepositoryEvent = { type: 'RefsUpdated', data };
-  if (isNarrow(decision.updates)) return { stored: [narrow, ...chosen], whole: [narrow, ...chosen] };
+  if (isNarrow(decision.updates, push.pushOptions)) return { stored: [narrow, ...chosen], whole: [narrow, ...chosen] };
   const parts = await appendParts(context, push, entity, decision.updates);
   const wide: RepositoryEvent = { type: 'RefsUpdated', data: { ...data, updates: [], parts } };
   return { stored: [wide, ...chosen], whole: [{ type: 'RefsUpdated', data: { ...data, parts } }, ...chosen] };

@@ -9,6 +9,7 @@ import { refuse } from '../kernel/decider.ts';
 import type { Cause } from '../kernel/envelope.ts';
 import type { AccountId, RepositoryId, Uuid } from '../kernel/ids.ts';
 import type { Refusal } from '../kernel/refusal.ts';
+import { asciiLowerCase } from '../kernel/text.ts';
 import { decideRepository } from '../repository/decide.ts';
 import { repositories } from '../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../repository/state.ts';
@@ -41,7 +42,7 @@ export async function findRepository(
   username: string,
   name: string,
 ): Promise<FoundRepository | null> {
-  const accountId = await findAccount(context, username.toLowerCase());
+  const accountId = await findAccount(context, asciiLowerCase(username));
   if (accountId === null) return null;
   const { state: account } = await context.entities.get(accounts, accountId);
   if (account.status !== 'open') return null;

@@ -63,7 +63,9 @@ export async function withBuild<Result>(
     }
   } finally {
     client.off('error', onError);
-    // With the connection go the lock and the session's settings.
+    // The server ends a connection some time later; whoever builds next should not find the lock still held.
+    if (broken === null) await client.query('SELECT pg_advisory_unlock_all()');
+    // With the connection go the session's settings.
     client.release(true);
   }
 }

@@ -117,10 +117,11 @@ export async function setHalted(database: Queryable, { name, version }: Named, r
 }
 
 /**
- * Drops what an older program left behind, unless it still runs, and what a rebuild that was cut short did.
- * Called once the live generation has caught up.
+ * Drops what an older program left behind, unless it still runs, and what a rebuild that was cut short did; false
+ * when something must wait. Called once the live generation has caught up.
  */
-export async function dropUnused(pool: Pool, projection: Projection): Promise<void> {
+export async function dropUnused(pool: Pool, projection: Projection): Promise<boolean> {
+  let complete = true;
   const client = await pool.connect();
   try {
     const { rows } = await client.query<{ version: number; generation: number; tables: string[]; live: boolean }>({
@@ -136,7 +137,10 @@ export async function dropUnused(pool: Pool, projection: Projection): Promise<vo
         text: `SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken`,
         values: [lock],
       });
-      if (taken.rows[0]?.taken !== true) continue;
+      if (taken.rows[0]?.taken !== true) {
+        complete = false;
+        continue;
+      }
       await inTransaction(client, () => deleteCheckpoint(client, named, generation));
       await dropTables(client, tables);
       await client.query({ text: `SELECT pg_advisory_unlock(hashtextextended($1, 0))`, values: [lock] });
@@ -147,6 +151,7 @@ export async function dropUnused(pool: Pool, projection: Projection): Promise<vo
       values: [projection.name, projection.version],
     });
     client.release();
+    return complete;
   } catch (error) {
     // With the connection go the locks it may still hold.
     client.release(true);

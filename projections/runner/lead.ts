@@ -191,10 +191,7 @@ async function keepHouse(
   const head = await events.head();
   let swept = false;
   while (!signal.aborted) {
-    if (!swept && writer.position >= head) {
-      await dropUnused(pool, projection);
-      swept = true;
-    }
+    if (!swept && writer.position >= head) swept = await dropUnused(pool, projection);
     for (const stream of writer.hasParked ? await streamsToRetry(client, generation) : []) {
       const replayed = await writer.replay(stream);
       log.info({ projection: projection.name, stream, replayed }, 'A parked stream was tried again');

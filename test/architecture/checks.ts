@@ -32,6 +32,10 @@ export function checksOf(root: string): Check[] {
     { name: 'lint', command: tool('oxlint'), args: ['--format=unix'] },
     { name: 'format', command: tool('biome'), args: ['format', '--colors=off'] },
     { name: 'dead code', command: tool('knip'), args: ['--no-progress', '--no-config-hints'] },
-    { name: 'architecture', command: process.execPath, args: ['--test', 'test/architecture/*.test.ts'] },
+    {
+      name: 'architecture',
+      command: process.execPath,
+      args: ['--test', '--test-reporter=dot', 'test/architecture/*.test.ts'],
+    },
   ];
 }

@@ -42,7 +42,8 @@ describe('finds a module named by', () => {
 });
 
 test('a computed specifier is found, and unknown', () => {
-  assert.deepEqual(specifiers('await import(name); require(`a${b}`);'), [null, null]);
+  assert.deepEqual(specifiers('await import(name); require(`a${b}`); import(`../${c}/d.ts`);'), [null, null, null]);
+  assert.deepEqual(specifiers('import.meta.resolve(name)'), [], 'not loaded, only looked for');
 });
 
 test('comments, strings, members and keys are not imports', () => {

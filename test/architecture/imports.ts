@@ -67,7 +67,7 @@ function tokenize(source: string): Token[] {
     if (chunk.endsWith('${')) {
       braces.push(true);
       push('mark', '${');
-    } else push('text', chunk);
+    } else push('text', chunk.slice(0, -1));
   };
   while (at < source.length) {
     if (take(SPACE) !== null || take(LINE_COMMENT) !== null || take(BLOCK_COMMENT) !== null) continue;
@@ -104,8 +104,8 @@ function afterGroup(tokens: readonly Token[], open: number): number {
   for (let at = open; at < tokens.length; at += 1) {
     const token = tokens[at];
     if (token?.kind !== 'mark') continue;
-    if (/^(\$?\{|[([])$/.test(token.value)) depth += 1;
-    if (/^[)\]}]$/.test(token.value)) depth -= 1;
+    if (/[([{]/.test(token.value)) depth += 1;
+    if (/[)\]}]/.test(token.value)) depth -= 1;
     if (depth === 0) return at + 1;
   }
   return tokens.length;
@@ -150,7 +150,9 @@ export function readModule(source: string): ModuleText {
     const word = tokens[at]?.value;
     const called = isMark(at + 1, '(') && !isMark(at - 1, '.');
     if ((word === 'import' || word === 'require') && called) add(textAt(at + 2), line);
-    if (word === 'resolve' && isMark(at - 1, '.') && isWord(at - 2, 'meta')) add(textAt(at + 2), line);
+    // Finding out where a computed module is does not load it.
+    const resolved = word === 'resolve' && isMark(at - 1, '.') && isWord(at - 2, 'meta') ? textAt(at + 2) : null;
+    if (resolved !== null) add(resolved, line);
     const ofThisModule = ['import', '.', 'meta', '.', 'url'].every((part, i) => tokens[at + 4 + i]?.value === part);
     if (word === 'URL' && called && ofThisModule) add(textAt(at + 2), line);
   };

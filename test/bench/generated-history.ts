@@ -11,7 +11,9 @@ const FOLDERS = 24;
 const TAGS = 328;
 const SIDE_BRANCHES = 24;
 const FIRST_COMMIT_SECONDS = 1_500_000_000;
-const WORDS = 'request reply route schema handler plugin hook stream parse error header body value option logger'.split(' ');
+const WORDS = 'request reply route schema handler plugin hook stream parse error header body value option logger'.split(
+  ' ',
+);
 
 /** A fast-import stream (git-fast-import(1)). */
 export function createGeneratedHistory(): Readable {
@@ -28,12 +30,14 @@ function* generate(): Generator<string> {
     const changed = commit === 1 ? files : Array.from({ length: 1 + (random() % 4) }, () => pick(files, random));
     for (const file of changed) {
       const at = random() % file.lines.length;
-      for (let count = 1 + (random() % 8); count > 0; count -= 1) file.lines[(at + count) % file.lines.length] = line(random);
+      for (let count = 1 + (random() % 16); count > 0; count -= 1)
+        file.lines[(at + count) % file.lines.length] = line(random);
       if (random() % 3 === 0) file.lines.splice(at, 0, line(random), line(random));
     }
     yield commitCommand(commit, changed);
     if (commit % Math.floor(COMMITS / TAGS) === 0) yield tagCommand(commit);
-    if (commit % Math.floor(COMMITS / SIDE_BRANCHES) === 0) yield `reset refs/heads/side-${commit}\nfrom :${commit}\n\n`;
+    if (commit % Math.floor(COMMITS / SIDE_BRANCHES) === 0)
+      yield `reset refs/heads/side-${commit}\nfrom :${commit}\n\n`;
   }
   yield 'done\n';
 }
@@ -66,7 +70,10 @@ function data(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}\n`;
 }
 
-function commitCommand(commit: number, files: readonly { readonly path: string; readonly lines: readonly string[] }[]): string {
+function commitCommand(
+  commit: number,
+  files: readonly { readonly path: string; readonly lines: readonly string[] }[],
+): string {
   const who = `Bench <bench@example.org> ${FIRST_COMMIT_SECONDS + commit * 3600} +0000`;
   const changes = files.map((file) => `M 100644 inline ${file.path}\n${data(`${file.lines.join('\n')}\n`)}`);
   return `commit refs/heads/main\nmark :${commit}\ncommitter ${who}\n${data(`Change ${commit}`)}${changes.join('')}\n`;

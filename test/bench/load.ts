@@ -63,7 +63,9 @@ export async function perform(connection: Connection, operation: Operation): Pro
     const answer = await connection.exchange(parts, check === 'report');
     const fault = faultOf(check, answer);
     if (fault !== null) {
-      const line = Buffer.from(parts[0] ?? []).toString('latin1', 0, 200).split('\r\n', 1)[0];
+      const line = Buffer.from(parts[0] ?? [])
+        .toString('latin1', 0, 200)
+        .split('\r\n', 1)[0];
       throw new Error(`${line} was answered with ${fault}`);
     }
   }

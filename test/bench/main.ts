@@ -12,9 +12,11 @@ import { createDurabilityProbe } from './durability.ts';
 import { describeMachine, describeVersions } from './environment.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
 import { prepareProject } from './project.ts';
-import type { BenchResult, ScenarioResult } from './results.ts';
+import type { BenchResult, MemoryResult, ScenarioResult } from './results.ts';
 import { measureScenario } from './rounds.ts';
-import { ALL_NAMES, SCENARIOS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, MEMORY, REAL_CLIENT, SCENARIOS } from './scenarios/catalogue.ts';
+import { measureMemory, prepareLargeFolder } from './scenarios/memory.ts';
+import { measureRealClients } from './scenarios/real-client.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms, type HttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
@@ -74,7 +76,11 @@ function readOptionsOrExplain(): BenchOptions | null {
 }
 
 async function prepareContext(options: BenchOptions, workFolder: string): Promise<BenchContext> {
-  say(options.bundle === null ? 'Generating a repository (STRATA_REAL_REPOSITORY names no bundle)' : 'Unpacking the bundle');
+  say(
+    options.bundle === null
+      ? 'Generating a repository (STRATA_REAL_REPOSITORY names no bundle)'
+      : 'Unpacking the bundle',
+  );
   const project = await prepareProject(workFolder, options.bundle);
   const chainLength = Math.min(CHAIN_COMMITS_MAX, Math.ceil(options.seconds * CHAIN_COMMITS_PER_SECOND));
   let chain: Promise<CommitChain> | null = null;
@@ -106,6 +112,16 @@ async function measure(
     say(`${scenario.title}: ${taking.map(({ label }) => label).join(', ')}`);
     scenarios.push(await measureScenario(scenario, context, taking, probe));
   }
+  const clients = chosen(REAL_CLIENT.name) ? await measureRealClients(context, sides.servers, say) : [];
+  const memory: MemoryResult[] = [];
+  if (chosen(MEMORY.name)) {
+    say(`${MEMORY.title}: preparing`);
+    const largeFolder = await prepareLargeFolder(context);
+    for (const side of sides.servers) {
+      say(`${MEMORY.title}: ${side.label}`);
+      memory.push(await measureMemory(context, side, largeFolder));
+    }
+  }
   return {
     date: new Date().toISOString().slice(0, 10),
     machine: describeMachine(),
@@ -115,8 +131,8 @@ async function measure(
     secondsPerRound: options.seconds,
     rounds: options.rounds,
     scenarios,
-    clients: [],
-    memory: [],
+    clients,
+    memory,
   };
 }
 

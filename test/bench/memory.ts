@@ -28,9 +28,7 @@ export function sampleMemory(group: ProcessGroup): MemorySample {
   for (const pid of group.pids()) {
     const rollup = readText(`/proc/${pid}/smaps_rollup`);
     const bytes =
-      rollup === ''
-        ? Number(readText(`/proc/${pid}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES
-        : field(rollup, 'Pss');
+      rollup === '' ? Number(readText(`/proc/${pid}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES : field(rollup, 'Pss');
     if (readText(`/proc/${pid}/comm`).startsWith('postgres')) databaseBytes += bytes;
     else {
       serverBytes += bytes;

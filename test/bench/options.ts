@@ -53,7 +53,8 @@ export function readOptions(
   const unknown = only?.find((name) => !scenarioNames.includes(name));
   if (unknown !== undefined) throw new UsageError(`There is no scenario ${unknown}`);
   const sides = values.side ?? 'both';
-  if (sides !== 'both' && sides !== 'http-backend' && sides !== 'strata') throw new UsageError(`There is no side ${sides}`);
+  if (sides !== 'both' && sides !== 'http-backend' && sides !== 'strata')
+    throw new UsageError(`There is no side ${sides}`);
   if (values['self-check'] === true && sides !== 'both') throw new UsageError('--self-check names its sides itself');
   const fromEnvironment = environment['STRATA_REAL_REPOSITORY'];
   return {

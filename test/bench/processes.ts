@@ -21,12 +21,12 @@ export interface ProcessGroup {
   pids(): readonly number[];
   /** Waits until the group does next to nothing, so that work put off until after the answer is counted too. */
   settle(): Promise<void>;
-  /** Asks the started programs to end, waits, and kills what is left. */
-  end(): Promise<void>;
+  /** Asks the started programs to end, after `graceMs` every process left, and at last kills what is still there. */
+  end(graceMs: number): Promise<void>;
 }
 
 const PROCFS_TICKS_PER_SECOND = 100;
-const END_WAIT_MS = 15_000;
+const TERMINATE_WAIT_MS = 5_000;
 const SETTLE_WAIT_MS = 5_000;
 const SETTLE_WINDOW_MS = 150;
 /** A group that uses less than this share of a core is at rest: timers and polls of an idle server. */
@@ -66,16 +66,21 @@ export function createProcessGroup(name: string): ProcessGroup {
         if ((counter.cpuSeconds() - before) * 1000 < SETTLED_CORES * SETTLE_WINDOW_MS) return;
       }
     },
-    async end() {
+    async end(graceMs) {
       for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-      const deadline = performance.now() + END_WAIT_MS;
-      while (counter.pids().length > 0 && performance.now() < deadline) await delay(50);
+      await waitUntilEmpty(counter, graceMs);
+      for (const pid of counter.pids()) signal(pid, 'SIGTERM');
+      await waitUntilEmpty(counter, TERMINATE_WAIT_MS);
       for (const pid of counter.pids()) signal(pid, 'SIGKILL');
-      const killed = performance.now() + END_WAIT_MS;
-      while (counter.pids().length > 0 && performance.now() < killed) await delay(20);
+      await waitUntilEmpty(counter, TERMINATE_WAIT_MS);
       counter.remove();
     },
   };
+}
+
+async function waitUntilEmpty(counter: Counter, waitMs: number): Promise<void> {
+  const deadline = performance.now() + waitMs;
+  while (counter.pids().length > 0 && performance.now() < deadline) await delay(20);
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

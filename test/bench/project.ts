@@ -4,7 +4,6 @@
  * Must stay true: branches and tags only, a default branch that exists, one pack, packed refs: what a well-kept
  * server holds; and the same for every side.
  */
-import { statSync } from 'node:fs';
 import path from 'node:path';
 import { git, gitLines, gitText } from './git.ts';
 import { createGeneratedHistory } from './generated-history.ts';
@@ -22,8 +21,6 @@ export interface Project {
   readonly file: string;
 }
 
-const MIB = 1024 * 1024;
-
 /** @param bundle path of a git bundle, or null for the generated repository. */
 export async function prepareProject(workFolder: string, bundle: string | null): Promise<Project> {
   const folder = path.join(workFolder, 'project.git');
@@ -39,7 +36,9 @@ export async function prepareProject(workFolder: string, bundle: string | null):
   const defaultBranch = ['main', 'master'].find((name) => branches.includes(name)) ?? branches[0];
   if (defaultBranch === undefined) throw new Error('The repository to measure on has no branch');
   await git(['symbolic-ref', 'HEAD', `refs/heads/${defaultBranch}`], { cwd: folder });
-  await git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'], { cwd: folder });
+  // fast-import's own deltas are poor; a real repository's were made by many repacks, and are kept.
+  const again = bundle === null ? ['-f', '--window=3'] : [];
+  await git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index', ...again], { cwd: folder });
   await git(['pack-refs', '--all'], { cwd: folder });
   return describe(folder, defaultBranch, bundle);
 }
@@ -67,9 +66,4 @@ async function describe(folder: string, defaultBranch: string, bundle: string | 
     commitCount,
     file: file.name,
   };
-}
-
-/** Bytes of a file as MiB, for messages. */
-export function fileMib(file: string): number {
-  return statSync(file).size / MIB;
 }

@@ -67,7 +67,8 @@ async function forward(port: number, incoming: IncomingMessage, outgoing: Server
   const method = incoming.method ?? 'GET';
   const path = incoming.url ?? '/';
   const upstream = request({ host: '127.0.0.1', port, method, path, agent: false });
-  for (let index = 0; index < headers.length; index += 2) upstream.setHeader(headers[index] ?? '', headers[index + 1] ?? '');
+  for (let index = 0; index < headers.length; index += 2)
+    upstream.setHeader(headers[index] ?? '', headers[index + 1] ?? '');
   upstream.end(body);
   const answered = await new Promise<IncomingMessage>((resolve, reject) => {
     upstream.once('response', resolve);

@@ -114,6 +114,6 @@ function compare(scenario: Scenario, subject: Participant, other: Participant): 
   return {
     rateRatio: median(pairs.map(({ own, round }) => own.perSecond / round.perSecond)),
     cpuRatio: median(pairs.map(({ own, round }) => round.cpuMsPerOperation / own.cpuMsPerOperation)),
-    targetRatio: scenario.target.ratios?.[other.side.label] ?? null,
+    targetRatio: subject.side.role === 'product' ? (scenario.target.ratios?.[other.side.label] ?? null) : null,
   };
 }

@@ -14,7 +14,8 @@ export function renderResult(result: BenchResult): string {
     `${result.date}, ${result.machine}; ${result.versions}`,
     `Repository: ${result.repository}. CPU by ${result.accounting}. ${result.rounds} rounds of ${result.secondsPerRound} s a side, in turn.`,
   ];
-  if (result.scenarios.length > 0) parts.push(renderTable(SCENARIO_HEAD, result.scenarios.flatMap(scenarioRows)), LEGEND);
+  if (result.scenarios.length > 0)
+    parts.push(renderTable(SCENARIO_HEAD, result.scenarios.flatMap(scenarioRows)), LEGEND);
   if (result.clients.length > 0) parts.push(renderTable(CLIENT_HEAD, result.clients.map(clientRow)), CLIENT_LEGEND);
   if (result.memory.length > 0) parts.push(renderTable(MEMORY_HEAD, result.memory.map(memoryRow)), MEMORY_LEGEND);
   return `${parts.join('\n\n')}\n`;
@@ -88,7 +89,16 @@ function clientRow(client: ClientResult): Row {
   ];
 }
 
-const MEMORY_HEAD: Row = ['side', 'under', 'seconds', 'idle MiB', 'peak MiB', 'not file-backed', 'after MiB', 'PostgreSQL peak'];
+const MEMORY_HEAD: Row = [
+  'side',
+  'under',
+  'seconds',
+  'idle MiB',
+  'peak MiB',
+  'not file-backed',
+  'after MiB',
+  'PostgreSQL peak',
+];
 
 const MEMORY_LEGEND =
   'Proportional set size of all processes but PostgreSQL’s. Mapped packs count in the peak, not in "not file-backed". Target: below 400 MB.';
@@ -124,7 +134,8 @@ export function formatFigure(value: number): string {
 /** A Markdown table with aligned columns; the head's row count rules. */
 export function renderTable(head: Row, rows: readonly Row[]): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: Row): string => `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width)).join(' | ')} |`;
+  const line = (row: Row): string =>
+    `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width)).join(' | ')} |`;
   const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
   return [line(head), rule, ...rows.map(line)].join('\n');
 }

@@ -91,7 +91,7 @@ function complaint(
   return code === 0 || results.failed.length > 0 ? null : `ended with exit code ${code} though no test failed`;
 }
 
-/** Runs the file and resolves when its process group is gone. */
+/** Runs the file; when it resolves, its process has ended and what is left of its group was killed. */
 export async function runTestFile(options: TestProcessOptions): Promise<FileResult> {
   const { root, file, timeoutMs } = options;
   const reporter = join(import.meta.dirname, 'result-reporter.ts');

@@ -96,7 +96,8 @@ async function withLastUse(
   return tokenObject({ id, ...token }, lastUsed.get(id) ?? null);
 }
 
-function tokenObject(row: AccessTokenRow, lastUsedAt: Timestamp | null): TokenObject {
+/** A token as interface.md shows it, without its secret. */
+export function tokenObject(row: AccessTokenRow, lastUsedAt: Timestamp | null): TokenObject {
   return {
     id: row.id,
     name: row.name,

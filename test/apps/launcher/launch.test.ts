@@ -7,7 +7,17 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -191,6 +201,16 @@ describe('installing', () => {
     running.kill('SIGTERM');
     assert.equal((await running.ended).code, 1);
     assert.throws(() => process.kill(npm, 0), { code: 'ESRCH' });
+  });
+
+  test('leaves packages alone that are borrowed from another checkout, and says so', async () => {
+    const [lender, borrower] = [project(), project()];
+    await launch(lender, ['apps/server.ts']).ended;
+    symlinkSync(join(lender, 'node_modules'), join(borrower, 'node_modules'));
+    lockVersions(borrower, '2.0.0', '1.0.0');
+    const ended = await launch(borrower, ['apps/server.ts']).ended;
+    assert.match(ended.stderr, /is a link, left as it is though ground is 1\.0\.0 rather than 2\.0\.0/);
+    assert.equal(JSON.parse(ended.stdout).ground, '1.0.0');
   });
 
   test('says why when npm fails, and does not start the entry', async () => {

@@ -45,7 +45,10 @@ export async function startChainPusher(
     const target = { port: side.port, fromPath: first.path, toPath: repository.path };
     const before = index === 0 ? ZERO_ID : (chain.commits[index - 1] ?? ZERO_ID);
     const command = `${before} ${chain.commits[index]} ${REF}\0${capabilities}`;
-    const body = Buffer.concat([Buffer.from(`${packet(command)}0000`, 'latin1'), chain.packs[index] ?? Buffer.alloc(0)]);
+    const body = Buffer.concat([
+      Buffer.from(`${packet(command)}0000`, 'latin1'),
+      chain.packs[index] ?? Buffer.alloc(0),
+    ]);
     return [
       ...replayOperation(exchanges.slice(0, post), target),
       replayExchange({ ...recorded, body, chunked: false }, target),

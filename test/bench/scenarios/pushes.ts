@@ -55,7 +55,12 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
     async prepare(context, side) {
       const folder = await manyRefsFolder(context);
       const command = (url: string) => ['push', '--quiet', url, 'refs/heads/*:refs/heads/*'];
-      return prepareIntoEmpty(context, side, { name: 'many-refs', folder, command, perSecondMax: MANY_REFS_PER_SECOND_MAX });
+      return prepareIntoEmpty(context, side, {
+        name: 'many-refs',
+        folder,
+        command,
+        perSecondMax: MANY_REFS_PER_SECOND_MAX,
+      });
     },
   },
   {

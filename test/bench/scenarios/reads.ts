@@ -49,7 +49,16 @@ export const READ_SCENARIOS: readonly Scenario[] = [
     async prepare(context, side) {
       const folder = await clientFolder(context);
       await git(['clone', '--quiet', '--no-checkout', context.project.folder, 'copy'], { cwd: folder });
-      const fetch: Command = (url) => ['-C', 'copy', '-c', `remote.origin.url=${url}`, 'fetch', '--quiet', url, '+refs/heads/*:refs/remotes/origin/*'];
+      const fetch: Command = (url) => [
+        '-C',
+        'copy',
+        '-c',
+        `remote.origin.url=${url}`,
+        'fetch',
+        '--quiet',
+        url,
+        '+refs/heads/*:refs/remotes/origin/*',
+      ];
       return prepareRepeated(context, side, 'fetch', fetch, folder);
     },
   },

@@ -12,7 +12,11 @@ const PER_SECOND_TARGET = 4_000;
 export const REST_SCENARIOS: readonly Scenario[] = [
   restScenario('rest-branches', 'GET branches', () => 'branches'),
   restScenario('rest-commits', 'GET commits', () => 'commits'),
-  restScenario('rest-contents', 'GET contents, a file', ({ project }) => `contents/${encodeURIComponent(project.file)}`),
+  restScenario(
+    'rest-contents',
+    'GET contents, a file',
+    ({ project }) => `contents/${encodeURIComponent(project.file)}`,
+  ),
 ];
 
 function restScenario(name: string, title: string, resource: (context: BenchContext) => string): Scenario {

@@ -16,6 +16,8 @@ const PROGRAM_FOLDERS = ['/usr/sbin', '/usr/bin', '/usr/local/sbin', '/usr/local
 /** As long as the secret of an access token, so that both sides read the same number of bytes. */
 const PASSWORD = 'benchmark_'.repeat(6).slice(0, 53);
 const CGI_PROCESSES = 8;
+/** fcgiwrap leaves its children behind when it ends. */
+const END_GRACE_MS = 300;
 
 export interface HttpBackendPrograms {
   readonly nginx: string;
@@ -63,14 +65,29 @@ export async function startHttpBackend(
   const socket = path.join(folder, 'fcgiwrap.socket');
   const gitPrograms = await gitText(['--exec-path']);
   await writeFile(path.join(folder, 'htpasswd'), `${BENCH_USERNAME}:{PLAIN}${PASSWORD}\n`);
-  const settings = nginxSettings({ folder, port, socket, repositories, cgi: path.join(gitPrograms, 'git-http-backend') });
+  const settings = nginxSettings({
+    folder,
+    port,
+    socket,
+    repositories,
+    cgi: path.join(gitPrograms, 'git-http-backend'),
+  });
   await writeFile(path.join(folder, 'nginx.conf'), settings);
-  await git(['init', '--quiet', '--bare', '--initial-branch', context.project.defaultBranch, 'template.git'], { cwd: folder });
+  await git(['init', '--quiet', '--bare', '--initial-branch', context.project.defaultBranch, 'template.git'], {
+    cwd: folder,
+  });
 
   const group = createProcessGroup(groupName);
   // fcgiwrap hands its environment on to git: the same as a service manager would give.
   const environment = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1' };
-  const nginxArguments = ['-e', path.join(folder, 'nginx.error.log'), '-c', path.join(folder, 'nginx.conf'), '-p', folder];
+  const nginxArguments = [
+    '-e',
+    path.join(folder, 'nginx.error.log'),
+    '-c',
+    path.join(folder, 'nginx.conf'),
+    '-p',
+    folder,
+  ];
   group.start(programs.fcgiwrap, ['-c', String(CGI_PROCESSES), '-s', `unix:${socket}`], {
     env: environment,
     stdio: 'ignore',
@@ -94,6 +111,7 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
   const folderOf = (repository: Repository): string => path.join(repositories, `${repository.name}.git`);
   return {
     label: variant.label,
+    role: 'peer',
     durability: variant.durability,
     group,
     port,
@@ -105,7 +123,9 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
       const name = `${purpose}-${variant.label.replace(/[^a-z]+/g, '-')}`;
       const repository: Repository = { name, path: `/r/${BENCH_USERNAME}/${name}.git` };
       const target = folderOf(repository);
-      await cp(content === 'empty' ? path.join(folder, 'template.git') : context.project.folder, target, { recursive: true });
+      await cp(content === 'empty' ? path.join(folder, 'template.git') : context.project.folder, target, {
+        recursive: true,
+      });
       const config = { 'http.receivepack': 'true', ...variant.config };
       for (const [key, value] of Object.entries(config)) await git(['config', key, value], { cwd: target });
       if (content === 'project' && variant.maintained) {
@@ -115,7 +135,7 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
       return repository;
     },
     removeRepository: (repository) => rm(folderOf(repository), { recursive: true, force: true }),
-    end: () => group.end(),
+    end: () => group.end(END_GRACE_MS),
   };
 }
 

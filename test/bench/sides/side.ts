@@ -25,6 +25,8 @@ export interface RestAccess {
 export interface Side {
   /** As in the table. */
   readonly label: string;
+  /** Targets are the product's alone. */
+  readonly role: 'product' | 'peer';
   readonly group: ProcessGroup;
   readonly port: number;
   /** HTTP Basic credentials, the same length on every side. */

@@ -14,6 +14,8 @@ import { findFreePort, waitUntilAnswering } from './ports.ts';
 import { BENCH_USERNAME, type Repository, type Side, type SideContext } from './side.ts';
 
 const PASSWORD = 'a long password for the bench';
+/** Long enough to close the embedded PostgreSQL in good order. */
+const END_GRACE_MS = 20_000;
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 
 export async function startStrata(context: SideContext): Promise<Side> {
@@ -64,6 +66,7 @@ function createSide(
   const pathOf = (repository: Repository): string => `/v1/repos/${BENCH_USERNAME}/${repository.name}`;
   return {
     label: 'strata',
+    role: 'product',
     durability: 'layer and event fsynced',
     group,
     port,
@@ -81,14 +84,17 @@ function createSide(
       return repository;
     },
     removeRepository: (repository) => call('DELETE', pathOf(repository)),
-    end: () => group.end(),
+    end: () => group.end(END_GRACE_MS),
   };
 }
 
 async function createAccountAndToken(environment: NodeJS.ProcessEnv): Promise<string> {
   const account = ['account', 'create', '--username', BENCH_USERNAME, '--email', 'bench@example.org'];
   await runAdmin([...account, '--password-stdin', '--plan', 'PLATFORM', '--json'], environment, PASSWORD);
-  const created = await runAdmin(['token', 'create', '--username', BENCH_USERNAME, '--name', 'bench', '--json'], environment);
+  const created = await runAdmin(
+    ['token', 'create', '--username', BENCH_USERNAME, '--name', 'bench', '--json'],
+    environment,
+  );
   const parsed: unknown = JSON.parse(created);
   if (typeof parsed === 'object' && parsed !== null && 'token' in parsed && typeof parsed.token === 'string') {
     return parsed.token;
@@ -108,7 +114,8 @@ async function runAdmin(args: readonly string[], environment: NodeJS.ProcessEnv,
   });
   child.stdin.end(input);
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  if ((await status) !== 0) throw new Error(`strata-admin ${args.slice(0, 2).join(' ')} failed: ${errors.slice(-2000)}`);
+  if ((await status) !== 0)
+    throw new Error(`strata-admin ${args.slice(0, 2).join(' ')} failed: ${errors.slice(-2000)}`);
   return output;
 }
 

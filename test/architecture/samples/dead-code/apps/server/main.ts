@@ -1,4 +1,4 @@
-import { used } from '../../core/git/exports.ts';
+import { used } from '../../adapters/git/exports.ts';
 import { parse } from 'undeclared';
 
 parse(used);

@@ -1,4 +1,4 @@
-// refused: strata(no-cast-outside-parser)
+// refused: strata(no-cast-of-cast)
 export function parseCount(text: string): number {
   return text as unknown as number;
 }

@@ -1,2 +1,2 @@
-// refused: eslint(no-restricted-globals)
+// refused: eslint(no-restricted-properties)
 export const now = Date.now();
