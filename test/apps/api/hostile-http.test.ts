@@ -83,6 +83,14 @@ describe('hostile HTTP', () => {
     }
   });
 
+  test('a transfer coding that is not undone is refused, though its body would be valid', async () => {
+    const chunks = '16\r\n{"name":"coded-twice"}\r\n0\r\n\r\n';
+    for (const coding of ['gzip, chunked', 'identity, chunked', 'chunked, chunked', 'deflate,chunked']) {
+      assertRefused(await post([`Transfer-Encoding: ${coding}`], chunks), coding);
+    }
+    assert.equal((await post(['Transfer-Encoding: chunked'], chunks)).status, 201);
+  });
+
   test('a chunked body is read, in any case of the word', async () => {
     const chunks = '10\r\n{"name":"chunked\r\n2\r\n"}\r\n0\r\n\r\n';
     assert.equal((await post(['Transfer-Encoding: Chunked'], chunks)).status, 201);
