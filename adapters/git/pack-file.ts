@@ -21,8 +21,10 @@ const INFLATE_SYNC_BYTES_MAX = 128 * 1024;
 const KEPT_OBJECT_BYTES_MAX = 512 * 1024;
 /** Type and size (up to ten bytes) and what names the base (up to twenty). */
 const ENTRY_HEADER_BYTES = 32;
-/** Enough of a delta's compressed bytes to read the two sizes at its start. */
-const DELTA_HEAD_BYTES = 64;
+/** Of a delta's compressed bytes, mostly enough to read the two sizes at its start. */
+const DELTA_HEAD_BYTES = 256;
+/** Two sizes of up to ten bytes. */
+const DELTA_SIZES_BYTES_MAX = 20;
 const TRAILER_BYTES = 20;
 const OBJECT_TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
 const OFS_DELTA = 6;
@@ -86,14 +88,24 @@ interface Entry {
 async function infoAt(pack: Pack, offset: number) {
   let entry = await entryAt(pack, offset);
   if (entry.type !== null) return { type: entry.type, sizeBytes: entry.sizeBytes };
-  const head = await bytesAt(pack, entry.dataStart, DELTA_HEAD_BYTES);
-  const { resultBytes } = deltaSizes(inflateSync(head, { finishFlush: constants.Z_SYNC_FLUSH }));
+  const { resultBytes } = deltaSizes(await deltaHead(pack, entry));
   for (let depth = 0; depth < CHAIN_LENGTH_MAX; depth += 1) {
     if (entry.base === null) return null;
     entry = await entryAt(pack, entry.base);
     if (entry.type !== null) return { type: entry.type, sizeBytes: resultBytes };
   }
   return null;
+}
+
+/** The first bytes of a delta: a deflate block may begin with a table of codes longer than what it says of them. */
+async function deltaHead(pack: Pack, entry: Entry): Promise<Buffer> {
+  const wanted = Math.min(DELTA_SIZES_BYTES_MAX, entry.sizeBytes);
+  for (let window = DELTA_HEAD_BYTES; ; window *= 4) {
+    const input = await bytesAt(pack, entry.dataStart, window);
+    const head = inflateSync(input, { finishFlush: constants.Z_SYNC_FLUSH });
+    if (head.length >= wanted) return head;
+    if (input.length < window) throw broken(pack, entry.dataStart);
+  }
 }
 
 async function readAt(pack: Pack, offset: number, sizeBytesMax: number): Promise<StoredObject | null> {

@@ -110,6 +110,29 @@ describe('a large index, read by pages', () => {
   });
 });
 
+describe('a delta whose deflated bytes begin with a long table of codes', () => {
+  test('has the size of the object it makes', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const base = Buffer.from('base');
+      // Every byte value in uneven numbers: a table of codes of some hundred bytes, before the first size.
+      const text = Buffer.from(Array.from({ length: 6_000 }, (_, index) => (index * index * 31 + (index % 97)) & 0xff));
+      const inserts: Buffer[] = [deltaSize(base.length), deltaSize(text.length)];
+      for (let at = 0; at < text.length; at += 100) inserts.push(Buffer.from([100]), text.subarray(at, at + 100));
+      const delta = rawEntry({ type: 'ref-delta', base: rawId('blob', base), bytes: Buffer.concat(inserts) });
+      const { index, pack } = await open(
+        folder.path,
+        'table',
+        rawPack([rawEntry({ type: 'blob', bytes: base }), delta]),
+      );
+      const offset = (await index.find(Buffer.from(rawId('blob', text), 'hex'))) ?? 0;
+      assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 6_000 });
+    } finally {
+      folder.remove();
+    }
+  });
+});
+
 describe('hostile packs', () => {
   test('an object stored as a chain of deltas that grows a thousandfold a step: bounded, then left to git', async () => {
     const folder = temporaryFolder('pack');
