@@ -35,7 +35,9 @@ export function createPool(options: PoolOptions): pg.Pool {
     // Its type says void; pg-pool waits for the promise.
     onConnect: (client) => prepareSession(client, options),
   });
-  const report = (error: Error) => options.log.warn({ err: error }, 'A connection to PostgreSQL was lost');
+  // Once it is closed, PostgreSQL may well end before the last connection has said goodbye.
+  const report = (error: Error) =>
+    pool.ending || options.log.warn({ err: error }, 'A connection to PostgreSQL was lost');
   pool.on('error', report);
   // pg-pool takes its own listener away while a client is in use; without one, a loss would end this process.
   pool.on('connect', (client) => client.on('error', report));
