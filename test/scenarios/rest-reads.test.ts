@@ -55,7 +55,7 @@ describe('REST reads of a pushed repository', () => {
 
   test('commits are those of git log, in its order, by every kind of ref', async () => {
     for (const ref of ['main', 'side', 'v1', (await git(work, ['rev-parse', 'main~2'])).trim()]) {
-      const log = await git(work, ['log', '-z', '--format=%H%x01%P%x01%an%x01%ae%x01%ct%x01%B', ref]);
+      const log = await git(work, ['log', '-z', '--format=%H%x01%P%x01%an%x01%ae%x01%ct%x01%B', ref, '--']);
       const lines = log.split('\0').filter((line) => line !== '');
       const expected = lines.map((line) => {
         const [hexsha = '', parents = '', name = '', email = '', seconds = '', message = ''] = line.split('\u0001');
