@@ -229,7 +229,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
       // Other repositories can be had again; the one that is asked for now is worth their room.
       evict(Math.max(0, totalBytes / 2 - layer.sizeBytes));
       await removals;
-      return await fetchInto(entry, layer);
+      return fetchInto(entry, layer);
     }
   };
 

@@ -63,7 +63,7 @@ interface TarEntry {
 
 async function wholeTar(entries: readonly TarEntry[]): Promise<readonly Buffer[]> {
   const contents = await Promise.all(
-    entries.map(({ content }) => (typeof content === 'string' ? readFile(content) : content)),
+    entries.map(async ({ content }) => (typeof content === 'string' ? readFile(content) : content)),
   );
   const parts = entries.flatMap((entry, index) => [
     tarHeader(entry),
