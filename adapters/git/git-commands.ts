@@ -131,7 +131,7 @@ export async function feed(stdin: Socket, input: AsyncIterable<Uint8Array>): Pro
   return true;
 }
 
-export function drained(stdin: Socket): Promise<void> {
+function drained(stdin: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (stdin.destroyed || !stdin.writableNeedDrain) {
       resolve();

@@ -10,7 +10,7 @@ import { type KeptObjects, openPackFile, type PackFile, type StoredObject } from
 import { openPackIndex, type PackIndex } from './pack-index.ts';
 
 /** Built into git: there without being in any pack. */
-export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
+const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 
 export interface OpenPack {
   readonly name: string;

@@ -50,7 +50,7 @@ export interface PackFile {
   read(offset: number, sizeBytesMax: number): Promise<StoredObject | null>;
 }
 
-export class PackFileError extends Error {
+class PackFileError extends Error {
   override readonly name = 'PackFileError';
 }
 

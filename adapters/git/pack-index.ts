@@ -30,7 +30,7 @@ export interface PackIndex {
   find(id: Uint8Array): number | null | Promise<number | null>;
 }
 
-export class PackIndexError extends Error {
+class PackIndexError extends Error {
   override readonly name = 'PackIndexError';
 }
 

@@ -66,7 +66,7 @@ export async function findRepositoryById(
 }
 
 /** As `findRepository`, also where only half of a deletion was done: for deleting it again. */
-export async function findListedRepository(
+async function findListedRepository(
   context: Context,
   username: string,
   name: string,
