@@ -10,6 +10,7 @@ import type { Cause } from '../kernel/envelope.ts';
 import type { AccountId, RepositoryId, Uuid } from '../kernel/ids.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import { asciiLowerCase } from '../kernel/text.ts';
+import type { Reach } from '../ports/fault-points.ts';
 import { decideRepository } from '../repository/decide.ts';
 import { repositories } from '../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../repository/state.ts';
@@ -142,9 +143,12 @@ export async function changeRepository(
   return (await findRepositoryById(context, origin.account, id)) ?? refuse({ code: 'repository-not-found' });
 }
 
-/** Closes the repository's stream first, so that racing pushes conflict, then gives the name back. */
+/**
+ * Closes the repository's stream first, so that racing pushes conflict, then gives the name back. From the first
+ * append on the repository is gone for everybody; if it is the only one, `finish-deletions.ts` makes the second.
+ */
 export async function deleteRepository(
-  context: Context,
+  context: Context & { readonly reach: Reach },
   origin: RepositoryCommandOrigin,
   id: RepositoryId,
 ): Promise<{ readonly deleted: RepositoryId } | Refused> {
@@ -152,10 +156,20 @@ export async function deleteRepository(
     decideRepository(state, { type: 'CloseRepository' }),
   );
   if ('refused' in closed) return closed;
+  await context.reach('repository-closed');
   // From here the repository is gone; a guard must not leave its name taken.
-  const { account, cause } = origin;
-  const released = await execute(context, accounts, account, { account, cause }, (state) =>
+  return releaseName(context, { account: origin.account, cause: origin.cause }, id);
+}
+
+/** The second half of a deletion. Done already, by somebody who deletes it too, is done. */
+export async function releaseName(
+  context: Context,
+  origin: { readonly account: AccountId; readonly cause: Cause },
+  id: RepositoryId,
+): Promise<{ readonly deleted: RepositoryId } | Refused> {
+  const released = await execute(context, accounts, origin.account, origin, (state) =>
     decideAccount(state, { type: 'DeleteRepository', id }),
   );
-  return 'refused' in released ? released : { deleted: id };
+  if ('refused' in released && released.refused.code !== 'repository-not-found') return released;
+  return { deleted: id };
 }
