@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryVault } from '../../../adapters/memory/vault.ts';
 import { CLAIM_SPAN_MS } from '../../../core/kernel/limits.ts';
-import type { FaultPoint } from '../../../core/ports/fault-points.ts';
+import type { FaultPoint, Reach } from '../../../core/ports/fault-points.ts';
 import { createAccount, findAccount } from '../../../core/use-cases/accounts.ts';
 import { createApiFixture } from '../../support/api-fixture.ts';
 
@@ -21,7 +21,7 @@ async function diedAt(point: FaultPoint) {
     vault: createMemoryVault(),
     passwords: { hash: async () => 'hash', verify: async () => false },
   };
-  const create = (username: string, reach = async (_: FaultPoint): Promise<void> => undefined) =>
+  const create = (username: string, reach: Reach = async () => undefined) =>
     createAccount({ ...parts, reach }, CAUSE, {
       username,
       email: 'ada@example.org',
@@ -40,6 +40,8 @@ test('cut after the username was claimed, the name comes free when the claim has
   assert.equal(await findAccount(fixture.context, 'ada'), null);
   assert.deepEqual(await create('ada'), { refused: { code: 'username-taken', username: 'ada' } });
   fixture.clock.advance(CLAIM_SPAN_MS);
+  assert.ok('refused' in (await create('ada')));
+  fixture.clock.advance(1);
   const created = await create('ada');
   assert.ok('id' in created, JSON.stringify(created));
   assert.equal(await findAccount(fixture.context, 'ada'), created.id);
