@@ -82,6 +82,8 @@ export interface FixtureOptions {
   /** Called before each read of branches or commits from the model: a push may come between. */
   readonly beforeRead?: () => Promise<void>;
   readonly objects?: (objects: MemoryObjects) => ApiContext['objects'];
+  /** Told of the steps of a use case; may throw, as a process that dies there. */
+  readonly reach?: ApiContext['reach'];
 }
 
 const CAUSE: Cause = {
@@ -110,7 +112,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     onFault: (what, cause) => write({ what, cause: String(cause) }, 'fault'),
   });
   await entities.start();
-  const base = { events, entities, clock, ids: uuids };
+  const base = { events, entities, clock, ids: uuids, reach: options.reach ?? (async () => undefined) };
   const context: ApiContext = {
     ...base,
     digest,
