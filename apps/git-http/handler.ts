@@ -54,8 +54,7 @@ async function handle(
     const repository = await visibleRepository(context, bearer, route);
     requireGrant(bearer, route.service === 'git-receive-pack' ? 'GIT_HTTP_WRITE' : 'GIT_HTTP_READ');
     context.lastUse.touch(bearer.tokenId);
-    const address = request.socket.remoteAddress ?? '';
-    const sourceAddressRef = await context.sourceAddressRef(repository.accountId, address);
+    const sourceAddressRef = await context.sourceAddressRef(repository.accountId, context.clientAddress(request));
     const cause: Cause = { actor, requestId, sourceAddressRef, causationId: null };
     const header = request.headers['git-protocol'];
     const version = parseGitProtocolHeader(typeof header === 'string' ? header : undefined);
