@@ -42,10 +42,10 @@ export interface ApiOptions {
   readonly serverFactory?: FastifyServerFactory;
 }
 
-/** Node bounds a request's head to 16 KiB; routing needs no bound of its own below that. */
-const PARAM_LENGTH_MAX = 16 * 1024;
-/** A client that takes longer to send a request only holds a connection. */
-const REQUEST_TIMEOUT_MS = 60_000;
+/** The server bounds a request's head; routing needs no bound of its own below that. */
+const PARAM_LENGTH_MAX = 64 * 1024;
+/** A client that takes longer to send a body only holds a connection. */
+const BODY_TIMEOUT_MS = 60_000;
 
 /** The API, to listen by itself or to be handed requests by the server that `serverFactory` made. */
 export function createApi(apiContext: ApiContext, options: ApiOptions = {}): FastifyInstance {
@@ -53,7 +53,7 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   const app = Fastify({
     logger: false,
     bodyLimit: JSON_BODY_BYTES_MAX,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: BODY_TIMEOUT_MS,
     exposeHeadRoutes: false,
     genReqId: newRequestId,
     rewriteUrl: (request) => routableTarget(request.url ?? ''),
@@ -74,6 +74,10 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     request.admitted = admitted;
     return undefined;
   });
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') boundBody(request);
+    done(null, payload);
+  });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
   app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context.log, error, request)));
   app.setNotFoundHandler((_request, reply) => send(reply, NOT_FOUND));
@@ -82,6 +86,13 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     for (const route of ROUTES) mount(app, context, route);
   });
   return app;
+}
+
+/** The server that hands us requests may set no time for them, as Git's may take hours. */
+function boundBody({ raw }: FastifyRequest): void {
+  const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
+  raw.once('close', () => clearTimeout(timer));
+  raw.once('end', () => clearTimeout(timer));
 }
 
 function takeJsonBodies(app: FastifyInstance): void {

@@ -131,7 +131,9 @@ projections
   .action(
     act<{ verify?: boolean }>(async (context, { verify }) => {
       const report = await context.rebuildProjections({ verify: verify === true });
-      const text = report.map(({ model, rows, differences }) => `${model}: ${rows} rows, ${differences} differences`);
+      const text = report.map(({ model, rows, differences }) =>
+        rows === null ? `${model}: rebuilt` : `${model}: ${rows} rows, ${differences} differences`,
+      );
       const status = report.some(({ differences }) => differences > 0) ? 1 : 0;
       return { value: { projections: report }, text: text.join('\n'), status };
     }),

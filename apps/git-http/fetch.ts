@@ -13,7 +13,7 @@ import { unauthorisedWants } from '../../core/use-cases/authorise-wants.ts';
 import { committedObjects } from '../../core/use-cases/push-refs.ts';
 import { advertisedRefs } from './advertise.ts';
 import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
-import type { GitRequest } from './handler.ts';
+import type { GitRequest } from './git-request.ts';
 import { openBody, readWhole } from './request.ts';
 
 const RESULT_TYPE = 'application/x-git-upload-pack-result';

@@ -20,26 +20,12 @@ import { authenticate, type Bearer } from '../../core/use-cases/authenticate.ts'
 import { type FoundRepository, findRepository } from '../../core/use-cases/repositories.ts';
 import { parseGitProtocolHeader } from '../../core/git/protocol-version.ts';
 import { createRefAnswers, type RefAnswers } from './advertise.ts';
+import type { GitRequest } from './git-request.ts';
 import { CHALLENGE, GitHttpError, sendBytes, sendError } from './answer.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
 import { serveUploadPack } from './fetch.ts';
 import { serveReceivePack } from './push.ts';
 import { basicPassword, BodyError, type GitRoute, hasRepeatedHeader, parseGitRoute } from './request.ts';
-
-/** A request that passed every check, ready to be served. */
-export interface GitRequest {
-  readonly context: GitHttpContext;
-  readonly answers: RefAnswers;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly repository: FoundRepository;
-  readonly bearer: Bearer;
-  readonly cause: Cause;
-  readonly version: 0 | 1 | 2;
-  /** Aborted when the client goes away before the answer is complete. */
-  readonly signal: AbortSignal;
-  readonly finished: { operation: GitOperation; sentBytes: number; receivedBytes: number };
-}
 
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -68,8 +54,7 @@ async function handle(
     const repository = await visibleRepository(context, bearer, route);
     requireGrant(bearer, route.service === 'git-receive-pack' ? 'GIT_HTTP_WRITE' : 'GIT_HTTP_READ');
     context.lastUse.touch(bearer.tokenId);
-    const address = request.socket.remoteAddress ?? '';
-    const sourceAddressRef = await context.sourceAddressRef(repository.accountId, address);
+    const sourceAddressRef = await context.sourceAddressRef(repository.accountId, context.clientAddress(request));
     const cause: Cause = { actor, requestId, sourceAddressRef, causationId: null };
     const header = request.headers['git-protocol'];
     const version = parseGitProtocolHeader(typeof header === 'string' ? header : undefined);

@@ -15,7 +15,7 @@ import { type PushOutcome, pushRefs } from '../../core/use-cases/push-refs.ts';
 import { permits } from '../../core/access-token/grants.ts';
 import { reaches } from '../../core/access-token/state.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
-import type { GitRequest } from './handler.ts';
+import type { GitRequest } from './git-request.ts';
 import { pushRefusalText, REF_REFUSALS } from './push-words.ts';
 import { openBody } from './request.ts';
 
@@ -43,9 +43,10 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
   }
 }
 
-/** What is no command list at all gets a status; a list that is one, but not to be had here, gets a report. */
+/** What is no command list at all gets a status; git would show no more of it, so all else gets a report. */
 function refuseWhole({ response }: GitRequest, list: CommandListRefusal): void {
-  if (MALFORMED.has(list.refused)) throw new GitHttpError(400, `Not a push: ${list.detail}`);
+  if (list.capabilities === null && MALFORMED.has(list.refused))
+    throw new GitHttpError(400, `Not a push: ${list.detail}`);
   sendBytes(response, RESULT_TYPE, pushRefusal(list.detail, list.capabilities));
 }
 

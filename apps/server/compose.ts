@@ -13,7 +13,6 @@ import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
-import { createReadModels } from '../../projections/read-models.ts';
 import { createApi } from '../api/app.ts';
 import { createGitHandler } from '../git-http/handler.ts';
 import { armedFaultPoints } from './fault-points.ts';
@@ -60,10 +59,9 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       log,
     });
     parts.add(() => objects.close());
-    const projections = composeProjections(foundation, objects, log, metrics.projections);
-    await projections.runner.start();
-    parts.add(() => projections.runner.close());
-    const readModels = createReadModels({ runner: projections.runner, database: pool });
+    const { runner, readModels } = composeProjections(foundation, objects, log, metrics.projections);
+    await runner.start();
+    parts.add(() => runner.close());
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
     const flush = async (): Promise<void> => {

@@ -73,3 +73,6 @@ export const API_BODIES_CACHE_BYTES_MAX = 64 * MIB;
 export const BODY_IDLE_MS = 120_000;
 /** What is read and thrown away of a refused push, so that git reads the reason instead of a broken pipe. */
 export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
+/** UTF-16 code units of a commit's message, and of a person's name, that lists of commits show. */
+export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
+export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;

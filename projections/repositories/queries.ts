@@ -28,6 +28,6 @@ export async function readRepositories(
   only: readonly RepositoryId[] | null,
   page: Page,
 ): Promise<PageOf<RepositoryRow>> {
-  const answer = await reader.read(repositoriesQuery, [account, only, page.limit, page.offset], { account });
-  return answer as PageOf<RepositoryRow>;
+  const { value } = await reader.read(repositoriesQuery, [account, only, page.limit, page.offset], () => ({ account }));
+  return value as PageOf<RepositoryRow>;
 }

@@ -11,7 +11,7 @@ import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import { type Checkpoint, checkpointAfter, moveCheckpoint } from './checkpoint.ts';
 import { CheckpointMoved, describeFault, type FaultKind, faultKind, ProjectionHalted } from './faults.ts';
-import { holdEvents, parkedStreams, readParked, removeParked, setRetry } from './parking.ts';
+import { holdEvents, parkedStreams, readParked, removeParked, setRetry, streamsToRetry } from './parking.ts';
 import type { Applier, Queryable, Write } from './projection.ts';
 import { type Generation, tableNames, tablesExist, tablesOf } from './tables.ts';
 import { inTransaction } from './transaction.ts';
@@ -64,10 +64,6 @@ export class GenerationWriter {
     return this.#checkpoint.position;
   }
 
-  get hasParked(): boolean {
-    return this.#parked.size > 0;
-  }
-
   /** Applies a batch as a subscription gives it. Throws what is no single event's fault. */
   apply(events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
     return this.#alone(async () => {
@@ -81,23 +77,31 @@ export class GenerationWriter {
     });
   }
 
-  /** Tries a parked stream again, from its first parked event; true when nothing of it is parked any more. */
-  replay(stream: string): Promise<boolean> {
-    return this.#alone(async () => {
-      try {
-        while (await this.#replayPage(stream)) {
-          // One page a transaction, until none is left.
-        }
-        this.#parked.delete(stream);
-        return true;
-      } catch (error) {
-        this.#applier = null;
-        if ((await this.#kindOf(error)) !== 'fault') throw error;
-        const retryAfterMs = this.#isTemporary(error) ? TEMPORARY_RETRY_MS : null;
-        await setRetry(this.#options.connection, this.#options.generation, stream, describeFault(error), retryAfterMs);
-        return false;
+  /** Tries parked streams again whose time has come. Whether each is whole again. */
+  async retryParked(): Promise<ReadonlyMap<string, boolean>> {
+    const results = new Map<string, boolean>();
+    if (this.#parked.size === 0) return results;
+    const { connection, generation } = this.#options;
+    // Batches go on between one stream and the next.
+    const streams = await this.#alone(() => streamsToRetry(connection, generation));
+    for (const stream of streams) results.set(stream, await this.#alone(() => this.#replay(stream)));
+    return results;
+  }
+
+  async #replay(stream: string): Promise<boolean> {
+    try {
+      while (await this.#replayPage(stream)) {
+        // One page a transaction, until none is left.
       }
-    });
+      this.#parked.delete(stream);
+      return true;
+    } catch (error) {
+      this.#applier = null;
+      if ((await this.#kindOf(error)) !== 'fault') throw error;
+      const retryAfterMs = this.#isTemporary(error) ? TEMPORARY_RETRY_MS : null;
+      await setRetry(this.#options.connection, this.#options.generation, stream, describeFault(error), retryAfterMs);
+      return false;
+    }
   }
 
   #alone<Result>(work: () => Promise<Result>): Promise<Result> {

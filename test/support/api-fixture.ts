@@ -79,6 +79,8 @@ export interface FixtureOptions {
   readonly plans?: Plans;
   /** Puts something between the program and its log. */
   readonly wrapEvents?: (events: EventStore) => EventStore;
+  /** Called before each read of branches or commits from the model: a push may come between. */
+  readonly beforeRead?: () => Promise<void>;
   readonly objects?: (objects: MemoryObjects) => ApiContext['objects'];
 }
 
@@ -113,7 +115,17 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     ...base,
     digest,
     plans: options.plans ?? DEFAULT_PLANS,
-    readModels,
+    readModels: {
+      ...readModels,
+      branches: async (id) => {
+        await options.beforeRead?.();
+        return readModels.branches(id);
+      },
+      defaultBranchCommits: async (id, page) => {
+        await options.beforeRead?.();
+        return readModels.defaultBranchCommits(id, page);
+      },
+    },
     objects: options.objects?.(objects) ?? objects.database,
     usage: readModels,
     lastUse: createMemoryLastUse(clock),
