@@ -109,7 +109,7 @@ export class LogFollower {
     });
     this.#subscription.closed.catch((cause: unknown) => this.#broken(epoch, cause));
     // This head was read after each of them had called.
-    
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve(head);
   }
 
   #broken(epoch: number, cause: unknown): void {
