@@ -11,6 +11,9 @@ export const FAULT_POINTS = [
   'push-appended',
   'push-installed',
   'push-answered',
+  'repository-closed',
+  'account-username-claimed',
+  'account-created',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];
