@@ -15,6 +15,7 @@ import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createApi } from '../api/app.ts';
+import { answerUnreadable } from '../api/faults.ts';
 import { createGitHandler } from '../git-http/handler.ts';
 import { closer, composeFoundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
@@ -111,7 +112,13 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
       ready: () => readiness([['log', context.entities.barrier()]]),
     };
-    const http = createHttpServer(settings.tls, git, probes, (request, response) => api.routing(request, response));
+    const http = createHttpServer({
+      tls: settings.tls,
+      git,
+      probes,
+      rest: (request, response) => api.routing(request, response),
+      onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
+    });
     return { http, stop: () => stop(http, parts) };
   } catch (error) {
     await parts.close();
