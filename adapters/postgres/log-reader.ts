@@ -96,12 +96,11 @@ export function createLogReader(pool: pg.Pool): LogReader {
  */
 async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly string[] | null): Promise<Window> {
   const eventsMax = categories === null ? WINDOW_EVENTS_MAX : FILTERED_WINDOW_EVENTS_MAX;
-  const { rows } = await pool.query<EventRow & WindowColumns>(READ_WINDOW, [
-    from.position,
-    categories,
-    eventsMax + 1,
-    WINDOW_SIZE_BYTES_MAX,
-  ]);
+  const { rows } = await pool.query<EventRow & WindowColumns>({
+    name: 'log-read-window',
+    text: READ_WINDOW,
+    values: [from.position, categories, eventsMax + 1, WINDOW_SIZE_BYTES_MAX],
+  });
   const [first] = rows;
   const last = rows.at(-1);
   if (first === undefined || last === undefined) {
