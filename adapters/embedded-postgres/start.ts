@@ -14,6 +14,7 @@ import { ensureCluster, makePrivateDirectory, prepareHome, readOrMakePassword, S
 import { lockDirectory, sweepLockDrafts } from './directory-lock.ts';
 import { EmbeddedPostgresError } from './error.ts';
 import { clearOrphan } from './orphan.ts';
+import { announce } from './join.ts';
 import { type Postmaster, spawnPostmaster } from './postmaster.ts';
 import { postgresUser } from './unix-user.ts';
 
@@ -37,7 +38,7 @@ export interface EmbeddedPostgres {
   readonly connectionString: string;
   /** The id of the running PostgreSQL, null while there is none. */
   pid(): number | null;
-  /** A fast shutdown, waited for: open connections are ended. The data directory is free afterwards. */
+  /** A fast shutdown, waited for: open connections are ended. The data directory is free afterwards. Once is enough. */
   stop(): Promise<void>;
 }
 
@@ -76,12 +77,18 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       await supervised.stop();
       throw error;
     }
+    await announce(paths.home, connectionString(DATABASE));
+    let stopped: Promise<void> | null = null;
+    const stop = async () => {
+      await supervised.stop();
+      await lock.release();
+    };
     return {
       connectionString: connectionString(DATABASE),
       pid: supervised.pid,
-      stop: async () => {
-        await supervised.stop();
-        await lock.release();
+      stop: () => {
+        stopped ??= stop();
+        return stopped;
       },
     };
   } catch (error) {
@@ -101,7 +108,7 @@ function supervise(first: Postmaster, start: () => Promise<Postmaster>, log: Log
   let current: Postmaster | null = first;
 
   async function run(): Promise<void> {
-    for (let delayMs = RESTART_DELAY_MS_MIN; ; ) {
+    for (let delayMs = RESTART_DELAY_MS_MIN; !stopping.signal.aborted; ) {
       if (current !== null) {
         const reason = await current.ended;
         if (stopping.signal.aborted) return;
@@ -115,7 +122,7 @@ function supervise(first: Postmaster, start: () => Promise<Postmaster>, log: Log
         current = await start();
         delayMs = RESTART_DELAY_MS_MIN;
       } catch (error) {
-        log.error({ error }, 'PostgreSQL did not start again');
+        log.error({ err: error }, 'PostgreSQL did not start again');
         delayMs = Math.min(delayMs * 2, RESTART_DELAY_MS_MAX);
       }
     }

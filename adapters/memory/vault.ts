@@ -11,6 +11,7 @@ import {
   VaultError,
   type VaultField,
   type VaultRef,
+  vaultRef,
 } from '../../core/ports/vault.ts';
 
 interface VaultRecord extends VaultDisclosure {
@@ -37,7 +38,7 @@ export function createMemoryVault(): Vault {
         if (record.field === field && record.value === value) return ref;
       }
       const nonce = randomBytes(32);
-      const ref = createHash('sha256').update(nonce).update(value, 'utf8').digest('hex') as VaultRef;
+      const ref = vaultRef(createHash('sha256').update(nonce).update(value, 'utf8').digest('hex'));
       records.set(ref, { field, nonce: nonce.toString('hex'), value });
       return ref;
     },

@@ -125,7 +125,7 @@ export function createAppendQueue({ pool, log, retrySpanMs, onAppended }: Append
   async function sendApart(batch: readonly Waiting[], error: unknown): Promise<void> {
     const [only] = batch;
     if (only !== undefined && batch.length === 1) {
-      log.error({ error, stream: only.request.stream }, 'PostgreSQL refused an append');
+      log.error({ err: error, stream: only.request.stream }, 'PostgreSQL refused an append');
       only.settle(failed(only, error));
       return;
     }

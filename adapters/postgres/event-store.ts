@@ -8,7 +8,7 @@ import type { EventStore, Subscription } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { createAppendQueue } from './append-queue.ts';
 import { type Listener, listen } from './listener.ts';
-import { createLogReader } from './log-reader.ts';
+import { createLogReader, readHead } from './log-reader.ts';
 import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
 import { shareRead } from './shared-read.ts';
@@ -16,7 +16,9 @@ import { startSubscription } from './subscription.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;
 const READ_RETRY_SPAN_MS = 5_000;
-const CONNECTIONS_MAX = 8;
+/** An append and a look at the head are under way at most. */
+const DECIDING_CONNECTIONS_MAX = 2;
+const READING_CONNECTIONS_MAX = 6;
 
 export interface PostgresEventStoreOptions {
   /** A migrated database (migrate.ts). */
@@ -33,19 +35,20 @@ export interface PostgresEventStore extends EventStore {
 }
 
 /**
- * Opens the log. It has connections of its own, 8 and one that listens, so that slow queries elsewhere never delay
- * an append; it connects when first used and again after an outage.
+ * Opens the log. It has connections of its own, at most 8 and one that listens, and keeps two for appends and the
+ * head, so that slow reads, here or elsewhere, never delay those. It connects when first used.
  */
 export function createPostgresEventStore(options: PostgresEventStoreOptions): PostgresEventStore {
   const { log, appendRetrySpanMs = APPEND_RETRY_SPAN_MS, readRetrySpanMs = READ_RETRY_SPAN_MS } = options;
-  const poolOptions = { connectionString: options.connectionString, log, connectionsMax: CONNECTIONS_MAX };
-  const pool = createPool(poolOptions);
-  const reader = createLogReader(pool);
+  const connection = { connectionString: options.connectionString, log };
+  const deciding = createPool({ ...connection, connectionsMax: DECIDING_CONNECTIONS_MAX });
+  const reading = createPool({ ...connection, connectionsMax: READING_CONNECTIONS_MAX });
+  const reader = createLogReader(reading);
   const subscriptions = new Set<Subscription>();
   const pullAll = () => {
     for (const subscription of subscriptions) subscription.pull();
   };
-  const queue = createAppendQueue({ pool, log, retrySpanMs: appendRetrySpanMs, onAppended: pullAll });
+  const queue = createAppendQueue({ pool: deciding, log, retrySpanMs: appendRetrySpanMs, onAppended: pullAll });
   let listener: Listener | null = null;
   let closed: Promise<void> | null = null;
 
@@ -54,16 +57,16 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     await Promise.allSettled([...subscriptions].map((subscription) => subscription.close()));
     await listener?.close();
     await queue.close();
-    await pool.end();
+    await Promise.all([deciding.end(), reading.end()]);
   }
 
   return {
     append: queue.append,
     readStream: (stream, range) => retryRepeatable(readRetrySpanMs, () => reader.readStream(stream, range)),
     readAll: (after, limit) => retryRepeatable(readRetrySpanMs, () => reader.readAll(after, limit)),
-    head: shareRead(() => retryRepeatable(readRetrySpanMs, reader.head)),
+    head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(deciding))),
     subscribe: (wanted) => {
-      listener ??= listen(poolOptions, pullAll);
+      listener ??= listen(connection, pullAll);
       const subscription = startSubscription(reader, log, wanted);
       subscriptions.add(subscription);
       const forget = () => subscriptions.delete(subscription);

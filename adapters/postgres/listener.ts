@@ -32,7 +32,7 @@ export function listen(options: PoolOptions, onHint: () => void): Listener {
         if (closing.signal.aborted) await client.end();
         await ended;
       } catch (error) {
-        options.log.warn({ error }, 'Cannot listen for new events: looking every half second only');
+        options.log.warn({ err: error }, 'Cannot listen for new events: looking every half second only');
         await client?.end();
       }
       client = null;

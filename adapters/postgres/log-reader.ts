@@ -58,7 +58,6 @@ export interface LogReader {
   readStream(stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
   readAll(after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
   readWindow(from: Anchor, categories: readonly string[] | null): Promise<Window>;
-  head(): Promise<LogPosition>;
 }
 
 export function createLogReader(pool: pg.Pool): LogReader {
@@ -80,14 +79,16 @@ export function createLogReader(pool: pg.Pool): LogReader {
       return rows.map(toRecordedEvent);
     },
     readWindow: (from, categories) => readWindow(pool, from, categories),
-    head: async () => {
-      const { rows } = await pool.query<{ head: string }>(
-        'SELECT position AS head FROM events ORDER BY position DESC LIMIT 1',
-      );
-      const [last] = rows;
-      return last === undefined ? LOG_START : (BigInt(last.head) as LogPosition);
-    },
   };
+}
+
+/** The position of the last event. */
+export async function readHead(pool: pg.Pool): Promise<LogPosition> {
+  const { rows } = await pool.query<{ head: string }>(
+    'SELECT position AS head FROM events ORDER BY position DESC LIMIT 1',
+  );
+  const [last] = rows;
+  return last === undefined ? LOG_START : (BigInt(last.head) as LogPosition);
 }
 
 /**
@@ -96,10 +97,13 @@ export function createLogReader(pool: pg.Pool): LogReader {
  */
 async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly string[] | null): Promise<Window> {
   const eventsMax = categories === null ? WINDOW_EVENTS_MAX : FILTERED_WINDOW_EVENTS_MAX;
+  // One more for the anchor, which the start of the log has not.
+  const rowsMax = eventsMax + (from.position > LOG_START ? 1 : 0);
+  // Named, since every subscription asks it after every append: planning it anew costs more than it does.
   const { rows } = await pool.query<EventRow & WindowColumns>({
     name: 'log-read-window',
     text: READ_WINDOW,
-    values: [from.position, categories, eventsMax + 1, WINDOW_SIZE_BYTES_MAX],
+    values: [from.position, categories, rowsMax, WINDOW_SIZE_BYTES_MAX],
   });
   const [first] = rows;
   const last = rows.at(-1);
@@ -111,7 +115,7 @@ async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly stri
   return {
     events: rows.filter((row) => row.wanted).map(toRecordedEvent),
     end: { position: BigInt(last.position) as LogPosition, id: last.event_id as EventId },
-    reachedEnd: last.is_last && Number(last.number) <= eventsMax,
+    reachedEnd: last.is_last && Number(last.number) < rowsMax,
     diverged: standsHere && from.id !== null && first.event_id !== from.id,
   };
 }

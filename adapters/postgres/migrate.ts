@@ -10,6 +10,7 @@ import type { Log } from '../../core/ports/log.ts';
 import * as eventLog from './migrations/001-event-log.ts';
 import * as vault from './migrations/002-vault.ts';
 import * as snapshots from './migrations/003-snapshots.ts';
+import * as lastUse from './migrations/004-last-use.ts';
 import { createPool } from './pool.ts';
 
 /** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
@@ -21,10 +22,10 @@ export interface MigrationSet {
   readonly migrations: Readonly<Record<string, Migration>>;
 }
 
-/** Event log, vault and snapshots. */
+/** Event log, vault, snapshots, and when tokens were last used. */
 export const logMigrations: MigrationSet = {
   name: 'log',
-  migrations: { '001-event-log': eventLog, '002-vault': vault, '003-snapshots': snapshots },
+  migrations: { '001-event-log': eventLog, '002-vault': vault, '003-snapshots': snapshots, '004-last-use': lastUse },
 };
 
 export interface MigrateOptions {
@@ -50,7 +51,7 @@ export async function migrate({ connectionString, log, set = logMigrations }: Mi
     for (const result of results ?? []) {
       if (result.status === 'Success') log.info({ migration: result.migrationName }, 'Migrated the database');
     }
-    if (error !== undefined) throw error;
+    if (error !== undefined) throw error instanceof Error ? error : new Error('A migration failed', { cause: error });
   } finally {
     await db.destroy();
   }

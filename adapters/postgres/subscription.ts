@@ -46,7 +46,7 @@ export function startSubscription(reader: LogReader, log: Log, options: Subscrib
       return window;
     } catch (error) {
       if (failureOf(error) === 'other') throw error;
-      if (!unreachable) log.warn({ error }, 'A subscription waits for PostgreSQL');
+      if (!unreachable) log.warn({ err: error }, 'A subscription waits for PostgreSQL');
       unreachable = true;
       return null;
     }

@@ -3,6 +3,7 @@ import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import type { RepositoryId, Timestamp } from '../kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX } from '../kernel/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
+import { codePointCount } from '../kernel/text.ts';
 import type { AccessTokenCommand, AccessTokenSettings } from './commands.ts';
 import type { AccessTokenEvent, AccessTokenUpdated } from './events.ts';
 import { type AccessToken, type ActiveAccessToken, isExpired } from './state.ts';
@@ -11,7 +12,11 @@ export function decideAccessToken(state: AccessToken, command: AccessTokenComman
   switch (command.type) {
     case 'CreateAccessToken': {
       if (state.status !== 'absent') throw new TypeError('Two access tokens with one id: the secret is not random');
-      const { settings } = command;
+      const settings = {
+        ...command.settings,
+        grants: unique(command.settings.grants),
+        repositoryIds: unique(command.settings.repositoryIds),
+      };
       const refused =
         settingsRefusal(settings) ??
         expiryRefusal(settings.expiresAt, command.now) ??
@@ -23,8 +28,8 @@ export function decideAccessToken(state: AccessToken, command: AccessTokenComman
           account: command.account,
           name: settings.name,
           scope: settings.scope,
-          grants: unique(settings.grants),
-          repository_ids: unique(settings.repositoryIds),
+          grants: settings.grants,
+          repository_ids: settings.repositoryIds,
           expires_at: settings.expiresAt,
           secret_hash: command.secretHash,
           token_prefix: command.tokenPrefix,
@@ -50,8 +55,8 @@ function decideUpdate(
   const merged: AccessTokenSettings = {
     name: changes.name ?? state.name,
     scope: changes.scope ?? state.scope,
-    grants: changes.grants ?? state.grants,
-    repositoryIds: changes.repositoryIds ?? state.repositoryIds,
+    grants: unique(changes.grants ?? state.grants),
+    repositoryIds: unique(changes.repositoryIds ?? state.repositoryIds),
     expiresAt: changes.expiresAt === undefined ? state.expiresAt : changes.expiresAt,
   };
   // A list may keep the id of a repository deleted since; only ids that are new must exist.
@@ -64,8 +69,8 @@ function decideUpdate(
   const data: AccessTokenUpdated['data'] = {
     ...(merged.name === state.name ? {} : { name: merged.name }),
     ...(merged.scope === state.scope ? {} : { scope: merged.scope }),
-    ...(sameItems(merged.grants, state.grants) ? {} : { grants: unique(merged.grants) }),
-    ...(sameItems(merged.repositoryIds, state.repositoryIds) ? {} : { repository_ids: unique(merged.repositoryIds) }),
+    ...(sameItems(merged.grants, state.grants) ? {} : { grants: merged.grants }),
+    ...(sameItems(merged.repositoryIds, state.repositoryIds) ? {} : { repository_ids: merged.repositoryIds }),
     ...(merged.expiresAt === state.expiresAt ? {} : { expires_at: merged.expiresAt }),
   };
   return Object.keys(data).length === 0
@@ -74,7 +79,7 @@ function decideUpdate(
 }
 
 function settingsRefusal(settings: AccessTokenSettings): Refusal | null {
-  const nameLength = [...settings.name].length;
+  const nameLength = codePointCount(settings.name);
   if (nameLength < 1 || nameLength > TOKEN_NAME_LENGTH_MAX) return { code: 'token-name-length' };
   if (settings.grants.length === 0) return { code: 'token-grants-empty' };
   if (settings.scope === 'SELECTED_REPO' && settings.repositoryIds.length === 0) {

@@ -1,6 +1,7 @@
 /** Decides what becomes of an account and of its list of repositories. */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../kernel/limits.ts';
+import { codePointCount } from '../kernel/text.ts';
 import type { AccountCommand } from './commands.ts';
 import type { AccountEvent } from './events.ts';
 import { repositoryNameKey, repositoryNameRefusal } from './names.ts';
@@ -85,5 +86,5 @@ function decideCreateRepository(
 }
 
 function tooLong(description: string | null): boolean {
-  return description !== null && [...description].length > REPOSITORY_DESCRIPTION_LENGTH_MAX;
+  return description !== null && codePointCount(description) > REPOSITORY_DESCRIPTION_LENGTH_MAX;
 }

@@ -1,8 +1,9 @@
 /** Folds an account's events. */
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
 import { type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import type { JsonObject } from '../kernel/json.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
-import type { VaultRef } from '../ports/vault.ts';
+import { vaultRef } from '../ports/vault.ts';
 import { type AccountEvent, accountEventKinds } from './events.ts';
 import { repositoryNameKey } from './names.ts';
 import type { Plan } from './plans.ts';
@@ -14,11 +15,11 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
       return {
         status: 'open',
         username: event.data.username,
-        emailRef: event.data.email_ref as VaultRef,
-        passwordHashRef: event.data.password_hash_ref as VaultRef,
+        emailRef: vaultRef(event.data.email_ref),
+        passwordHashRef: vaultRef(event.data.password_hash_ref),
         plan: event.data.plan,
         createdAt: at,
-        repositories: PersistentMap.from<RepositoryId, OwnedRepository>([]),
+        repositories: ownedRepositories([]),
         repositoryNames: PersistentMap.from<string, RepositoryId>([]),
       };
     case 'Abandoned':
@@ -26,7 +27,7 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
     case 'PlanChanged':
       return { ...open(state), plan: event.data.plan };
     case 'PasswordChanged':
-      return { ...open(state), passwordHashRef: event.data.password_hash_ref as VaultRef };
+      return { ...open(state), passwordHashRef: vaultRef(event.data.password_hash_ref) };
     case 'RepositoryCreated': {
       const { data } = event;
       return withRepository(open(state), {
@@ -60,6 +61,14 @@ function open(state: Account): OpenAccount {
   return state;
 }
 
+/** By id, each weighing the bytes of memory it takes, with its place among the names. */
+function ownedRepositories(owned: readonly OwnedRepository[]): OpenAccount['repositories'] {
+  return PersistentMap.from(
+    owned.map((repository) => [repository.id, repository]),
+    (_, { name, description }) => 600 + 4 * name.length + 2 * (description?.length ?? 0),
+  );
+}
+
 function withRepository(account: OpenAccount, repository: OwnedRepository): OpenAccount {
   return {
     ...account,
@@ -78,6 +87,11 @@ type AccountSnapshot = {
   readonly repositories: readonly (readonly [string, string, string | null, string | null, string | null, string])[];
 };
 
+/** Only `write` below makes snapshots of this version. */
+function parseSnapshot(snapshot: JsonObject): AccountSnapshot {
+  return snapshot as AccountSnapshot;
+}
+
 const accountSnapshots: SnapshotCodec<Account> = {
   version: 1,
   write(state) {
@@ -89,7 +103,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
     return { username, emailRef, passwordHashRef, plan, createdAt, repositories } satisfies AccountSnapshot;
   },
   read(snapshot) {
-    const stored = snapshot as AccountSnapshot;
+    const stored = parseSnapshot(snapshot);
     const owned = stored.repositories.map(([id, name, description, initialDefaultBranch, bucket, createdAt]) => ({
       id: uuid<RepositoryId>(id),
       name,
@@ -101,11 +115,11 @@ const accountSnapshots: SnapshotCodec<Account> = {
     return {
       status: 'open',
       username: stored.username,
-      emailRef: stored.emailRef as VaultRef,
-      passwordHashRef: stored.passwordHashRef as VaultRef,
+      emailRef: vaultRef(stored.emailRef),
+      passwordHashRef: vaultRef(stored.passwordHashRef),
       plan: stored.plan,
       createdAt: timestamp(stored.createdAt),
-      repositories: PersistentMap.from(owned.map((r) => [r.id, r])),
+      repositories: ownedRepositories(owned),
       repositoryNames: PersistentMap.from(owned.map((r) => [repositoryNameKey(r.name), r.id])),
     };
   },
@@ -117,5 +131,5 @@ export const accounts: Decider<Account, AccountEvent> = {
   initial: { status: 'absent' },
   evolve: evolveAccount,
   snapshots: accountSnapshots,
-  sizeBytes: (state) => (state.status === 'open' ? 1_000 + 600 * state.repositories.size : 100),
+  sizeBytes: (state) => (state.status === 'open' ? 1_000 + state.repositories.weight : 100),
 };

@@ -6,24 +6,60 @@ import {
   USERNAME_LENGTH_MIN,
 } from '../kernel/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
+import { asciiLowerCase } from '../kernel/text.ts';
 
 /** Every first path segment of the website and the API, and names people would mistake for ours. */
 const RESERVED_USERNAMES: ReadonlySet<string> = new Set([
-  ...['access-tokens', 'docs', 'healthz', 'history', 'metrics', 'mfa-tokens', 'oidc-trust', 'r', 'readyz'],
-  ...['settings', 'sign-in', 'sign-out', 'sign-up', 'storage-buckets', 'usage', 'v1', 'webhooks', 'well-known'],
-  ...['admin', 'api', 'assets', 'login', 'logout', 'root', 'security', 'static', 'support', 'system'],
+  'access-tokens',
+  'admin',
+  'api',
+  'assets',
+  'docs',
+  'healthz',
+  'history',
+  'login',
+  'logout',
+  'metrics',
+  'mfa-tokens',
+  'oidc-trust',
+  'r',
+  'readyz',
+  'root',
+  'security',
+  'settings',
+  'sign-in',
+  'sign-out',
+  'sign-up',
+  'static',
+  'storage-buckets',
+  'support',
+  'system',
+  'usage',
+  'v1',
+  'webhooks',
+  'well-known',
 ]);
+
+/** Windows takes these for devices, alone or before a dot, so nobody there could clone into a folder of the name. */
+const DEVICE_NAME = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
+const USERNAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
 export function usernameRefusal(username: string): Refusal | null {
   if (username.length < USERNAME_LENGTH_MIN || username.length > USERNAME_LENGTH_MAX) {
     const reason = `A username has ${USERNAME_LENGTH_MIN} to ${USERNAME_LENGTH_MAX} characters`;
     return { code: 'username-invalid', reason };
   }
-  if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(username)) {
+  if (!USERNAME.test(username)) {
     const reason = 'A username holds a-z, 0-9 and single hyphens, none at its ends';
     return { code: 'username-invalid', reason };
   }
-  return RESERVED_USERNAMES.has(username) ? { code: 'username-reserved', username } : null;
+  const reserved = RESERVED_USERNAMES.has(username) || DEVICE_NAME.test(username);
+  return reserved ? { code: 'username-reserved', username } : null;
+}
+
+/** Whether some account may go by the name: one that is reserved today was perhaps taken before it was. */
+export function isUsernameForm(text: string): boolean {
+  return text.length <= USERNAME_LENGTH_MAX && USERNAME.test(text);
 }
 
 export function repositoryNameRefusal(name: string): Refusal | null {
@@ -39,18 +75,19 @@ function repositoryNameFault(name: string): string | null {
   if (/^[.-]/.test(name)) return 'A repository name does not start with "." or "-"';
   if (name.includes('..')) return 'A repository name does not hold ".."';
   if (/(\.git|\.lock|\.)$/i.test(name)) return 'A repository name does not end in ".git", ".lock" or "."';
+  if (DEVICE_NAME.test(name)) return 'A repository is not called like a device of Windows';
   return null;
 }
 
 /** Names are unique, and looked up, without case: this is the form compared. */
 export function repositoryNameKey(name: string): string {
-  return name.toLowerCase();
+  return asciiLowerCase(name);
 }
 
 /** An address with one `@`, no white space or control characters: whether it works only a mail would tell. */
 export function emailRefusal(email: string): Refusal | null {
-  const plausible = /^[^\s@\u0000-\u001f\u007f]+@[^\s@\u0000-\u001f\u007f]+$/u.test(email);
-  return plausible && email.length <= EMAIL_LENGTH_MAX ? null : { code: 'email-invalid' };
+  const plausible = email.length <= EMAIL_LENGTH_MAX && /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u.test(email);
+  return plausible ? null : { code: 'email-invalid' };
 }
 
 /** Addresses that differ only in case are one account: this is the form compared. */

@@ -2,6 +2,13 @@
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 
 export type ClaimCommand =
-  | { readonly type: 'Claim'; readonly account: AccountId; readonly now: Timestamp; readonly until: Timestamp }
+  | {
+      readonly type: 'Claim';
+      readonly account: AccountId;
+      readonly now: Timestamp;
+      readonly until: Timestamp;
+      /** An account that can no longer come into being, by the caller's own doing: its claim may be taken over. */
+      readonly abandoned: AccountId | null;
+    }
   | { readonly type: 'Confirm'; readonly account: AccountId }
   | { readonly type: 'Release'; readonly account: AccountId };

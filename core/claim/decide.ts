@@ -1,20 +1,23 @@
-/** Decides claims. A pending claim past its time may be replaced; its account was abandoned first (use case). */
+/**
+ * Decides claims.
+ *
+ * Must stay true: a claim of another account is taken over only past its time, and only from the very account
+ * that was abandoned for it: nodes' clocks differ, so a time alone proves nothing about that account.
+ */
 import { accept } from '../kernel/decider.ts';
 import type { ClaimCommand } from './commands.ts';
 import type { ClaimEvent } from './events.ts';
-import type { Claim } from './state.ts';
+import { type Claim, hasRunOut } from './state.ts';
 
 /** `taken` when another account holds the name, or still may come to hold it. */
 export type ClaimDecision = { readonly events: readonly ClaimEvent[] } | { readonly taken: true };
 
 export function decideClaim(state: Claim, command: ClaimCommand): ClaimDecision {
   switch (command.type) {
-    case 'Claim': {
-      const mine = state.status !== 'free' && state.account === command.account;
-      const open = state.status === 'free' || (state.status === 'pending' && state.until < command.now);
-      if (!mine && !open) return { taken: true };
-      return accept<ClaimEvent>({ type: 'Claimed', data: { account: command.account, until: command.until } });
-    }
+    case 'Claim':
+      return mayClaim(state, command)
+        ? accept<ClaimEvent>({ type: 'Claimed', data: { account: command.account, until: command.until } })
+        : { taken: true };
     case 'Confirm':
       if (state.status === 'held' && state.account === command.account) return accept<ClaimEvent>();
       if (state.status !== 'pending' || state.account !== command.account) return { taken: true };
@@ -22,5 +25,19 @@ export function decideClaim(state: Claim, command: ClaimCommand): ClaimDecision 
     case 'Release':
       if (state.status === 'free' || state.account !== command.account) return accept<ClaimEvent>();
       return accept<ClaimEvent>({ type: 'Released', data: { account: command.account } });
+  }
+}
+
+function mayClaim(state: Claim, command: Extract<ClaimCommand, { type: 'Claim' }>): boolean {
+  switch (state.status) {
+    case 'free':
+      return true;
+    case 'pending':
+      // Claiming anew gives the own account more time.
+      return (
+        state.account === command.account || (state.account === command.abandoned && hasRunOut(state, command.now))
+      );
+    case 'held':
+      return false;
   }
 }

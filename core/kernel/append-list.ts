@@ -7,6 +7,7 @@
 /** What readers of a list need; arrays have it too. */
 export interface Sequence<Item> extends Iterable<Item> {
   readonly length: number;
+  /** A negative index counts from the end. */
   at(index: number): Item | undefined;
 }
 
@@ -32,10 +33,17 @@ export class AppendList<Item> implements Sequence<Item> {
   }
 
   at(index: number): Item | undefined {
-    return index >= 0 && index < this.length ? this.#items[index] : undefined;
+    const place = index < 0 ? this.length + index : index;
+    return place < this.length ? this.#items[place] : undefined;
   }
 
   *[Symbol.iterator](): Iterator<Item> {
-    for (let index = 0; index < this.length; index += 1) yield this.#items[index] as Item;
+    let left = this.length;
+    for (const item of this.#items) {
+      // What follows belongs to newer lists, and may have come while this one was being read.
+      if (left === 0) return;
+      left -= 1;
+      yield item;
+    }
   }
 }

@@ -4,6 +4,7 @@
  * Must stay true: a value of a branded type has the canonical form stated at its parser, so that two equal
  * ids are equal strings and can be used as map keys, stream names and file names without further checks.
  */
+import { civilFromDays, daysFromCivil, daysInMonth } from './calendar.ts';
 
 declare const brand: unique symbol;
 /** A `Base` that has passed the parser of `Name`. */
@@ -26,7 +27,8 @@ export type Timestamp = Brand<string, 'Timestamp'>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const OBJECT_ID = /^[0-9a-f]{40}$/;
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)\.(\d{3})Z$/;
+const DAY_MS = 86_400_000;
 
 /** Any UUID, accepted in either case and returned in lower case; null when it is none. */
 export function parseUuid<Id extends Uuid = Uuid>(text: string): Id | null {
@@ -56,12 +58,38 @@ export function objectId(text: string): ObjectId {
 /** The id that stands for "no object" on the wire: gitprotocol-pack(5). */
 export const ZERO_OBJECT_ID = '0'.repeat(40) as ObjectId;
 
+/** An instant in exactly our form; null for any other text, and for days that no calendar has. */
+export function parseTimestamp(text: string): Timestamp | null {
+  const [, year = 0, month = 0, day = 0] = TIMESTAMP.exec(text)?.map(Number) ?? [];
+  return year >= 1 && day >= 1 && day <= daysInMonth(year, month) ? (text as Timestamp) : null;
+}
+
+/** As `parseTimestamp`, for text that our own records or clock hold. */
 export function timestamp(text: string): Timestamp {
-  if (!TIMESTAMP.test(text)) throw new TypeError(`Not a timestamp: ${JSON.stringify(text)}`);
-  return text as Timestamp;
+  const at = parseTimestamp(text);
+  if (at === null) throw new TypeError(`Not a timestamp: ${JSON.stringify(text)}`);
+  return at;
 }
 
 /** The later of two instants. */
 export function later(a: Timestamp, b: Timestamp | null): Timestamp {
   return b !== null && b > a ? b : a;
+}
+
+/** The instant so many whole milliseconds after another, or before it; TypeError outside the years 1 to 9999. */
+export function plusMs(at: Timestamp, spanMs: number): Timestamp {
+  const day = { year: Number(at.slice(0, 4)), month: Number(at.slice(5, 7)), day: Number(at.slice(8, 10)) };
+  const [hours, minutes, ms] = [Number(at.slice(11, 13)), Number(at.slice(14, 16)), Number(at.slice(17, 23)) * 1_000];
+  const sinceMidnightMs = (hours * 60 + minutes) * 60_000 + Math.round(ms) + spanMs;
+  const movedDays = Math.floor(sinceMidnightMs / DAY_MS);
+  const date = civilFromDays(daysFromCivil(day) + movedDays);
+  const restMs = sinceMidnightMs - movedDays * DAY_MS;
+  const time = [Math.floor(restMs / 3_600_000), Math.floor(restMs / 60_000) % 60, Math.floor(restMs / 1_000) % 60];
+  const clock = time.map((part) => padded(part, 2)).join(':');
+  const days = `${padded(date.year, 4)}-${padded(date.month, 2)}-${padded(date.day, 2)}`;
+  return timestamp(`${days}T${clock}.${padded(restMs % 1_000, 3)}Z`);
+}
+
+function padded(value: number, digits: number): string {
+  return String(value).padStart(digits, '0');
 }

@@ -1,9 +1,9 @@
 /**
  * The JSON that events may hold, and its one canonical text (RFC 8785).
  *
- * Must stay true: `canonicalJson(parseJson(canonicalJson(v))) === canonicalJson(v)`. Events are hashed over
+ * Must stay true: `canonicalJson(JSON.parse(canonicalJson(v))) === canonicalJson(v)`. Events are hashed over
  * this text for ever, so values whose text could differ between readers (fractions, integers beyond 2^53,
- * lone surrogates, undefined) are refused here rather than written.
+ * lone surrogates, undefined, holes, objects that are more than their members) are refused rather than written.
  */
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
@@ -17,7 +17,8 @@ function checkedString(text: string): string {
 
 /**
  * The canonical text of a value: keys sorted by UTF-16 code units, no white space.
- * Throws TypeError on numbers that are not safe integers, -0, undefined, functions and lone surrogates.
+ * Throws TypeError on numbers that are not safe integers, -0, undefined, functions, lone surrogates, and objects
+ * that are neither arrays nor plain: a Map or a Date has no members and would be written as `{}`.
  */
 export function canonicalJson(value: JsonValue): string {
   switch (typeof value) {
@@ -32,11 +33,21 @@ export function canonicalJson(value: JsonValue): string {
       return String(value);
     case 'object':
       break;
-    default:
+    case 'bigint':
+    case 'function':
+    case 'symbol':
+    case 'undefined':
       throw new TypeError(`Events cannot hold a ${typeof value}`);
   }
   if (value === null) return 'null';
-  if (isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (isArray(value)) {
+    // From the iterator, since `map` leaves out holes.
+    const items: string[] = [];
+    for (const item of value) items.push(canonicalJson(item));
+    return `[${items.join(',')}]`;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype) throw new TypeError('Events hold plain objects only');
   const members: string[] = [];
   for (const key of Object.keys(value).sort(byCodeUnit)) {
     const member = value[key];
@@ -52,4 +63,8 @@ function isArray(value: readonly JsonValue[] | JsonObject): value is readonly Js
 
 function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export function isJsonObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !isArray(value);
 }

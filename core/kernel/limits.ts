@@ -38,11 +38,19 @@ export const SERVER_OPTION_BYTES_MAX = 4_096;
 export const COMMIT_SPLICE_DEPTH_MAX = 10_000;
 
 export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
+/** Files up to this are read whole for one answer and may be kept in memory; larger ones are streamed. */
+export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
+/** What is shown of a symbolic link's target: PATH_MAX of Linux, beyond which no checkout could make the link. */
+export const SYMLINK_TARGET_BYTES_MAX = 4_096;
 export const JSON_BODY_BYTES_MAX = MIB;
+/** From the end of a request's head to that of its JSON body. */
+export const JSON_BODY_SPAN_MS = 60_000;
 export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 100;
 
 export const TOKEN_NAME_LENGTH_MAX = 100;
+/** Ids that one token's list may hold: an event that lists them stays well below the bound of an append. */
+export const TOKEN_REPOSITORIES_MAX = 10_000;
 export const REPOSITORY_NAME_LENGTH_MAX = 100;
 export const REPOSITORY_DESCRIPTION_LENGTH_MAX = 1_000;
 export const USERNAME_LENGTH_MIN = 2;
@@ -56,6 +64,17 @@ export const CLAIM_SPAN_MS = 10 * 60_000;
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** A read waits this long for a node or a projection to catch up before it answers 503. */
 export const READ_WAIT_MS = 10_000;
+/** How long a fetch may still want a tip that its ref left meanwhile (git-path, Wants). */
+export const LEFT_TIP_SPAN_MS = 60_000;
+export const LEFT_TIPS_MAX = 10_000;
+/** Bytes of the answers to GET info/refs and ls-refs kept in memory. */
+export const REF_ANSWERS_CACHE_BYTES_MAX = 64 * MIB;
+/** Bytes of JSON answers to reads that the API keeps in memory, by repository and revision. */
+export const API_BODIES_CACHE_BYTES_MAX = 64 * MIB;
+/** A body that brings no byte for this long ends its connection. */
+export const BODY_IDLE_MS = 120_000;
+/** What is read and thrown away of a refused push, so that git reads the reason instead of a broken pipe. */
+export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 /** UTF-16 code units of a commit's message, and of a person's name, that lists of commits show. */
 export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;

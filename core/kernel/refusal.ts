@@ -28,6 +28,11 @@ export type Refusal =
   | { readonly code: 'repository-not-found' }
   | { readonly code: 'repository-description-length' }
   | { readonly code: 'branch-name-invalid'; readonly reason: string }
+  | { readonly code: 'repository-without-commits' }
+  | { readonly code: 'ref-not-found' }
+  | { readonly code: 'path-not-found' }
+  | { readonly code: 'path-not-a-file' }
+  | { readonly code: 'file-too-large' }
   | { readonly code: 'storage-bucket-not-found' }
   | { readonly code: 'storage-quota-reached' }
   | { readonly code: 'ingress-quota-reached' }

@@ -48,7 +48,10 @@ export interface LayerStore {
    * A body of another length, or one that fails, leaves nothing behind.
    */
   put(key: LayerKey, body: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<'stored' | 'exists'>;
-  /** The bytes, or a range of them. Rejects with `layer-not-found` before the first byte. */
+  /**
+   * The bytes, or a range of them; an end past the layer's is cut to it. Before the first byte it rejects with
+   * `layer-not-found`, or with `range-not-satisfiable` for a range that holds no byte of the layer.
+   */
   get(key: LayerKey, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
   head(key: LayerKey): Promise<StoredLayer | null>;
   /** Removing what is not there is no error. */

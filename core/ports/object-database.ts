@@ -88,12 +88,18 @@ export interface LayerContent {
   body(): AsyncIterable<Uint8Array>;
 }
 
-/** A pack that passed every check, not yet part of the repository. Exactly one of install and discard ends it. */
+/**
+ * A pack that passed every check, not yet part of the repository. The first of install and discard ends it; either
+ * of them after that does nothing.
+ */
 export interface Quarantine {
   readonly pack: string;
   readonly objectCount: number;
   readonly receivedBytes: number;
-  /** Looks tips up in this pack, then in the committed layers; null where there is no such object. */
+  /**
+   * Looks tips up in this pack, then in the committed layers it was checked against last; null where there is no
+   * such object.
+   */
   tips(ids: readonly ObjectId[]): Promise<readonly (Tip | null)[]>;
   /** Whether `ancestor` is reached from `descendant`, both in this pack or the committed layers. */
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
@@ -107,7 +113,10 @@ export interface Quarantine {
   ): Promise<LayerContent>;
   /** Checks the pack again, `--strict`, against another set of layers: after the shrink epoch moved. */
   recheck(objects: CommittedObjects): Promise<PackRefusal | null>;
-  /** After the commit: links the pack into this node's cache as the given layer. */
+  /**
+   * After the commit: links the pack into this node's cache as the given layer. Where that fails the failure is
+   * logged, not thrown: the push is committed, and whoever reads next fetches the layer from the store.
+   */
   install(layer: Layer): Promise<void>;
   discard(): Promise<void>;
 }

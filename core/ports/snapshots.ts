@@ -5,7 +5,7 @@
  * code version is ignored.
  */
 import type { StreamName } from '../kernel/envelope.ts';
-import type { JsonObject } from '../kernel/json.ts';
+import type { JsonValue } from '../kernel/json.ts';
 
 export interface Snapshot {
   readonly stream: StreamName;
@@ -13,7 +13,7 @@ export interface Snapshot {
   readonly revision: number;
   /** Changes whenever the meaning of `state` does. */
   readonly codeVersion: number;
-  readonly state: JsonObject;
+  readonly state: JsonValue;
 }
 
 export interface Snapshots {

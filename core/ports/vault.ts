@@ -10,6 +10,12 @@ import type { AccountId, Brand } from '../kernel/ids.ts';
 /** SHA-256(nonce || value), hex; the value as UTF-8. */
 export type VaultRef = Brand<string, 'VaultRef'>;
 
+/** A reference that our own records hold. */
+export function vaultRef(text: string): VaultRef {
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new TypeError(`Not a vault reference: ${JSON.stringify(text)}`);
+  return text as VaultRef;
+}
+
 /** What a record holds; part of the authenticated data, so a record cannot be read as another field. */
 export type VaultField =
   | 'email'

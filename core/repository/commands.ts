@@ -1,8 +1,7 @@
 /** What can be asked of a repository. */
 import type { RefName } from '../git/ref-name.ts';
-import type { ObjectId, PushId } from '../kernel/ids.ts';
+import type { ObjectId } from '../kernel/ids.ts';
 import type { Tip } from '../ports/object-database.ts';
-import type { StoredLayer } from './events.ts';
 
 /** One command of a push, with what was found out about its new tip. */
 export interface RequestedUpdate {
@@ -18,14 +17,10 @@ export interface RequestedUpdate {
 }
 
 export interface UpdateRefs {
-  readonly type: 'UpdateRefs';
-  readonly pushId: PushId;
+  /** No ref twice. */
   readonly updates: readonly RequestedUpdate[];
   /** All or none (gitprotocol-capabilities, atomic). */
   readonly atomic: boolean;
-  readonly layer: StoredLayer | null;
-  readonly pushOptions: readonly string[];
-  readonly receivedBytes: number;
   /** The branch the repository's creator named: no push chooses another. */
   readonly initialDefaultBranch: string | null;
 }

@@ -16,8 +16,8 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
   switch (command.type) {
     case 'ChangeDefaultBranch': {
       if (state.status === 'closed') return refuse({ code: 'repository-not-found' });
-      const current = state.defaultBranch ?? command.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
-      if (command.branch === current && state.defaultBranch !== null) return accept<RepositoryEvent>();
+      // Choosing the fallback is a choice too: from then on no push makes another.
+      if (command.branch === (state.defaultBranch ?? command.initialDefaultBranch)) return accept<RepositoryEvent>();
       const data = { default_branch: command.branch };
       return accept<RepositoryEvent>({ type: 'DefaultBranchChanged', data });
     }
@@ -68,7 +68,7 @@ function refusalOf(state: OpenRepository, update: RequestedUpdate): RefRefusalCo
   }
   if (update.after === null) return null;
   if (update.tip === null) return 'object-missing';
-  const needsCommit = update.ref.startsWith('refs/heads/') && update.tip.type !== 'commit';
+  const needsCommit = branchOfRef(update.ref) !== null && update.tip.type !== 'commit';
   return needsCommit ? 'branch-needs-commit' : null;
 }
 
@@ -107,17 +107,19 @@ function kindOf(update: RequestedUpdate): RefUpdateKind {
   return update.fastForward ? 'fast-forward' : 'force-push';
 }
 
-/** `main` if pushed, else the only branch pushed, else the first in byte order; never once a choice stands. */
+/**
+ * The first push that brings branches, but not the fallback, makes one of them the default: `main` if it is among
+ * them, else the first in byte order; never once a choice stands.
+ */
 function chooseDefaultBranch(
   state: OpenRepository,
   command: UpdateRefs,
   accepted: readonly RequestedUpdate[],
 ): string | null {
-  if (state.pushedAt !== null || state.defaultBranch !== null || command.initialDefaultBranch !== null) return null;
-  const branches = accepted
+  if (state.hadBranch || state.defaultBranch !== null || command.initialDefaultBranch !== null) return null;
+  const names: readonly string[] = accepted
     .flatMap(({ ref, after }) => (after === null ? [] : (branchOfRef(ref) ?? [])))
     .sort(byRefOrder);
-  const names: readonly string[] = branches;
   if (names.includes(FALLBACK_DEFAULT_BRANCH)) return null;
   return names.includes('main') ? 'main' : (names[0] ?? null);
 }

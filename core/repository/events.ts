@@ -49,6 +49,8 @@ export type RefsUpdated = DomainEvent<
     /** Null when the push brought no objects. */
     readonly layer: StoredLayer | null;
     readonly push_options: readonly string[];
+    /** How many of the push's commands were refused: then its layer may hold objects that no ref reaches. */
+    readonly refused: number;
     /** Bytes of the push's body as they came over the wire: what ingress counts. */
     readonly received_bytes: number;
   }

@@ -1,13 +1,15 @@
 /** Folds a repository's events. A wide push's updates were put back in place before (`RefsUpdated.updates`). */
-import { refName } from '../git/ref-name.ts';
+import { branchOfRef, type RefName, refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
-import { type LayerId, objectId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import { type LayerId, objectId, plusMs, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import type { JsonObject } from '../kernel/json.ts';
+import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
 import { layerKey } from '../ports/layer-store.ts';
 import type { Layer, ObjectType } from '../ports/object-database.ts';
 import { type RefsUpdated, type RepositoryEvent, repositoryEventKinds, type StoredLayer } from './events.ts';
-import type { OpenRepository, Ref, Repository } from './state.ts';
+import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
   if (state.status === 'closed') throw new TypeError(`${event.type} on a repository that is closed`);
@@ -30,10 +32,29 @@ function evolveRefs(state: OpenRepository, data: RefsUpdated['data'], at: Timest
     refs: state.refs.with(data.updates.map((update) => [refName(update.ref), storedRef(update)] as const)),
     layers: data.layer === null ? state.layers : state.layers.append(layerOf(data.layer)),
     layersSizeBytes: state.layersSizeBytes + (data.layer?.size_bytes ?? 0),
-    clean: state.clean && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
+    clean:
+      state.clean && data.refused === 0 && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
+    hadBranch:
+      state.hadBranch || data.updates.some(({ ref, kind }) => kind === 'create' && branchOfRef(refName(ref)) !== null),
     pushedAt: at,
+    leftTips: leftTips(state.leftTips, data.updates, at),
   };
 }
+
+function leftTips(
+  before: readonly LeftTip[],
+  updates: RefsUpdated['data']['updates'],
+  at: Timestamp,
+): readonly LeftTip[] {
+  const oldest = plusMs(at, -LEFT_TIP_SPAN_MS);
+  const left = updates.flatMap((update): LeftTip[] =>
+    update.kind === 'delete' || update.kind === 'force-push' ? [{ id: objectId(update.before), leftAt: at }] : [],
+  );
+  const kept = before.filter((tip) => tip.leftAt >= oldest);
+  return kept.length === 0 && left.length === 0 ? NO_LEFT_TIPS : [...kept, ...left].slice(-LEFT_TIPS_MAX);
+}
+
+const NO_LEFT_TIPS: readonly LeftTip[] = [];
 
 function storedRef(update: RefsUpdated['data']['updates'][number]): Ref | undefined {
   if (update.kind === 'delete' || update.type === null) return undefined;
@@ -42,6 +63,11 @@ function storedRef(update: RefsUpdated['data']['updates'][number]): Ref | undefi
     type: update.type,
     peeled: update.peeled === null ? null : objectId(update.peeled),
   };
+}
+
+/** Each weighs the bytes of memory it takes, with its place in the sorted names and among the tips. */
+function refsFrom(refs: Iterable<readonly [RefName, Ref]>): OpenRepository['refs'] {
+  return PersistentMap.from(refs, (name) => 350 + 2 * name.length);
 }
 
 function layerOf(stored: StoredLayer): Layer {
@@ -61,14 +87,21 @@ type RepositorySnapshot = {
   readonly layers: readonly StoredLayer[];
   readonly shrinkEpoch: number;
   readonly clean: boolean;
+  readonly hadBranch: boolean;
   readonly pushedAt: string | null;
+  readonly leftTips: readonly (readonly [string, string])[];
 };
 
+/** Only `write` below makes snapshots of this version. */
+function parseSnapshot(snapshot: JsonObject): RepositorySnapshot {
+  return snapshot as RepositorySnapshot;
+}
+
 const repositorySnapshots: SnapshotCodec<Repository> = {
-  version: 1,
+  version: 2,
   write(state) {
     if (state.status === 'closed') return null;
-    const { defaultBranch, shrinkEpoch, clean, pushedAt } = state;
+    const { defaultBranch, shrinkEpoch, clean, hadBranch, pushedAt } = state;
     const refs = [...state.refs.entries()].map(([name, ref]) => [name, ref.id, ref.type, ref.peeled] as const);
     const layers = [...state.layers].map((layer) => ({
       id: layer.id,
@@ -77,15 +110,17 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       sha256: layer.sha256,
       pack: layer.pack,
     }));
-    return { defaultBranch, refs, layers, shrinkEpoch, clean, pushedAt } satisfies RepositorySnapshot;
+    const left = state.leftTips.map(({ id, leftAt }) => [id, leftAt] as const);
+    const whole = { defaultBranch, refs, layers, shrinkEpoch, clean, hadBranch, pushedAt, leftTips: left };
+    return whole satisfies RepositorySnapshot;
   },
   read(snapshot) {
-    const stored = snapshot as RepositorySnapshot;
+    const stored = parseSnapshot(snapshot);
     const layers = stored.layers.map(layerOf);
     return {
       status: 'open',
       defaultBranch: stored.defaultBranch,
-      refs: PersistentMap.from(
+      refs: refsFrom(
         stored.refs.map(([name, id, type, peeled]) => [
           refName(name),
           { id: objectId(id), type, peeled: peeled === null ? null : objectId(peeled) },
@@ -95,7 +130,9 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       layersSizeBytes: layers.reduce((sum, layer) => sum + layer.sizeBytes, 0),
       shrinkEpoch: stored.shrinkEpoch,
       clean: stored.clean,
+      hadBranch: stored.hadBranch,
       pushedAt: stored.pushedAt === null ? null : timestamp(stored.pushedAt),
+      leftTips: stored.leftTips.map(([id, leftAt]) => ({ id: objectId(id), leftAt: timestamp(leftAt) })),
     };
   },
 };
@@ -106,14 +143,17 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
   initial: {
     status: 'open',
     defaultBranch: null,
-    refs: PersistentMap.from([]),
+    refs: refsFrom([]),
     layers: AppendList.from([]),
     layersSizeBytes: 0,
     shrinkEpoch: 0,
     clean: true,
+    hadBranch: false,
     pushedAt: null,
+    leftTips: NO_LEFT_TIPS,
   },
   evolve: evolveRepository,
   snapshots: repositorySnapshots,
-  sizeBytes: (state) => (state.status === 'open' ? 500 + 250 * state.refs.size + 400 * state.layers.length : 100),
+  sizeBytes: (state) =>
+    state.status === 'open' ? 500 + state.refs.weight + 800 * state.layers.length + 150 * state.leftTips.length : 100,
 };

@@ -26,7 +26,16 @@ export interface OpenRepository {
    * was ever deleted, forced or refused (git-path, Wants).
    */
   readonly clean: boolean;
+  /** Whether a push ever brought a branch: the first that does may choose the default. */
+  readonly hadBranch: boolean;
   readonly pushedAt: Timestamp | null;
+  /** Tips that refs left within the last minute: a fetch that was told of them may still want them. */
+  readonly leftTips: readonly LeftTip[];
+}
+
+export interface LeftTip {
+  readonly id: ObjectId;
+  readonly leftAt: Timestamp;
 }
 
 export type Repository = OpenRepository | { readonly status: 'closed' };

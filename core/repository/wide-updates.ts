@@ -2,27 +2,42 @@
  * The wide form of a push: a list of updates too long for one event, kept in parts (architecture, Streams).
  *
  * Must stay true: the parts are in the log before the `RefsUpdated` that names them, and whoever folds that
- * event reads them back whole, checked by count and digest.
+ * event reads them back whole, checked by count and digest; no part, and no `RefsUpdated` with the push options it
+ * may carry, reaches the bound of an append.
  */
-import type { JsonValue } from '../kernel/json.ts';
+import { type StreamName, streamName } from '../kernel/envelope.ts';
 import { canonicalJson } from '../kernel/json.ts';
-import type { RefUpdatesPart, StoredRefUpdate } from './events.ts';
+import { APPEND_SIZE_BYTES_MAX } from '../kernel/limits.ts';
+import type { RefUpdatesPart, StoredRefUpdate, UpdateParts } from './events.ts';
 
-/** Bytes of updates in one part, well below an append's bound with its envelope. */
-const PART_SIZE_BYTES_MAX = 768 * 1024;
-/** Lists below this stand in `RefsUpdated` itself. */
-export const NARROW_UPDATES_BYTES_MAX = 512 * 1024;
+/** Left for the rest of an append: envelopes, the layer, the choice of a default branch. */
+const OTHER_BYTES_MAX = 64 * 1024;
+const UPDATES_BYTES_MAX = APPEND_SIZE_BYTES_MAX - OTHER_BYTES_MAX;
 
-/** UTF-8 bytes of an update's canonical JSON, at most: names are at most three bytes a code unit. */
-function sizeBytes(update: StoredRefUpdate): number {
-  return update.ref.length * 3 + 260;
+/** UTF-8 bytes that a text takes in canonical JSON, at most: three a code unit, or two for what is escaped. */
+function textBytes(text: string): number {
+  return text.length * 3 + 3;
 }
 
-/** Whether the updates fit into `RefsUpdated` itself. */
-export function isNarrow(updates: readonly StoredRefUpdate[]): boolean {
-  let total = 0;
-  for (const update of updates) total += sizeBytes(update);
-  return total <= NARROW_UPDATES_BYTES_MAX;
+/** The same of an update: beside the name it takes at most 204 bytes. */
+function updateBytes(update: StoredRefUpdate): number {
+  return textBytes(update.ref) + 260;
+}
+
+/** Whether the updates fit into `RefsUpdated` itself, beside its push options. */
+export function isNarrow(updates: readonly StoredRefUpdate[], pushOptions: readonly string[]): boolean {
+  let total = pushOptions.reduce((sum, option) => sum + textBytes(option), 0);
+  for (const update of updates) {
+    total += updateBytes(update);
+    if (total > UPDATES_BYTES_MAX) return false;
+  }
+  return true;
+}
+
+/** The stream that the parts stand on. */
+export function partsStream(parts: Pick<UpdateParts, 'stream'>): StreamName {
+  const [category = '', ...rest] = parts.stream.split('-');
+  return streamName(category, rest.join('-'));
 }
 
 /** The updates in parts, each an event below the bound of an append. */
@@ -31,8 +46,8 @@ export function splitUpdates(updates: readonly StoredRefUpdate[]): readonly RefU
   let part: StoredRefUpdate[] = [];
   let partBytes = 0;
   for (const update of updates) {
-    const bytes = sizeBytes(update);
-    if (partBytes + bytes > PART_SIZE_BYTES_MAX) {
+    const bytes = updateBytes(update);
+    if (partBytes + bytes > UPDATES_BYTES_MAX) {
       parts.push({ type: 'RefUpdatesPart', data: { updates: part } });
       part = [];
       partBytes = 0;
@@ -46,5 +61,5 @@ export function splitUpdates(updates: readonly StoredRefUpdate[]): readonly RefU
 
 /** The text whose SHA-256 a `RefsUpdated` names. */
 export function updatesDigestText(updates: readonly StoredRefUpdate[]): string {
-  return canonicalJson(updates as readonly JsonValue[]);
+  return canonicalJson(updates);
 }

@@ -2,7 +2,7 @@
 import type { AccessTokenSettings } from '../access-token/commands.ts';
 import { decideAccessToken } from '../access-token/decide.ts';
 import { accessTokens } from '../access-token/evolve.ts';
-import type { ActiveAccessToken } from '../access-token/state.ts';
+import { type AccessToken, type ActiveAccessToken, isExpired } from '../access-token/state.ts';
 import { accounts } from '../account/evolve.ts';
 import { refuse } from '../kernel/decider.ts';
 import type { Cause } from '../kernel/envelope.ts';
@@ -50,14 +50,15 @@ export async function createAccessToken(
   return { id, token: active(executed.entity.state) };
 }
 
-/** The account's token, or a refusal that does not tell another account's from none. */
+/** The account's token unless it is expired, or a refusal that does not tell another account's from none. */
 export async function findAccessToken(
   context: Context,
   account: AccountId,
   id: AccessTokenId,
 ): Promise<ActiveAccessToken | { readonly refused: Refusal }> {
   const { state } = await context.entities.get(accessTokens, id);
-  return state.status === 'active' && state.account === account ? state : refuse({ code: 'token-not-found' });
+  const found = state.status === 'active' && state.account === account && !isExpired(state, context.clock.now());
+  return found ? state : refuse({ code: 'token-not-found' });
 }
 
 export async function updateAccessToken(
@@ -94,7 +95,7 @@ async function ownership(context: Context, account: AccountId): Promise<((id: Re
   return state.status === 'open' ? (id) => state.repositories.has(id) : null;
 }
 
-function active(state: { readonly status: string }): ActiveAccessToken {
+function active(state: AccessToken): ActiveAccessToken {
   if (state.status !== 'active') throw new TypeError('A token that was just written is not active');
-  return state as ActiveAccessToken;
+  return state;
 }

@@ -7,16 +7,19 @@
  */
 import { decideAccount } from '../account/decide.ts';
 import { accounts } from '../account/evolve.ts';
-import { emailKey, emailRefusal, usernameRefusal } from '../account/names.ts';
+import { emailKey, emailRefusal, isUsernameForm, usernameRefusal } from '../account/names.ts';
 import type { Plan } from '../account/plans.ts';
 import { decideClaim } from '../claim/decide.ts';
 import type { ClaimEvent } from '../claim/events.ts';
 import { emailClaims, usernameClaims } from '../claim/evolve.ts';
+import { hasRunOut } from '../claim/state.ts';
 import { accept, refuse } from '../kernel/decider.ts';
 import type { Cause } from '../kernel/envelope.ts';
-import { type AccountId, type Timestamp, timestamp } from '../kernel/ids.ts';
+import { type AccountId, plusMs, type Timestamp } from '../kernel/ids.ts';
 import { CLAIM_SPAN_MS, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../kernel/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
+import { codePointCount } from '../kernel/text.ts';
+import type { Reach } from '../ports/fault-points.ts';
 import type { PasswordHasher } from '../ports/password-hasher.ts';
 import type { Vault } from '../ports/vault.ts';
 import { type Context, execute } from './execute.ts';
@@ -29,10 +32,11 @@ export interface NewAccount {
 }
 
 type AccountContext = Context & { readonly vault: Vault; readonly passwords: PasswordHasher };
+type CreationContext = AccountContext & { readonly reach: Reach };
 type Refused = { readonly refused: Refusal };
 
 export async function createAccount(
-  context: AccountContext,
+  context: CreationContext,
   cause: Cause,
   wanted: NewAccount,
 ): Promise<{ readonly id: AccountId } | Refused> {
@@ -41,6 +45,7 @@ export async function createAccount(
   const id = context.ids.next<AccountId>();
   const usernameTaken = refuse({ code: 'username-taken', username: wanted.username });
   if (!(await claim(context, cause, usernameClaims, wanted.username, id))) return usernameTaken;
+  await context.reach('account-username-claimed');
   const emailClaim = await context.vault.fingerprint('email', emailKey(wanted.email));
   if (!(await claim(context, cause, emailClaims, emailClaim, id))) {
     await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Release');
@@ -58,7 +63,13 @@ export async function createAccount(
       plan: wanted.plan,
     }),
   );
-  if ('refused' in created) return created;
+  if ('refused' in created) {
+    // The claims took longer than their time and the account was abandoned: nothing of it may stay claimed.
+    await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Release');
+    await settleClaim(context, cause, emailClaims, emailClaim, id, 'Release');
+    return created;
+  }
+  await context.reach('account-created');
   await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Confirm');
   await settleClaim(context, cause, emailClaims, emailClaim, id, 'Confirm');
   return { id };
@@ -75,22 +86,34 @@ async function claim(
   account: AccountId,
 ): Promise<boolean> {
   const now = context.clock.now();
-  const { state } = await context.entities.reload(decider, name);
-  if (state.status === 'pending' && state.until < now) {
-    const former = state.account;
-    const abandoned = await execute(context, accounts, former, { account: former, cause }, (other) =>
-      decideAccount(other, { type: 'AbandonAccount' }),
-    );
-    if ('refused' in abandoned) throw new TypeError('Abandoning is never refused');
-    // It did come into being, and only its confirmation was cut off: finish that.
-    if (abandoned.entity.state.status === 'open') await settleClaim(context, cause, decider, name, former, 'Confirm');
-  }
-  const until = later(now, CLAIM_SPAN_MS);
+  const until = plusMs(now, CLAIM_SPAN_MS);
+  const abandoned = await abandonFormer(context, cause, decider, name, now);
   const claimed = await execute(context, decider, name, { account, cause }, (current) => {
-    const decision = decideClaim(current, { type: 'Claim', account, now, until });
+    const decision = decideClaim(current, { type: 'Claim', account, now, until, abandoned });
     return 'taken' in decision ? refuse({ code: 'username-taken', username: name }) : decision;
   });
   return !('refused' in claimed);
+}
+
+/** The account whose claim has run out, once it can no longer come into being; null when there is none such. */
+async function abandonFormer(
+  context: Context,
+  cause: Cause,
+  decider: ClaimDecider,
+  name: string,
+  now: Timestamp,
+): Promise<AccountId | null> {
+  const { state } = await context.entities.reload(decider, name);
+  if (state.status !== 'pending' || !hasRunOut(state, now)) return null;
+  const former = state.account;
+  const abandoned = await execute(context, accounts, former, { account: former, cause }, (account) =>
+    decideAccount(account, { type: 'AbandonAccount' }),
+  );
+  if ('refused' in abandoned) throw new TypeError('Abandoning is never refused');
+  if (abandoned.entity.state.status !== 'open') return former;
+  // It did come into being, and only its confirmation was cut off: finish that.
+  await settleClaim(context, cause, decider, name, former, 'Confirm');
+  return null;
 }
 
 async function settleClaim(
@@ -108,8 +131,8 @@ async function settleClaim(
   });
 }
 
-export function passwordRefusal(password: string): Refusal | null {
-  const length = [...password].length;
+function passwordRefusal(password: string): Refusal | null {
+  const length = codePointCount(password);
   return length < PASSWORD_LENGTH_MIN || length > PASSWORD_LENGTH_MAX ? { code: 'password-length' } : null;
 }
 
@@ -136,25 +159,24 @@ export async function changePassword(
   const before = await context.entities.reload(accounts, account);
   if (before.state.status !== 'open') return refuse({ code: 'account-not-found' });
   const passwordHashRef = await context.vault.put(account, 'password-hash', await context.passwords.hash(password));
-  const changed = await execute(context, accounts, account, { account, cause }, (state) =>
-    decideAccount(state, { type: 'ChangePassword', passwordHashRef }),
-  );
+  let superseded = before.state.passwordHashRef;
+  const changed = await execute(context, accounts, account, { account, cause }, (state) => {
+    // Of the last decision, the one that commits: another change may have come first.
+    if (state.status === 'open') superseded = state.passwordHashRef;
+    return decideAccount(state, { type: 'ChangePassword', passwordHashRef });
+  });
   if ('refused' in changed) return changed;
-  await context.vault.delete(account, before.state.passwordHashRef);
+  await context.vault.delete(account, superseded);
   return { changed: true };
 }
 
 /** The account that holds a username. */
 export async function findAccount(context: Context, username: string): Promise<AccountId | null> {
-  if (usernameRefusal(username) !== null) return null;
+  if (!isUsernameForm(username)) return null;
   const { state } = await context.entities.get(usernameClaims, username);
   if (state.status === 'held') return state.account;
   if (state.status === 'free') return null;
   // Between an account's creation and its confirmation: the account's own stream decides.
   const account = await context.entities.get(accounts, state.account);
   return account.state.status === 'open' ? state.account : null;
-}
-
-function later(from: Timestamp, spanMs: number): Timestamp {
-  return timestamp(new Date(Date.parse(from) + spanMs).toISOString());
 }

@@ -43,7 +43,7 @@ export function joined(
 }
 
 /** JSON whose strings PostgreSQL can hold. */
-export function storableJson(value: unknown): string {
+function storableJson(value: unknown): string {
   const text = JSON.stringify(value);
   // JSON.stringify writes NUL and lone surrogates, and of their kind only those, as these escapes.
   if (!text.includes('\\u0000') && !text.includes('\\ud')) return text;

@@ -2,7 +2,7 @@
  * What a test must undo at its end, in the reverse order of doing: node:test runs its own hooks in the order they
  * were given, which would remove a directory before the server in it is stopped.
  */
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 
 /** A test's context, or a suite's `{after}`. */
 export type Ending = Pick<TestContext, 'after'>;
@@ -30,4 +30,17 @@ export function cleanUp(context: Ending, step: Step): void {
     }
     if (failures.length > 0) throw new AggregateError(failures, 'Cleaning up failed');
   });
+}
+
+/** For what a suite's `before` makes: call it in the body of `describe`. */
+export function suiteEnding(): Ending {
+  const steps: Step[] = [];
+  after(async () => {
+    for (const step of steps.toReversed()) await step();
+  });
+  return {
+    after: (step) => {
+      if (step !== undefined) steps.push(step as Step);
+    },
+  };
 }

@@ -5,6 +5,8 @@ import { createServer, createConnection, type NetConnectOpts, type Socket } from
 export interface Link {
   /** Ends both sides at once, as a network that fails. */
   cut(): void;
+  /** Passes data on to the server, for a test that held it back. */
+  send(data: Buffer): void;
 }
 
 export interface PostgresProxy {
@@ -29,6 +31,7 @@ export async function startPostgresProxy(connectionString: string): Promise<Post
         upstream.destroy();
         links.delete(link);
       },
+      send: (data) => upstream.write(data),
     };
     links.add(link);
     forward(client, upstream, link, (data) => proxy.onQuery(data, link));

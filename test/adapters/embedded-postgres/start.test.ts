@@ -98,6 +98,17 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await query(embedded.connectionString, 'SELECT 1'), [1]);
   });
 
+  test('stays stopped when it is stopped while it is being started again', async (context) => {
+    const dataDir = await madeDataDir(context);
+    for (const waitMs of [0, 20, 150]) {
+      const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+      process.kill(embedded.pid() ?? 0, 'SIGKILL');
+      await sleep(waitMs);
+      await Promise.all([embedded.stop(), embedded.stop()]);
+      await assert.rejects(query(embedded.connectionString, 'SELECT 1'));
+    }
+  });
+
   test('listens on the loopback interface where the path is too long for a socket', async (context) => {
     const dataDir = path.join(await tempDir(context), 'x'.repeat(100));
     const { connectionString } = await start(context, dataDir);

@@ -1,9 +1,10 @@
 /** Appends whose answer does not come: they are retried with the same ids, and happen once. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
-import { type PostgresProxy, startPostgresProxy } from '../../support/postgres-proxy.ts';
+import { type Link, type PostgresProxy, startPostgresProxy } from '../../support/postgres-proxy.ts';
 import { openClient, openDatabase, openStore } from './open-store.ts';
 
 async function openProxy(context: Ending): Promise<{ direct: string; proxy: PostgresProxy }> {
@@ -102,19 +103,25 @@ describe('an append without an answer', () => {
   test('is not waited for by another node, wherever its client was frozen', async (context) => {
     const { direct, proxy } = await openProxy(context);
     const { store: frozen } = openStore(context, proxy.connectionString, { appendRetrySpanMs: 1 });
-    const { store: other } = openStore(context, direct);
+    // With no time to retry: waiting for the other's lock to time out would be an error.
+    const { store: other } = openStore(context, direct, { appendRetrySpanMs: 1 });
     await frozen.head();
-    // All but the last byte of the call arrives, then nothing more: the server must not have begun.
-    let stalled = false;
-    proxy.onQuery = (data) => {
-      if (stalled) return null;
-      if (!isAppend(data)) return data;
-      stalled = true;
-      return data.subarray(0, -1);
+    // All of the call but its last byte arrives, then nothing more: the server must not have begun.
+    const held: Buffer[] = [];
+    let line: Link | null = null;
+    proxy.onQuery = (data, link) => {
+      if (!isAppend(data) && held.length === 0) return data;
+      held.push(data);
+      line = link;
+      return null;
     };
     const lost = frozen.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     const ended = assert.rejects(lost, { code: 'append-outcome-unknown' });
-    while (!stalled) await new Promise((resolve) => setImmediate(resolve));
+    await sleep(200);
+    assert.ok(line !== null);
+    const stalled: Link = line;
+    stalled.send(Buffer.concat(held).subarray(0, -1));
+    await sleep(200);
     const result = await other.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     assert.deepEqual(result, { outcome: 'appended', revision: 0, position: 1n });
     proxy.cutAll();

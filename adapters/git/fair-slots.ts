@@ -1,0 +1,75 @@
+/**
+ * A bound on what runs at once, shared fairly: waiting keys take turns, however much each of them asks for.
+ *
+ * Must stay true: a slot is given back exactly once, and a waiter that gave up holds none.
+ */
+
+export interface FairSlots {
+  /** Waits for a slot; the answer gives it back. Rejects with the signal's reason when it aborts first. */
+  acquire(key: string, signal?: AbortSignal): Promise<() => void>;
+}
+
+interface Waiter {
+  readonly grant: () => void;
+}
+
+/** At most `slots` at once, and at most `slotsPerKey` of them for one key. */
+export function createFairSlots(options: { readonly slots: number; readonly slotsPerKey: number }): FairSlots {
+  const running = new Map<string, number>();
+  // In the order in which keys get their turn.
+  const waiting = new Map<string, Waiter[]>();
+  let free = options.slots;
+
+  const runningOf = (key: string) => running.get(key) ?? 0;
+  const isFree = (key: string) => free > 0 && runningOf(key) < options.slotsPerKey;
+  const occupy = (key: string) => {
+    free -= 1;
+    running.set(key, runningOf(key) + 1);
+    let released = false;
+    return () => {
+      if (released) return;
+      released = true;
+      free += 1;
+      const left = runningOf(key) - 1;
+      if (left === 0) running.delete(key);
+      else running.set(key, left);
+      grantNext();
+    };
+  };
+  const grantNext = () => {
+    for (const [key, waiters] of waiting) {
+      if (!isFree(key)) continue;
+      waiting.delete(key);
+      const next = waiters.shift();
+      // To the end of the line, behind every other key.
+      if (waiters.length > 0) waiting.set(key, waiters);
+      next?.grant();
+      return;
+    }
+  };
+
+  return {
+    acquire: async (key, signal) => {
+      signal?.throwIfAborted();
+      if (isFree(key) && !waiting.has(key)) return occupy(key);
+      return new Promise((resolve, reject) => {
+        const giveUp = () => {
+          const others = (waiting.get(key) ?? []).filter((other) => other !== waiter);
+          if (others.length > 0) waiting.set(key, others);
+          else waiting.delete(key);
+          reject(signal?.reason);
+        };
+        const waiter: Waiter = {
+          grant: () => {
+            signal?.removeEventListener('abort', giveUp);
+            resolve(occupy(key));
+          },
+        };
+        signal?.addEventListener('abort', giveUp, { once: true });
+        const queue = waiting.get(key);
+        if (queue === undefined) waiting.set(key, [waiter]);
+        else queue.push(waiter);
+      });
+    },
+  };
+}

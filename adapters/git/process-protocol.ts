@@ -1,0 +1,65 @@
+/**
+ * What the server and its process helper say to each other: one JSON object a line on the control connection.
+ *
+ * Must stay true: bytes of packs never travel here; they use connections of their own, which the helper opens
+ * ahead of need, announces by number, and hands to git as standard input or output.
+ */
+
+/** The first line of each connection the helper opens: `control`, or `data <number>`. */
+export const CONTROL_HELLO = 'control';
+export const DATA_HELLO = 'data ';
+
+/** Connections that wait open for the next processes. */
+export const IDLE_CONNECTIONS = 8;
+
+/** What is kept of a process's standard error: this much of its start, and as much of its end. */
+export const STDERR_HALF_BYTES = 32 * 1024;
+/** A process whose output is collected may write this much. */
+export const COLLECTED_OUTPUT_BYTES_MAX = 64 * 1024;
+
+export interface SpawnRequest {
+  readonly kind: 'spawn';
+  readonly id: number;
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** The whole environment: nothing is inherited. */
+  readonly env: { readonly [name: string]: string };
+  /** Number of the data connection that becomes standard input; null for an empty one. */
+  readonly stdin: number | null;
+  /** Number of the data connection that becomes standard output; null to collect it. */
+  readonly stdout: number | null;
+  /** Say when a NUL is seen on standard error (git index-pack --report-end-of-input). */
+  readonly reportNul: boolean;
+}
+
+export interface KillRequest {
+  readonly kind: 'kill';
+  readonly id: number;
+}
+
+export type HelperRequest = SpawnRequest | KillRequest;
+
+export type HelperReport =
+  | { readonly kind: 'started'; readonly id: number; readonly pid: number }
+  | { readonly kind: 'failed'; readonly id: number; readonly message: string }
+  | { readonly kind: 'nul'; readonly id: number }
+  | {
+      readonly kind: 'exited';
+      readonly id: number;
+      readonly code: number | null;
+      readonly signal: string | null;
+      readonly stderr: string;
+      /** What was collected; null when there was more than may be. */
+      readonly stdout: string | null;
+    };
+
+/** Splits a stream of text into its lines; `push` takes what arrived, `onLine` gets each line without its end. */
+export function lineSplitter(onLine: (line: string) => void): (text: string) => void {
+  let rest = '';
+  return (text) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+  };
+}

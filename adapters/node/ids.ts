@@ -1,0 +1,57 @@
+/** UUIDs (RFC 9562): v7 for what is new, v5 for what is derived. */
+import { createHash, randomFillSync } from 'node:crypto';
+import type { Uuid } from '../../core/kernel/ids.ts';
+import type { Ids } from '../../core/ports/clock.ts';
+
+/** Random bytes are drawn for many ids at once: one system call each would dominate. */
+const POOL = Buffer.allocUnsafe(16 * 256);
+let used = POOL.length;
+
+let lastMs = 0;
+let counter = 0;
+
+/** Section 6.2, method 1: a 12-bit counter in `rand_a` keeps ids of one millisecond in order. */
+function nextUuid(): string {
+  if (used >= POOL.length) {
+    randomFillSync(POOL);
+    used = 0;
+  }
+  const bytes = POOL.subarray(used, used + 16);
+  used += 16;
+  const now = Date.now();
+  if (now > lastMs) {
+    lastMs = now;
+    // Room to count up: the top bit of the counter starts at zero.
+    counter = bytes.readUInt16BE(6) & 0x7ff;
+  } else {
+    counter += 1;
+    if (counter > 0xfff) {
+      lastMs += 1;
+      counter = 0;
+    }
+  }
+  bytes.writeUIntBE(lastMs, 0, 6);
+  bytes.writeUInt16BE(0x7000 | counter, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return dashed(bytes.toString('hex'));
+}
+
+function derivedUuid(namespace: string, name: string): string {
+  const hash = createHash('sha1')
+    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
+    .update(name, 'utf8')
+    .digest();
+  const bytes = hash.subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return dashed(bytes.toString('hex'));
+}
+
+function dashed(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+export const uuids: Ids = {
+  next: <Id extends Uuid>() => nextUuid() as Id,
+  derive: <Id extends Uuid>(namespace: Uuid, name: string) => derivedUuid(namespace, name) as Id,
+};

@@ -1,0 +1,29 @@
+/**
+ * Secrets of access tokens: `strata_`, 40 base62 digits, 6 of checksum (interface.md, Access tokens).
+ *
+ * Must stay true: every digit is drawn without bias; the checksum is CRC-32 (IEEE) of the 40, so that a
+ * scanner can tell a secret from a random word without asking us.
+ */
+import { randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const SECRET_DIGITS = 40;
+const CHECKSUM_DIGITS = 6;
+
+export function newTokenSecret(): string {
+  let secret = '';
+  while (secret.length < SECRET_DIGITS) secret += BASE62.charAt(randomInt(BASE62.length));
+  return `strata_${secret}${checksumOf(secret)}`;
+}
+
+/** The CRC-32 of the 40 digits in base62, padded on the left with `0` to 6. */
+function checksumOf(secret: string): string {
+  let rest = crc32(secret);
+  let digits = '';
+  while (rest > 0) {
+    digits = BASE62.charAt(rest % BASE62.length) + digits;
+    rest = Math.floor(rest / BASE62.length);
+  }
+  return digits.padStart(CHECKSUM_DIGITS, '0');
+}

@@ -1,0 +1,112 @@
+/** Access tokens: create, list, read, change, revoke. */
+import type { z } from 'zod';
+import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
+import type { ActiveAccessToken } from '../../../core/access-token/state.ts';
+import { type AccessTokenId, parseUuid, type Timestamp } from '../../../core/kernel/ids.ts';
+import type { AccessTokenRow } from '../../../core/ports/read-models.ts';
+import {
+  createAccessToken,
+  findAccessToken,
+  revokeAccessToken,
+  updateAccessToken,
+} from '../../../core/use-cases/access-tokens.ts';
+import { noContent, ok } from '../http/answer.ts';
+import type { AccountCall, Outcome } from '../route.ts';
+import type {
+  ACCESS_TOKEN,
+  ACCESS_TOKEN_CHANGES,
+  ACCESS_TOKENS,
+  CREATED_ACCESS_TOKEN,
+  NEW_ACCESS_TOKEN,
+} from '../schemas/access-tokens.ts';
+import type { ID_PARAMS } from '../schemas/params.ts';
+
+type TokenObject = z.output<typeof ACCESS_TOKEN>;
+type Identified = { readonly params: z.output<typeof ID_PARAMS> };
+
+/** An id that is no UUID names no token: 404 as for any other that names none. */
+const NOT_FOUND: Outcome = { refused: { code: 'token-not-found' } };
+
+export async function postAccessToken(
+  { context, origin }: AccountCall,
+  { body }: { readonly body: z.output<typeof NEW_ACCESS_TOKEN> },
+): Promise<Outcome> {
+  const secret = context.newTokenSecret();
+  const settings = {
+    name: body.name,
+    scope: body.scope,
+    grants: body.grants,
+    repositoryIds: body.repository_ids,
+    expiresAt: body.expires_at,
+  };
+  const created = await createAccessToken(context, await origin(), settings, secret);
+  if ('refused' in created) return created;
+  const token = tokenObject({ id: created.id, ...created.token }, null);
+  const answer: z.output<typeof CREATED_ACCESS_TOKEN> = { ...token, token: secret };
+  return ok(answer, 201);
+}
+
+export async function listAccessTokens({ context, bearer, position }: AccountCall): Promise<Outcome> {
+  await context.readModels.caughtUp(position);
+  const rows = await context.readModels.accessTokens(bearer.token.account, context.clock.now());
+  const lastUsed = await context.lastUse.lastUsedAt(rows.map(({ id }) => id));
+  const list: z.output<typeof ACCESS_TOKENS> = {
+    access_tokens: rows.map((row) => tokenObject(row, lastUsed.get(row.id) ?? null)),
+  };
+  return ok(list);
+}
+
+export async function getAccessToken({ context, bearer }: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<AccessTokenId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const found = await findAccessToken(context, bearer.token.account, id);
+  return 'refused' in found ? found : ok(await withLastUse(context, id, found));
+}
+
+export async function putAccessToken(
+  { context, origin }: AccountCall,
+  { params, body }: Identified & { readonly body: z.output<typeof ACCESS_TOKEN_CHANGES> },
+): Promise<Outcome> {
+  const id = parseUuid<AccessTokenId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const changes: Partial<AccessTokenSettings> = {
+    ...(body.name === undefined ? {} : { name: body.name }),
+    ...(body.scope === undefined ? {} : { scope: body.scope }),
+    ...(body.grants === undefined ? {} : { grants: body.grants }),
+    ...(body.repository_ids === undefined ? {} : { repositoryIds: body.repository_ids }),
+    ...(body.expires_at === undefined ? {} : { expiresAt: body.expires_at }),
+  };
+  const updated = await updateAccessToken(context, await origin(), id, changes);
+  return 'refused' in updated ? updated : ok(await withLastUse(context, id, updated.token));
+}
+
+export async function deleteAccessToken({ context, origin }: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<AccessTokenId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const revoked = await revokeAccessToken(context, await origin(), id);
+  return 'refused' in revoked ? revoked : noContent();
+}
+
+async function withLastUse(
+  context: AccountCall['context'],
+  id: AccessTokenId,
+  token: ActiveAccessToken,
+): Promise<TokenObject> {
+  const lastUsed = await context.lastUse.lastUsedAt([id]);
+  return tokenObject({ id, ...token }, lastUsed.get(id) ?? null);
+}
+
+/** A token as interface.md shows it, without its secret. */
+export function tokenObject(row: AccessTokenRow, lastUsedAt: Timestamp | null): TokenObject {
+  return {
+    id: row.id,
+    name: row.name,
+    scope: row.scope,
+    grants: [...row.grants],
+    repository_ids: [...row.repositoryIds],
+    expires_at: row.expiresAt,
+    created_at: row.createdAt,
+    last_used_at: lastUsedAt,
+    token_prefix: row.tokenPrefix,
+  };
+}

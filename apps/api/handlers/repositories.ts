@@ -1,0 +1,102 @@
+/** Repositories: list, create, read, change, delete. */
+import type { z } from 'zod';
+import type { RepositoryRow } from '../../../core/ports/read-models.ts';
+import {
+  changeRepository,
+  createRepository,
+  deleteRepository,
+  type FoundRepository,
+} from '../../../core/use-cases/repositories.ts';
+import { noContent, ok } from '../http/answer.ts';
+import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
+import { offsetOf, type PAGE_QUERY, paginationOf } from '../schemas/common.ts';
+import type { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from '../schemas/repositories.ts';
+
+type RepositoryObject = z.output<typeof REPOSITORY>;
+
+export async function listRepositories(
+  { context, bearer, position }: AccountCall,
+  { query }: { readonly query: z.output<typeof PAGE_QUERY> },
+): Promise<Outcome> {
+  const { account, scope, repositoryIds } = bearer.token;
+  await context.readModels.caughtUp(position);
+  const only = scope === 'ALL_REPO' ? null : repositoryIds;
+  const page = { offset: offsetOf(query), limit: query.limit };
+  const { items, total } = await context.readModels.repositories(account, only, page);
+  const { webUrl } = context.addresses();
+  const list: z.output<typeof REPOSITORIES> = {
+    repositories: items.map((row) => repositoryObject(row, webUrl)),
+    pagination: paginationOf(query, total),
+  };
+  return ok(list);
+}
+
+export async function postRepository(
+  { context, origin }: AccountCall,
+  { body }: { readonly body: z.output<typeof NEW_REPOSITORY> },
+): Promise<Outcome> {
+  const created = await createRepository(context, await origin(), {
+    name: body.name,
+    description: body.description ?? null,
+    defaultBranch: body.default_branch ?? null,
+    storageBucketId: body.storage_bucket_id ?? null,
+  });
+  if ('refused' in created) return created;
+  return ok(repositoryObject(rowOf(created), context.addresses().webUrl), 201);
+}
+
+export async function getRepository({ context, repository }: RepositoryCall): Promise<Outcome> {
+  return ok(repositoryObject(rowOf(repository), context.addresses().webUrl));
+}
+
+export async function patchRepository(
+  { context, repository, origin }: RepositoryCall,
+  { body }: { readonly body: z.output<typeof REPOSITORY_CHANGES> },
+): Promise<Outcome> {
+  const changed = await changeRepository(context, await origin(), repository.id, {
+    ...(body.description === undefined ? {} : { description: body.description }),
+    ...(body.default_branch === undefined ? {} : { defaultBranch: body.default_branch }),
+  });
+  if ('refused' in changed) return changed;
+  return ok(repositoryObject(rowOf(changed), context.addresses().webUrl));
+}
+
+export async function removeRepository({ context, repository, origin }: RepositoryCall): Promise<Outcome> {
+  const deleted = await deleteRepository(context, await origin(), repository.id);
+  return 'refused' in deleted ? deleted : noContent();
+}
+
+/** A repository from its streams, in the form lists give it. */
+function rowOf({ id, accountId, account, owned, entity, defaultBranch }: FoundRepository): RepositoryRow {
+  return {
+    id,
+    accountId,
+    username: account.username,
+    name: owned.name,
+    description: owned.description,
+    defaultBranch,
+    storageBucketId: owned.storageBucketId,
+    sizeBytes: entity.state.layersSizeBytes,
+    createdAt: owned.createdAt,
+    pushedAt: entity.state.pushedAt,
+  };
+}
+
+function repositoryObject(row: RepositoryRow, webUrl: string): RepositoryObject {
+  const fullName = `${row.username}/${row.name}`;
+  return {
+    id: row.id,
+    name: row.name,
+    username: row.username,
+    full_name: fullName,
+    description: row.description,
+    default_branch: row.defaultBranch,
+    html_url: `${webUrl}/${fullName}`,
+    clone_url: `${webUrl}/r/${fullName}.git`,
+    owner: { id: row.accountId, username: row.username },
+    storage_bucket_id: row.storageBucketId,
+    size_bytes: row.sizeBytes,
+    created_at: row.createdAt,
+    pushed_at: row.pushedAt,
+  };
+}

@@ -1,0 +1,24 @@
+/** Content negotiation between JSON and raw bytes: RFC 9110, section 12.5.1. */
+
+/** Whether an Accept header prefers application/octet-stream to application/json; without preference it is JSON. */
+export function prefersBytes(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.includes('octet-stream')) return false;
+  return qualityOf(accept, 'application/octet-stream') > qualityOf(accept, 'application/json');
+}
+
+/** The quality that the most specific matching range gives a media type; 0 when none matches. */
+function qualityOf(accept: string, type: string): number {
+  const specificity = [type, `${type.slice(0, type.indexOf('/'))}/*`, '*/*'];
+  let best = specificity.length;
+  let quality = 0;
+  for (const part of accept.split(',')) {
+    const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+    const at = specificity.indexOf(range);
+    if (at === -1 || at >= best) continue;
+    best = at;
+    const weight = parameters.find((parameter) => parameter.startsWith('q='));
+    const value = weight === undefined ? 1 : Number(weight.slice(2));
+    quality = Number.isNaN(value) ? 0 : Math.min(1, Math.max(0, value));
+  }
+  return quality;
+}

@@ -1,0 +1,12 @@
+/** Entity tags: RFC 9110, sections 8.8.3 and 13.1.2. */
+
+/** Whether an If-None-Match header names the tag, by the weak comparison, so that 304 is the answer. */
+export function noneMatchNames(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header === etag) return true;
+  if (header.trim() === '*') return true;
+  for (const [tag] of header.matchAll(/(?:W\/)?"[^"]*"/g)) {
+    if (tag.replace(/^W\//, '') === etag) return true;
+  }
+  return false;
+}

@@ -1,0 +1,59 @@
+/**
+ * The path of a contents request, as bytes, from the target as it was sent.
+ *
+ * Must stay true: escapes are undone once, to bytes: names of files need not be UTF-8. `%2F` parts names as `/`
+ * does, which is safe since no name in a tree holds a slash.
+ */
+import type { ContentsPath } from '../../../core/use-cases/read-contents.ts';
+import { pathOf } from './targets.ts';
+
+const SLASH = 0x2f;
+/** `/v1/repos/{username}/{name}/contents` is five segments behind the first slash. */
+const SEGMENTS_BEFORE = 6;
+
+/** Null for a path that names nothing: broken escapes, empty names, `.`, `..`, NUL. */
+export function parseContentsPath(target: string): ContentsPath | null {
+  const segments = pathOf(target).split('/').slice(SEGMENTS_BEFORE);
+  const bytes = decodeBytes(segments.join('/'));
+  if (bytes === null) return null;
+  if (bytes.length === 0) return { names: [], folder: true };
+  const folder = bytes.at(-1) === SLASH;
+  const names = split(folder ? bytes.subarray(0, -1) : bytes);
+  return names.every(isName) ? { names, folder } : null;
+}
+
+/** Node gives a target as the latin1 of its bytes. */
+function decodeBytes(text: string): Buffer | null {
+  const bytes = Buffer.alloc(text.length);
+  let length = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] !== '%') {
+      const unit = text.charCodeAt(at);
+      if (unit > 0xff) return null;
+      bytes[length++] = unit;
+      continue;
+    }
+    const digits = text.slice(at + 1, at + 3);
+    if (!/^[0-9a-f]{2}$/i.test(digits)) return null;
+    bytes[length++] = Number.parseInt(digits, 16);
+    at += 2;
+  }
+  return bytes.subarray(0, length);
+}
+
+function split(bytes: Buffer): readonly Buffer[] {
+  const names: Buffer[] = [];
+  let start = 0;
+  for (let slash = bytes.indexOf(SLASH); slash !== -1; slash = bytes.indexOf(SLASH, start)) {
+    names.push(bytes.subarray(start, slash));
+    start = slash + 1;
+  }
+  names.push(bytes.subarray(start));
+  return names;
+}
+
+function isName(name: Buffer): boolean {
+  if (name.length === 0 || name.includes(0)) return false;
+  const text = name.toString('latin1');
+  return text !== '.' && text !== '..';
+}

@@ -1,0 +1,39 @@
+/**
+ * Checks what a request carries against its route's schemas, and says what is wrong as interface.md does.
+ *
+ * Must stay true: a fault's message speaks of the schema, never of the value that was sent.
+ */
+import type { z } from 'zod';
+import type { FieldFault } from './answer.ts';
+
+export type Checked<Value> = { readonly value: Value } | { readonly faults: readonly FieldFault[] };
+
+/** `place` is where the value came from: the first step of each fault's `loc`. */
+export function check<Schema extends z.ZodType>(
+  schema: Schema,
+  place: 'body' | 'path' | 'query',
+  input: unknown,
+): Checked<z.output<Schema>> {
+  const result = schema.safeParse(input);
+  if (result.success) return { value: result.data };
+  return {
+    faults: result.error.issues.map((issue) => {
+      const path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
+      const missing = valueAt(input, path) === undefined;
+      return {
+        loc: [place, ...path],
+        msg: missing ? 'Field required' : issue.message,
+        type: missing ? 'missing' : issue.code,
+      };
+    }),
+  };
+}
+
+function valueAt(input: unknown, path: readonly (string | number)[]): unknown {
+  let value: unknown = input;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = Object.entries(value).find(([key]) => key === String(step))?.[1];
+  }
+  return value;
+}

@@ -1,0 +1,76 @@
+/**
+ * Request bodies: JSON in UTF-8, and nothing else.
+ *
+ * Must stay true: no string that leaves here holds NUL or a lone surrogate, which neither PostgreSQL nor the
+ * canonical JSON of events can hold; an error repeats nothing of the body, which may carry secrets.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { decodeUtf8 } from '../../../core/git/utf8.ts';
+import { type Answer, problem } from './answer.ts';
+
+/** The body is not one we take; `answer` says so to the client. */
+export class BodyRefused extends Error {
+  override readonly name = 'BodyRefused';
+  readonly answer: Answer;
+  constructor(answer: Answer) {
+    super('The body was refused');
+    this.answer = answer;
+  }
+}
+
+/** The value of a body; undefined for an empty one. Throws `BodyRefused`: 400 for no JSON, 422 for strings we do not take. */
+export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): unknown {
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  if (encoding !== 'identity') throw new BodyRefused(problem(400, 'A body is not compressed'));
+  const [, charset] = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers['content-type'] ?? '') ?? [];
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) throw new BodyRefused(problem(400, 'A body is in UTF-8'));
+  if (bytes.length === 0) return undefined;
+  const text = decodeUtf8(bytes);
+  if (text === null) throw new BodyRefused(problem(400, 'The body is not valid UTF-8'));
+  const value = parsed(text);
+  // Both come only as escapes: the text itself is valid UTF-8, and JSON takes no raw control character.
+  if (/\\u(0000|d[89a-f])/i.test(text)) refuseStrings(value);
+  return value;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // The parser's own message quotes the body.
+    if (error instanceof SyntaxError) throw new BodyRefused(problem(400, 'The body is not valid JSON'));
+    throw error;
+  }
+}
+
+interface Place {
+  readonly value: unknown;
+  readonly key: string | number;
+  readonly parent: Place | null;
+}
+
+/** Looks at every string and every key, without recursion: a body may nest as deeply as it is long. */
+function refuseStrings(body: unknown): void {
+  const open: Place[] = [{ value: body, key: 'body', parent: null }];
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const { value } = place;
+    if (typeof value === 'string') refuseText(value, place);
+    else if (typeof value === 'object' && value !== null) {
+      for (const [key, child] of Object.entries(value)) {
+        refuseText(key, place);
+        open.push({ value: child, key: Array.isArray(value) ? Number(key) : key, parent: place });
+      }
+    }
+  }
+}
+
+function refuseText(text: string, place: Place): void {
+  const type = text.includes('\0') ? 'string_nul' : text.isWellFormed() ? null : 'string_surrogate';
+  if (type === null) return;
+  const loc: (string | number)[] = [];
+  for (let at: Place | null = place; at !== null; at = at.parent) loc.push(at.key);
+  const msg = type === 'string_nul' ? 'A text does not hold NUL' : 'A text does not hold a lone surrogate';
+  throw new BodyRefused(problem(422, [{ loc: loc.toReversed().slice(0, LOC_DEPTH_MAX), msg, type }]));
+}
+
+const LOC_DEPTH_MAX = 20;

@@ -1,0 +1,139 @@
+/**
+ * The OpenAPI 3.1 document, made from the table of routes and the very schemas that check requests.
+ *
+ * Must stay true: every answer a route can give stands in the document, errors included, in its own shape.
+ */
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { ERROR } from './schemas/common.ts';
+import type { Route } from './route.ts';
+
+const PROBLEMS: Readonly<Record<number, string>> = {
+  304: 'What the client has is current (If-None-Match)',
+  400: 'The request is not well formed: HTTP headers, content type or JSON',
+  401: 'No access token, or one that is malformed, unknown, expired or revoked',
+  403: 'The token lacks the grant or the scope that the text names, or a quota or limit is reached',
+  404: 'Not found, or out of the sight of this token',
+  409: 'The name is taken',
+  413: 'The body is larger than 1 MiB',
+  416: 'The range lies outside the file',
+  422: 'The input does not fit, or a rule of the service refuses it',
+  503: 'The service cannot answer now: try again after the seconds of Retry-After',
+};
+
+/** What Fastify and the document take as a route's schema. */
+export interface DocumentedSchema {
+  readonly [part: string]: unknown;
+}
+
+export function documentedSchema(route: Route): DocumentedSchema {
+  const { operationId, tag, summary, description, schemas } = route;
+  const { params, query, body } = schemas;
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description: [description, requirementText(route)].filter((text) => text !== undefined).join('\n\n'),
+    security: route.kind === 'public' ? [] : [{ token: [] }],
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(body === undefined ? {} : { body }),
+    response: { ...successes(route), ...problems(route) },
+  };
+}
+
+function requirementText(route: Route): string | undefined {
+  if (route.requirement === null) return undefined;
+  const { grant, scope, onItself } = route.requirement;
+  const needed = [grant === null ? 'any valid token' : `grant \`${grant}\``];
+  if (scope !== null) needed.push(`scope \`${scope}\``);
+  if (route.kind === 'repository') needed.push('a scope that includes the repository');
+  return `Needs ${needed.join(', ')}${onItself ? '; nothing for the token that is asking' : ''}.`;
+}
+
+function successes(route: Route): Record<string, unknown> {
+  const bytes = new Map((route.bytes ?? []).map((status) => [String(status), { schema: BYTES_OF_A_FILE }]));
+  const json = new Map(Object.entries(route.answers));
+  const answers = [...new Set([...json.keys(), ...bytes.keys()])].map((status): [string, unknown] => {
+    const schema = json.get(status);
+    if (schema === null) return [status, z.null().meta({ description: 'Done' })];
+    const content = {
+      ...(schema === undefined ? {} : { 'application/json': { schema } }),
+      ...(bytes.has(status) ? { 'application/octet-stream': bytes.get(status) } : {}),
+    };
+    return [status, { description: status === '206' ? 'The part that was asked for' : 'Done', content }];
+  });
+  return Object.fromEntries(answers);
+}
+
+const BYTES_OF_A_FILE = z.string().meta({ wire: { type: 'string', format: 'binary' } });
+
+function problems(route: Route): Record<string, unknown> {
+  const takesInput = route.schemas.query !== undefined || route.schemas.body !== undefined;
+  const statuses = new Set([
+    400,
+    ...(route.kind === 'public' ? [] : [401, 503]),
+    ...(route.requirement?.grant == null ? [] : [403]),
+    ...(route.kind === 'repository' ? [404] : []),
+    ...(route.schemas.body === undefined ? [] : [413]),
+    ...(takesInput ? [422] : []),
+    ...route.problems,
+  ]);
+  const described = [...statuses].map((status): [string, unknown] => [
+    String(status),
+    status === 304
+      ? z.null().meta({ description: PROBLEMS[status] ?? '' })
+      : { description: PROBLEMS[status] ?? '', content: { 'application/json': { schema: ERROR } } },
+  ]);
+  return Object.fromEntries(described);
+}
+
+/** Shows the `wire` form of a schema where it has one (schemas/common.ts). */
+function override({ jsonSchema }: { readonly jsonSchema: { [keyword: string]: unknown } }): void {
+  const { wire } = jsonSchema;
+  if (typeof wire !== 'object' || wire === null) return;
+  const { description } = jsonSchema;
+  for (const keyword of Object.keys(jsonSchema)) delete jsonSchema[keyword];
+  Object.assign(jsonSchema, description === undefined ? {} : { description }, wire);
+}
+
+export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
+  const zodToJsonConfig = { override };
+  const described = createJsonSchemaTransform({ zodToJsonConfig });
+  const named = createJsonSchemaTransformObject({ zodToJsonConfig });
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Strata',
+        version,
+        description:
+          'Hosts Git repositories. Requests and answers are JSON in UTF-8; times are RFC 3339 in UTC, ids are UUIDs. Fields of a request that are not known are ignored. Every answer carries `X-Request-Id`.',
+      },
+      components: {
+        securitySchemes: {
+          token: { type: 'http', scheme: 'bearer', description: 'An access token: `strata_...`' },
+        },
+      },
+    },
+    transform: (route) => {
+      const shown = described(route);
+      return { ...shown, url: shown.url.replace(/\*$/, ':path') };
+    },
+    transformObject: (document) => withoutUnused(named(document)),
+  };
+}
+
+/** Every shared schema comes once for requests and once for answers; what nothing refers to is left out. */
+function withoutUnused(document: object): object {
+  const text = JSON.stringify(document);
+  const used = (name: string): boolean => text.includes(`"#/components/schemas/${name}"`);
+  const kept: unknown = JSON.parse(text, (key, value: unknown) => {
+    if (key !== 'schemas' || typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).filter(([name]) => used(name)));
+  });
+  if (typeof kept !== 'object' || kept === null) throw new TypeError('The document is an object');
+  // What went may have been all that referred to another.
+  return JSON.stringify(kept) === text ? kept : withoutUnused(kept);
+}

@@ -1,0 +1,60 @@
+/** Access tokens on the wire. */
+import { z } from 'zod';
+import { GRANTS, SCOPES } from '../../../core/access-token/grants.ts';
+import { type RepositoryId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
+import { TOKEN_NAME_LENGTH_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
+import { ID, idSchema, TIMESTAMP } from './common.ts';
+
+const SCOPE = z.enum(SCOPES).meta({
+  description: 'ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`.',
+});
+const GRANT_LIST = z.array(z.enum(GRANTS));
+
+const FIELDS = {
+  id: ID,
+  name: z.string(),
+  scope: SCOPE,
+  grants: GRANT_LIST,
+  repository_ids: z.array(ID),
+  expires_at: TIMESTAMP.nullable().meta({ description: 'Null: it never expires.' }),
+  created_at: TIMESTAMP,
+  last_used_at: TIMESTAMP.nullable().meta({ description: 'To the minute.' }),
+  token_prefix: z.string().meta({ description: 'The first characters of the secret.', examples: ['strata_4fTq'] }),
+};
+
+export const ACCESS_TOKEN = z.object(FIELDS).meta({ id: 'AccessToken' });
+export const CREATED_ACCESS_TOKEN = z
+  .object({ ...FIELDS, token: z.string().meta({ description: 'The secret. It is shown here once and never again.' }) })
+  .meta({ id: 'CreatedAccessToken' });
+export const ACCESS_TOKENS = z.object({ access_tokens: z.array(ACCESS_TOKEN) }).meta({ id: 'AccessTokenList' });
+
+/** Any RFC 3339 instant; what comes out is in UTC with milliseconds. */
+const EXPIRY = z.iso
+  .datetime({ offset: true, message: 'Expected an RFC 3339 time such as 2026-11-21T10:00:00Z' })
+  .transform((text, issues): Timestamp => {
+    const utc = new Date(text).toISOString();
+    // An offset can carry the last day of the year 9999 into a year of five digits.
+    if (/^\d{4}-/.test(utc)) return timestamp(utc);
+    issues.addIssue({ code: 'custom', message: 'Expected a time up to the year 9999', input: text });
+    return z.NEVER;
+  })
+  .nullable()
+  .meta({ wire: { type: ['string', 'null'], format: 'date-time', description: 'In the future; null: never.' } });
+
+const SETTINGS = {
+  name: z.string().meta({ minLength: 1, maxLength: TOKEN_NAME_LENGTH_MAX, examples: ['laptop'] }),
+  scope: SCOPE,
+  grants: GRANT_LIST.meta({ minItems: 1 }),
+  repository_ids: z.array(idSchema<RepositoryId>('A repository of the account.')).max(TOKEN_REPOSITORIES_MAX).meta({
+    description: 'Not empty for SELECTED_REPO, empty for ALL_REPO.',
+  }),
+  expires_at: EXPIRY,
+};
+
+export const NEW_ACCESS_TOKEN = z.object({
+  ...SETTINGS,
+  repository_ids: SETTINGS.repository_ids.default([]),
+  expires_at: EXPIRY.default(null),
+});
+
+export const ACCESS_TOKEN_CHANGES = z.object(SETTINGS).partial();

@@ -1,0 +1,125 @@
+/** Schemas that several resources share. */
+import { z } from 'zod';
+import { parseUuid, type Uuid } from '../../../core/kernel/ids.ts';
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
+
+/**
+ * `wire` is the JSON Schema of a value as it travels, where that differs from what zod makes of its checks: a
+ * number in a query is text to zod. The OpenAPI document shows it instead.
+ */
+declare module 'zod' {
+  interface GlobalMeta {
+    wire?: { readonly [keyword: string]: unknown };
+  }
+}
+
+/** A UUID in either case; what comes out is in lower case. */
+export function idSchema<Id extends Uuid>(description: string) {
+  return z
+    .string()
+    .transform((text, issues): Id => {
+      const id = parseUuid<Id>(text);
+      if (id !== null) return id;
+      issues.addIssue({ code: 'invalid_format', format: 'uuid', message: 'Expected a UUID', input: text });
+      return z.NEVER;
+    })
+    .meta({ description, wire: { type: 'string', format: 'uuid' } });
+}
+
+export const ID = z.string().meta({ wire: { type: 'string', format: 'uuid' } });
+export const HEXSHA = z.string().meta({ wire: { type: 'string', pattern: '^[0-9a-f]{40}$' } });
+/** RFC 3339 in UTC with milliseconds. */
+export const TIMESTAMP = z.string().meta({
+  wire: { type: 'string', format: 'date-time', examples: ['2026-11-21T10:00:00.000Z'] },
+});
+export const BYTES = z.int().nonnegative();
+
+/** A whole number in a query string, of at most 15 digits so that it is one exactly. */
+function wholeNumber(options: {
+  readonly min: number;
+  readonly max: number;
+  readonly otherwise: number;
+  readonly description: string;
+}) {
+  const { min, max, otherwise, description } = options;
+  const expected = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `from ${min} to ${max}`;
+  return z
+    .string()
+    .transform((text, issues): number => {
+      const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+      if (value >= min && value <= max) return value;
+      issues.addIssue({ code: 'custom', message: `Expected a whole number ${expected}`, input: text });
+      return z.NEVER;
+    })
+    .optional()
+    .transform((value) => value ?? otherwise)
+    .meta({
+      description,
+      wire: {
+        type: 'integer',
+        minimum: min,
+        ...(max === Number.MAX_SAFE_INTEGER ? {} : { maximum: max }),
+        default: otherwise,
+      },
+    });
+}
+
+export const PAGE_QUERY = z.object({
+  page: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: 0, description: 'Pages count from 0.' }),
+  limit: wholeNumber({
+    min: 1,
+    max: PAGE_LIMIT_MAX,
+    otherwise: PAGE_LIMIT_DEFAULT,
+    description: 'Items on a page.',
+  }),
+});
+
+export const PAGINATION = z
+  .object({
+    page: z.int().nonnegative(),
+    limit: z.int().min(1).max(PAGE_LIMIT_MAX),
+    total: z.int().nonnegative().meta({ description: 'All items there are, whatever the page.' }),
+    has_more: z.boolean(),
+  })
+  .meta({ id: 'Pagination' });
+
+export type Pagination = z.output<typeof PAGINATION>;
+
+export function paginationOf(query: { readonly page: number; readonly limit: number }, total: number): Pagination {
+  const { page, limit } = query;
+  return { page, limit, total, has_more: offsetOf(query) + limit < total };
+}
+
+/** Items before the page; a page far beyond the end starts at the largest exact number. */
+export function offsetOf(query: { readonly page: number; readonly limit: number }): number {
+  return Math.min(query.page * query.limit, Number.MAX_SAFE_INTEGER - PAGE_LIMIT_MAX);
+}
+
+const PERSON = z.object({ name: z.string(), email: z.string() }).meta({ id: 'Person' });
+
+/** The fields that commits have in every listing. */
+export const COMMIT_SUMMARY = z.object({
+  id: ID,
+  hexsha: HEXSHA,
+  message: z.string(),
+  author: PERSON,
+  committer: PERSON,
+});
+
+export const ERROR = z
+  .object({
+    detail: z.union([
+      z.string(),
+      z.array(
+        z.object({
+          loc: z.array(z.union([z.string(), z.int()])),
+          msg: z.string(),
+          type: z.string(),
+        }),
+      ),
+    ]),
+  })
+  .meta({
+    id: 'Error',
+    description: 'What is wrong: a text, or for input that does not fit its schema one entry a field.',
+  });

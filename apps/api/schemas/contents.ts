@@ -1,0 +1,78 @@
+/** Contents on the wire: one shape each for files, folders, symbolic links and submodules. */
+import { z } from 'zod';
+import { HEXSHA, BYTES } from './common.ts';
+import { REF } from './commits.ts';
+import { REPOSITORY_PARAMS } from './params.ts';
+
+const PATH = z.string().meta({
+  description: 'From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD.',
+  examples: ['src/main.c'],
+});
+const MODE = z.string().meta({ description: 'Octal, six digits.', examples: ['100644'] });
+
+const PLACE = {
+  path: PATH,
+  ref: z.string().meta({ description: 'The `ref` that was asked for, else the default branch.' }),
+  commit: HEXSHA,
+};
+const OBJECT = { name: z.string(), mode: MODE, sha: HEXSHA };
+
+export const FILE = z
+  .object({
+    type: z.literal('file'),
+    ...OBJECT,
+    size: BYTES,
+    ...PLACE,
+    encoding: z.enum(['utf-8', 'base64']).meta({ description: 'base64 for what is not UTF-8, or holds NUL.' }),
+    content: z.string(),
+  })
+  .meta({ id: 'File' });
+
+export const SYMLINK = z
+  .object({
+    type: z.literal('symlink'),
+    ...OBJECT,
+    size: BYTES,
+    ...PLACE,
+    target: z.string().meta({ description: 'As the link says; it is not followed. At most 4,096 bytes of it.' }),
+  })
+  .meta({ id: 'Symlink' });
+
+export const SUBMODULE = z
+  .object({ type: z.literal('submodule'), ...OBJECT, size: z.null(), ...PLACE })
+  .meta({ id: 'Submodule', description: 'A commit of another repository.' });
+
+export const FOLDER = z
+  .object({
+    type: z.literal('dir'),
+    ...PLACE,
+    entries: z
+      .array(
+        z.object({
+          ...OBJECT,
+          path: PATH,
+          type: z.enum(['file', 'dir', 'symlink', 'submodule']),
+          size: BYTES.nullable().meta({ description: 'Null for folders and submodules.' }),
+        }),
+      )
+      .meta({ description: "In the order of Git's trees: by bytes, folders as if their names ended in a slash." }),
+  })
+  .meta({ id: 'Folder' });
+
+export const CONTENTS = z.union([FILE, FOLDER, SYMLINK, SUBMODULE]).meta({ id: 'Contents' });
+
+export const CONTENTS_QUERY = z.object({
+  ref: REF.optional(),
+  raw: z
+    .enum(['true', 'false'])
+    .optional()
+    .meta({
+      description: 'true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured.',
+      wire: { type: 'boolean', default: false },
+    }),
+});
+
+export const CONTENTS_PARAMS = z.object({
+  ...REPOSITORY_PARAMS.shape,
+  path: z.string().meta({ description: 'Its slashes may be sent as they are.', examples: ['src/main.c'] }),
+});

@@ -1,0 +1,9 @@
+/** Names and ids in paths. They are texts: one that can name nothing is answered 404, as any that names nothing. */
+import { z } from 'zod';
+
+export const REPOSITORY_PARAMS = z.object({
+  username: z.string().meta({ description: 'The owner, without case.', examples: ['ada'] }),
+  name: z.string().meta({ description: 'The repository, without case.', examples: ['engine'] }),
+});
+
+export const ID_PARAMS = z.object({ id: z.string().meta({ wire: { type: 'string', format: 'uuid' } }) });

@@ -1,0 +1,49 @@
+/** Repositories on the wire. */
+import { z } from 'zod';
+import type { Uuid } from '../../../core/kernel/ids.ts';
+import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { BYTES, ID, idSchema, PAGINATION, TIMESTAMP } from './common.ts';
+
+export const REPOSITORY = z
+  .object({
+    id: ID,
+    name: z.string(),
+    username: z.string(),
+    full_name: z.string().meta({ description: '`<username>/<name>`', examples: ['ada/engine'] }),
+    description: z.string().nullable(),
+    default_branch: z.string().meta({ examples: ['main'] }),
+    html_url: z.string(),
+    clone_url: z.string(),
+    owner: z.object({ id: ID, username: z.string() }),
+    storage_bucket_id: ID.nullable().meta({ description: 'Null: platform storage. It never changes.' }),
+    size_bytes: BYTES.meta({ description: 'What its layers take in storage.' }),
+    created_at: TIMESTAMP,
+    pushed_at: TIMESTAMP.nullable(),
+  })
+  .meta({ id: 'Repository' });
+
+export const REPOSITORIES = z
+  .object({ repositories: z.array(REPOSITORY), pagination: PAGINATION })
+  .meta({ id: 'RepositoryList' });
+
+const DESCRIPTION = z.string().nullable().meta({ maxLength: REPOSITORY_DESCRIPTION_LENGTH_MAX });
+const BRANCH_NAME = z.string().meta({ description: 'A branch by its short name, there or not.', examples: ['main'] });
+
+export const NEW_REPOSITORY = z.object({
+  name: z.string().meta({
+    description: 'Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`.',
+    minLength: 1,
+    maxLength: REPOSITORY_NAME_LENGTH_MAX,
+    examples: ['engine'],
+  }),
+  description: DESCRIPTION.optional(),
+  default_branch: BRANCH_NAME.optional(),
+  storage_bucket_id: idSchema<Uuid>('A verified bucket of the account; null or absent: platform storage.')
+    .nullable()
+    .optional(),
+});
+
+export const REPOSITORY_CHANGES = z.object({
+  description: DESCRIPTION.optional(),
+  default_branch: BRANCH_NAME.optional(),
+});

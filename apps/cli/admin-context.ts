@@ -1,0 +1,41 @@
+/**
+ * What `strata-admin` works with: the server's own foundation, opened for one command.
+ *
+ * Must stay true: a running server is joined, never stopped; without one the embedded database is started under
+ * the same lock and stopped afterwards; the log goes to standard error.
+ */
+import { destination } from 'pino';
+import { composeFoundation, type Foundation } from '../server/foundation.ts';
+import { createLogger } from '../server/logger.ts';
+import { readSettings } from '../server/settings.ts';
+import { type LogReport, verifyLog } from './verify-log.ts';
+import { type ProjectionReport, rebuildProjections } from './rebuild-projections.ts';
+
+/** One command needs few entities. */
+const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
+
+export type AdminContext = Foundation['context'] & {
+  rebuildProjections(options: { readonly verify: boolean }): Promise<readonly ProjectionReport[]>;
+  verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
+};
+
+export async function withAdminContext<Result>(run: (context: AdminContext) => Promise<Result>): Promise<Result> {
+  const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
+  const level = process.env['STRATA_LOG_LEVEL'] === undefined ? 'warn' : settings.logLevel;
+  const log = createLogger(level, destination({ fd: 2, sync: true }));
+  const foundation = await composeFoundation(settings, log, {
+    besideServer: true,
+    entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+  });
+  try {
+    await foundation.context.entities.barrier();
+    return await run({
+      ...foundation.context,
+      rebuildProjections: (options) => rebuildProjections(foundation, settings, log, options),
+      verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
+    });
+  } finally {
+    await foundation.close();
+  }
+}

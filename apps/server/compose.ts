@@ -1,0 +1,154 @@
+/**
+ * The one place where the parts of the server are chosen and joined.
+ *
+ * Must stay true: nothing else knows which technology stands behind a port; stopping drains requests first, then
+ * flushes what is gathered in memory, then closes parts in the reverse order of opening, PostgreSQL last.
+ */
+import type { Server } from 'node:http';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import packageJson from '../../package.json' with { type: 'json' };
+import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
+import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
+import { createApi } from '../api/app.ts';
+import { answerUnreadable } from '../api/faults.ts';
+import { createGitHandler } from '../git-http/handler.ts';
+import { closer, composeFoundation } from './foundation.ts';
+import { createHttpServer } from './http.ts';
+import { createMetrics } from './metrics.ts';
+import { every } from './periodic.ts';
+import { composeProjections } from './projections.ts';
+import type { Settings } from './settings.ts';
+import { createClientAddress, createSourceAddressRef } from './source-address.ts';
+
+/** Entities in memory: a few hundred thousand small ones, or a few very large. */
+const ENTITIES_SIZE_BYTES_MAX = 128 * 1024 * 1024;
+const FLUSH_INTERVAL_MS = 60_000;
+/** A deletion that its own request did not finish is finished between one and two of these later. */
+const DELETIONS_INTERVAL_MS = 5_000;
+const READY_SPAN_MS = 2_000;
+
+export interface ComposedServer {
+  /** Not yet listening. */
+  readonly http: Server;
+  /** Drains and closes everything. */
+  stop(): Promise<void>;
+}
+
+export async function composeServer(settings: Settings, log: Logger): Promise<ComposedServer> {
+  const parts = closer();
+  const metrics = createMetrics();
+  const onFault = (what: string, cause: unknown): void => {
+    metrics.fault(what);
+    log.error({ err: cause, what }, 'A fault was survived');
+  };
+  try {
+    const foundation = await composeFoundation(settings, log, {
+      besideServer: false,
+      entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
+      onFault,
+    });
+    parts.add(() => foundation.close());
+    const { context, pool } = foundation;
+    const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
+    const objects = await createGitObjectDatabase({
+      directory: path.join(settings.dataDir, 'cache'),
+      layers,
+      cacheBytesMax: settings.cacheBytesMax,
+      log,
+    });
+    parts.add(() => objects.close());
+    const { runner, readModels } = composeProjections(foundation, objects, log, metrics.projections);
+    await runner.start();
+    parts.add(() => runner.close());
+    const finishDeletions = createDeletionFinisher({ ...context, readModels });
+    parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+    const lastUse = createPostgresLastUse(pool, context.clock);
+    const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
+    const flush = async (): Promise<void> => {
+      await transfer.flush();
+      await lastUse.flush();
+    };
+    parts.add(flush);
+    parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
+    const shared = {
+      ...context,
+      layers,
+      objects,
+      usage: readModels,
+      readModels,
+      lastUse,
+      transfer,
+      clientAddress: createClientAddress(settings.trustedProxies),
+      sourceAddressRef: createSourceAddressRef(context.vault),
+      log,
+    };
+    const git = createGitHandler({
+      ...shared,
+      agent: `strata/${packageJson.version}`,
+      onFinished: (finished) => {
+        metrics.gitFinished(finished);
+        log.info(finished, 'git');
+      },
+    });
+    const api = createApi({
+      ...shared,
+      newTokenSecret,
+      addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
+      version: packageJson.version,
+      onFinished: (finished) => {
+        metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
+        log.info(finished, 'api');
+      },
+    });
+    await api.ready();
+    metrics.gauge('strata_entities', 'Entities in memory', () => context.entities.residents().count);
+    metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => context.entities.residents().sizeBytes);
+    const probes = {
+      metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+      ready: () => readiness([['log', context.entities.barrier()]]),
+    };
+    const http = createHttpServer({
+      tls: settings.tls,
+      git,
+      probes,
+      rest: (request, response) => api.routing(request, response),
+      onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
+    });
+    return { http, stop: () => stop(http, parts) };
+  } catch (error) {
+    await parts.close();
+    throw error;
+  }
+}
+
+async function stop(http: Server, parts: { close(): Promise<void> }): Promise<void> {
+  const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+  http.closeIdleConnections();
+  await closed;
+  await parts.close();
+}
+
+/** A part that does not answer in time counts as down. */
+async function readiness(
+  checks: readonly (readonly [string, Promise<unknown>])[],
+): Promise<{ readonly ready: boolean; readonly parts: Readonly<Record<string, string>> }> {
+  const parts: Record<string, string> = {};
+  for (const [name, check] of checks) {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(() => resolve('no answer'), READY_SPAN_MS);
+    });
+    const answer = check.then(
+      () => 'ok',
+      () => 'unavailable',
+    );
+    parts[name] = await Promise.race([answer, late]);
+    clearTimeout(timer);
+  }
+  return { ready: Object.values(parts).every((state) => state === 'ok'), parts };
+}

@@ -1,0 +1,134 @@
+/**
+ * What the server and `strata-admin` both stand on: the database, the log in it, the vault and the entities.
+ *
+ * Must stay true: parts are closed in the reverse order of opening, PostgreSQL last; a part that fails to open
+ * closes those before it.
+ */
+import type { Logger } from 'pino';
+import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
+import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
+import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { loadMasterKey } from '../../adapters/filesystem/master-key.ts';
+import { systemClock } from '../../adapters/node/clock.ts';
+import { digest } from '../../adapters/node/digest.ts';
+import { uuids } from '../../adapters/node/ids.ts';
+import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
+import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
+import { migrate } from '../../adapters/postgres/migrate.ts';
+import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
+import { createPostgresVault } from '../../adapters/postgres/vault.ts';
+import type { Plans } from '../../core/account/plans.ts';
+import type { Digest } from '../../core/ports/digest.ts';
+import type { Reach } from '../../core/ports/fault-points.ts';
+import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import type { Vault } from '../../core/ports/vault.ts';
+import { createEntities, type EntitiesOptions } from '../../core/use-cases/entities.ts';
+import type { Context } from '../../core/use-cases/execute.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { armedFaultPoints } from './fault-points.ts';
+import type { Settings } from './settings.ts';
+
+type Pool = ReturnType<typeof createPool>;
+
+export interface Foundation {
+  readonly context: Context & {
+    readonly digest: Digest;
+    readonly vault: Vault;
+    readonly passwords: PasswordHasher;
+    readonly plans: Plans;
+    readonly reach: Reach;
+  };
+  /** For read models and operational tables; not the log's own. */
+  readonly pool: Pool;
+  readonly connectionString: string;
+  close(): Promise<void>;
+}
+
+export interface FoundationOptions {
+  /** Whether to work beside a server that already runs on the data directory, instead of refusing. */
+  readonly besideServer: boolean;
+  readonly entitiesSizeBytesMax: number;
+  readonly onFault: EntitiesOptions['onFault'];
+}
+
+/** Closes what was opened, last first. */
+export function closer(): { add(close: () => Promise<unknown>): void; close(): Promise<void> } {
+  const steps: (() => Promise<unknown>)[] = [];
+  return {
+    add: (step) => steps.push(step),
+    async close() {
+      const failures: unknown[] = [];
+      for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+        try {
+          await step();
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw new AggregateError(failures, 'Not everything closed');
+    },
+  };
+}
+
+export async function composeFoundation(
+  settings: Settings,
+  log: Logger,
+  options: FoundationOptions,
+): Promise<Foundation> {
+  const parts = closer();
+  try {
+    const database = await openDatabase(settings, log, options.besideServer);
+    parts.add(database.close);
+    const { connectionString } = database;
+    await migrate({ connectionString, log });
+    const pool = createPool({ connectionString, log });
+    parts.add(() => pool.end());
+    const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
+    const events = createPostgresEventStore({ connectionString, log });
+    parts.add(() => events.close());
+    const entities = createEntities({
+      events,
+      snapshots: createPostgresSnapshots(pool),
+      complete: (event) => withUpdatesInPlace({ events, digest }, event),
+      cacheSizeBytesMax: options.entitiesSizeBytesMax,
+      onFault: options.onFault,
+    });
+    await entities.start();
+    parts.add(() => entities.close());
+    const vault = createPostgresVault({ pool, masterKey });
+    const context = {
+      events,
+      entities,
+      clock: systemClock,
+      ids: uuids,
+      digest,
+      vault,
+      passwords: createPasswordHasher(),
+      plans: settings.plans,
+      reach: armedFaultPoints(process.env),
+    };
+    return { context, pool, connectionString, close: () => parts.close() };
+  } catch (error) {
+    await parts.close();
+    throw error;
+  }
+}
+
+async function openDatabase(
+  settings: Settings,
+  log: Logger,
+  besideServer: boolean,
+): Promise<{ readonly connectionString: string; close(): Promise<unknown> }> {
+  if (settings.databaseUrl !== null) {
+    return { connectionString: settings.databaseUrl, close: async () => undefined };
+  }
+  try {
+    const embedded = await startEmbeddedPostgres({ dataDir: settings.dataDir, log });
+    return { connectionString: embedded.connectionString, close: () => embedded.stop() };
+  } catch (error) {
+    const taken = error instanceof EmbeddedPostgresError && error.code === 'data-directory-in-use';
+    if (!taken || !besideServer) throw error;
+    return { connectionString: await joinEmbeddedPostgres(settings.dataDir), close: async () => undefined };
+  }
+}

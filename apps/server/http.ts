@@ -1,0 +1,79 @@
+/**
+ * One HTTP server for everything: git under /r/, REST and its documents, health and metrics.
+ *
+ * Must stay true: Git requests go past every framework; a slow push or clone is bounded by its own idle timer,
+ * never by a limit on a whole request.
+ */
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Duplex } from 'node:stream';
+import type { GitHandler } from '../git-http/handler.ts';
+import type { Settings } from './settings.ts';
+
+/** Answers of the operators' endpoints. */
+export interface Probes {
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  ready(): Promise<{ readonly ready: boolean; readonly parts: Readonly<Record<string, string>> }>;
+}
+
+const HEADERS_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+const HEADER_BYTES_MAX = 32 * 1024;
+
+export interface HttpServerOptions {
+  readonly tls: Settings['tls'];
+  readonly git: GitHandler;
+  readonly probes: Probes;
+  /** Takes what is neither Git's nor the operators'. */
+  readonly rest: RequestListener;
+  /** Answers what is no HTTP, on the bare socket. */
+  readonly onUnreadable: (error: Error, socket: Duplex) => void;
+}
+
+export function createHttpServer({ tls, git, probes, rest, onUnreadable }: HttpServerOptions): Server {
+  const options = {
+    requestTimeout: 0,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+  };
+  const route: RequestListener = (request, response) => {
+    const target = request.url ?? '';
+    if (target.startsWith('/r/')) git(request, response);
+    else if (PROBES.has(target)) void probe(probes, target, request, response);
+    else rest(request, response);
+  };
+  const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
+  server.on('clientError', onUnreadable);
+  return server;
+}
+
+const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+
+async function probe(
+  probes: Probes,
+  target: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.writeHead(405, { Allow: 'GET' }).end();
+    return;
+  }
+  try {
+    if (target === '/metrics') {
+      const { contentType, text } = await probes.metrics();
+      response.writeHead(200, { 'Content-Type': contentType }).end(text);
+      return;
+    }
+    const state = target === '/healthz' ? { ready: true, parts: {} } : await probes.ready();
+    const status = state.ready ? 200 : 503;
+    const body = {
+      status: state.ready ? 'ok' : 'unavailable',
+      ...(target === '/readyz' ? { parts: state.parts } : {}),
+    };
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+  } catch {
+    response.writeHead(503, { 'Content-Type': 'application/json' }).end('{"status":"unavailable"}');
+  }
+}

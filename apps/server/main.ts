@@ -1,0 +1,67 @@
+/**
+ * `npm start`: the whole service in one process.
+ *
+ * Must stay true: what is printed at the start is where to reach it; a signal drains the pushes under way before
+ * the database goes; a start that fails says why in one line and leaves nothing running.
+ */
+import type { Server } from 'node:http';
+import { composeServer } from './compose.ts';
+import { createLogger } from './logger.ts';
+import { readSettings, SettingsError } from './settings.ts';
+
+/** Pushes and clones under way get this long after a signal; the second signal ends them. */
+const DRAIN_MS = 30_000;
+
+async function main(): Promise<void> {
+  const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
+  const log = createLogger(settings.logLevel);
+  const server = await composeServer(settings, log);
+  await new Promise<void>((resolve, reject) => {
+    server.http.once('error', reject);
+    server.http.listen(settings.port, settings.host, resolve);
+  });
+  const port = portOf(server.http);
+  log.info(
+    { port, host: settings.host, dataDir: settings.dataDir, readyMs: Math.round(performance.now()) },
+    'Strata is ready',
+  );
+
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) {
+      log.warn({ signal }, 'Stopping at once');
+      server.http.closeAllConnections();
+      return;
+    }
+    stopping = true;
+    log.info({ signal }, 'Stopping: requests under way are finished first');
+    const deadline = setTimeout(() => server.http.closeAllConnections(), DRAIN_MS);
+    server.stop().then(
+      () => {
+        clearTimeout(deadline);
+        log.info({}, 'Stopped');
+      },
+      (error: unknown) => {
+        log.fatal({ err: error }, 'Stopping failed');
+        process.exitCode = 1;
+      },
+    );
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  process.on('SIGHUP', stop);
+}
+
+/** The port it listens on, where 0 was asked for too. */
+function portOf(http: Server): number {
+  const address = http.address();
+  if (address === null || typeof address === 'string') throw new TypeError('The server listens on no port');
+  return address.port;
+}
+
+main().catch((error: unknown) => {
+  const expected = error instanceof SettingsError;
+  const text = error instanceof Error ? (expected ? error.message : (error.stack ?? error.message)) : String(error);
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
+});

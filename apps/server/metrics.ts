@@ -1,0 +1,101 @@
+/** What operators watch: Prometheus metrics at /metrics, by prom-client. */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
+import type { FinishedRequest } from '../git-http/context.ts';
+
+export interface Metrics {
+  gitFinished(finished: FinishedRequest): void;
+  apiFinished(route: string, status: number, durationMs: number): void;
+  /** What projections did, by model. */
+  readonly projections: ProjectionMetrics;
+  /** A fault that was survived but must not pass unseen. */
+  fault(what: string): void;
+  /** Figures read when the metrics are: name, help, value. */
+  gauge(name: string, help: string, read: () => number): void;
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'strata_' });
+  const registers = [registry];
+  const gitSeconds = new Histogram({
+    name: 'strata_git_request_seconds',
+    help: 'Git requests by operation and status',
+    labelNames: ['operation', 'status'],
+    buckets: SECONDS,
+    registers,
+  });
+  const gitBytes = new Counter({
+    name: 'strata_git_bytes_total',
+    help: 'Bytes of Git bodies by operation and direction',
+    labelNames: ['operation', 'direction'],
+    registers,
+  });
+  const apiSeconds = new Histogram({
+    name: 'strata_api_request_seconds',
+    help: 'REST requests by route and status',
+    labelNames: ['route', 'status'],
+    buckets: SECONDS,
+    registers,
+  });
+  const faults = new Counter({
+    name: 'strata_faults_total',
+    help: 'Faults that were survived, by what failed',
+    labelNames: ['what'],
+    registers,
+  });
+  const projected = new Counter({
+    name: 'strata_projection_events_total',
+    help: 'Events that the runner of this process applied, by model',
+    labelNames: ['model'],
+    registers,
+  });
+  const projectionPosition = new Gauge({
+    name: 'strata_projection_position',
+    help: 'Position of the log up to which a model was brought by this process',
+    labelNames: ['model'],
+    registers,
+  });
+  const parked = new Counter({
+    name: 'strata_projection_parked_total',
+    help: 'Streams set aside since an event of theirs could not be applied, by model',
+    labelNames: ['model'],
+    registers,
+  });
+  const halted = new Counter({
+    name: 'strata_projection_halted_total',
+    help: 'Times a model halted, by model',
+    labelNames: ['model'],
+    registers,
+  });
+  return {
+    projections: {
+      applied(model, position, events) {
+        projected.inc({ model }, events);
+        projectionPosition.set({ model }, Number(position));
+      },
+      parked: (model) => parked.inc({ model }),
+      halted: (model) => halted.inc({ model }),
+    },
+    gitFinished({ operation, status, durationMs, sentBytes, receivedBytes }) {
+      gitSeconds.observe({ operation, status }, durationMs / 1_000);
+      if (sentBytes > 0) gitBytes.inc({ operation, direction: 'sent' }, sentBytes);
+      if (receivedBytes > 0) gitBytes.inc({ operation, direction: 'received' }, receivedBytes);
+    },
+    apiFinished(route, status, durationMs) {
+      apiSeconds.observe({ route, status }, durationMs / 1_000);
+    },
+    fault(what) {
+      faults.inc({ what });
+    },
+    gauge(name, help, read) {
+      const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(read()) });
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,164 @@
+/**
+ * The server's settings: `STRATA_*` in the environment, read once at start.
+ *
+ * Must stay true: a value that cannot be used stops the start with the setting's name, the value (unless it is
+ * a secret) and what was expected; nothing else in the program reads these variables.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
+
+export interface Settings {
+  readonly port: number;
+  readonly host: string;
+  readonly dataDir: string;
+  /** Where the filesystem layer store keeps layers; nodes that share a database share this folder too. */
+  readonly layersDir: string;
+  /** Without a trailing slash. */
+  readonly baseUrl: string;
+  readonly webUrl: string;
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null;
+  /** Null: the embedded PostgreSQL. */
+  readonly databaseUrl: string | null;
+  /** Null: the key in the data directory. */
+  readonly masterKey: string | null;
+  readonly cacheBytesMax: number;
+  readonly plans: Plans;
+  /** Addresses of peers whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const GIB = 1024 ** 3;
+
+/** Every fault of the settings at once, so that a start is not a guessing game. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function readSettings(environment: Environment, workingDirectory: string): Settings {
+  const faults: string[] = [];
+  const fault = (name: string, value: string, expected: string): void => {
+    faults.push(`${name} is ${value}: expected ${expected}`);
+  };
+  const text = (name: string): string | null => {
+    const value = environment[name];
+    return value === undefined || value === '' ? null : value;
+  };
+  const integer = (name: string, fallback: number, min: number, max: number): number => {
+    const value = text(name);
+    if (value === null) return fallback;
+    const parsed = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (parsed >= min && parsed <= max) return parsed;
+    fault(name, JSON.stringify(value), `a whole number from ${min} to ${max}`);
+    return fallback;
+  };
+  const oneOf = <Value extends string>(name: string, values: readonly [Value, ...Value[]], fallback: Value): Value => {
+    const value = text(name);
+    const found = values.find((candidate) => candidate === value);
+    if (value !== null && found === undefined) fault(name, JSON.stringify(value), `one of ${values.join(', ')}`);
+    return found ?? fallback;
+  };
+  const url = (name: string, fallback: string): string => {
+    const value = text(name);
+    if (value === null) return fallback;
+    const parsed = URL.canParse(value) ? new URL(value) : null;
+    if (parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.username === '') {
+      return value.replace(/\/+$/, '');
+    }
+    fault(name, JSON.stringify(value), 'an http or https URL such as https://git.example.org');
+    return fallback;
+  };
+  const file = (name: string): Buffer | null => {
+    const value = text(name);
+    if (value === null) return null;
+    try {
+      return readFileSync(path.resolve(workingDirectory, value));
+    } catch (error) {
+      fault(name, JSON.stringify(value), `a readable file (${error instanceof Error ? error.message : 'unreadable'})`);
+      return null;
+    }
+  };
+
+  const port = integer('STRATA_PORT', 8080, 1, 65_535);
+  const host = text('STRATA_HOST') ?? '127.0.0.1';
+  const cert = file('STRATA_TLS_CERT');
+  const key = file('STRATA_TLS_KEY');
+  if ((text('STRATA_TLS_CERT') === null) !== (text('STRATA_TLS_KEY') === null)) {
+    faults.push('STRATA_TLS_CERT and STRATA_TLS_KEY go together: set both or neither');
+  }
+  const tls = cert !== null && key !== null ? { cert, key } : null;
+  // One origin by default.
+  const baseUrl = url('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
+  const databaseUrl = text('STRATA_DATABASE_URL');
+  if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
+    fault('STRATA_DATABASE_URL', 'set, but no such address', 'postgresql://user:password@host:port/database');
+  }
+  const masterKey = text('STRATA_MASTER_KEY');
+  if (masterKey !== null && !isMasterKey(masterKey)) {
+    fault('STRATA_MASTER_KEY', 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
+  }
+  oneOf('STRATA_EVENT_STORE', ['postgres'], 'postgres');
+  oneOf('STRATA_WORKFLOWS', ['embedded'], 'embedded');
+  oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
+  const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
+  const settings: Settings = {
+    port,
+    host,
+    dataDir,
+    layersDir: path.resolve(workingDirectory, text('STRATA_LAYERS_DIR') ?? path.join(dataDir, 'layers')),
+    baseUrl,
+    webUrl: url('STRATA_WEB_URL', baseUrl),
+    tls,
+    databaseUrl,
+    masterKey,
+    cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
+    plans: plansOf(file('STRATA_PLANS'), fault),
+    trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
+    logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
+  };
+  if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);
+  return settings;
+}
+
+function isMasterKey(text: string): boolean {
+  return /^[0-9a-fA-F]{64}$/.test(text) || /^[A-Za-z0-9+/]{43}=$/.test(text);
+}
+
+const QUOTA = z.number().int().nonnegative().nullable();
+const PLAN = z.strictObject({
+  repos: QUOTA,
+  storage_bytes: QUOTA,
+  transfer_bytes: QUOTA,
+  ingress_bytes: QUOTA,
+  byo_storage: z.boolean(),
+});
+const PLANS = z.strictObject({ FREE: PLAN, PRO: PLAN, PLATFORM: PLAN }).partial();
+
+function plansOf(file: Buffer | null, fault: (name: string, value: string, expected: string) => void): Plans {
+  if (file === null) return DEFAULT_PLANS;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(file.toString('utf8'));
+  } catch {
+    fault('STRATA_PLANS', 'a file that is not JSON', 'a JSON object of quotas by plan');
+    return DEFAULT_PLANS;
+  }
+  const plans = PLANS.safeParse(parsed);
+  if (!plans.success) {
+    const issue = plans.error.issues[0];
+    const where = issue?.path.join('.') ?? '';
+    fault('STRATA_PLANS', `a file whose ${where || 'content'} is wrong`, issue?.message ?? 'quotas by plan');
+    return DEFAULT_PLANS;
+  }
+  const { FREE, PRO, PLATFORM } = plans.data;
+  return {
+    FREE: FREE ?? DEFAULT_PLANS.FREE,
+    PRO: PRO ?? DEFAULT_PLANS.PRO,
+    PLATFORM: PLATFORM ?? DEFAULT_PLANS.PLATFORM,
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * Where a request came from: its peer, or what a trusted proxy says; and the vault reference that events carry.
+ *
+ * Must stay true: X-Forwarded-For is believed only from peers that `STRATA_TRUSTED_PROXIES` names, read from the
+ * right, past every trusted address; a push from a known address writes no vault record.
+ */
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import type { AccountId } from '../../core/kernel/ids.ts';
+import type { Vault } from '../../core/ports/vault.ts';
+
+const REFERENCES_MAX = 50_000;
+
+export type ClientAddress = (request: IncomingMessage) => string;
+
+/** Entries are addresses or CIDR ranges; throws on anything else. */
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const trusted = new BlockList();
+  for (const entry of trustedProxies) {
+    const [address = '', prefix] = entry.split('/');
+    const version = isIP(address);
+    const bits = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
+    if (version === 0 || !Number.isInteger(bits)) throw new TypeError(`STRATA_TRUSTED_PROXIES: ${entry} is no address`);
+    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  const isTrusted = (address: string): boolean => {
+    const version = isIP(address);
+    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  };
+  return (request) => {
+    const peer = plainAddress(request.socket.remoteAddress ?? '');
+    const header = request.headers['x-forwarded-for'];
+    if (!isTrusted(peer) || header === undefined) return peer;
+    const hops = (Array.isArray(header) ? header.join(',') : header).split(',').map((hop) => plainAddress(hop.trim()));
+    for (const hop of hops.toReversed()) {
+      if (isIP(hop) === 0) return peer;
+      if (!isTrusted(hop)) return hop;
+    }
+    return peer;
+  };
+}
+
+/** IPv4 mapped into IPv6 is the IPv4 address. */
+function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
+}
+
+/** Remembers references, so that the vault is asked once for each account and address. */
+export function createSourceAddressRef(vault: Vault): (account: AccountId, address: string) => Promise<string | null> {
+  const known = new LRUCache<string, Promise<string>>({ max: REFERENCES_MAX });
+  return async (account, address) => {
+    if (address === '') return null;
+    const key = `${account} ${address}`;
+    let ref = known.get(key);
+    if (ref === undefined) {
+      ref = vault.put(account, 'source-address', address);
+      known.set(key, ref);
+      ref.catch(() => known.delete(key));
+    }
+    return ref;
+  };
+}

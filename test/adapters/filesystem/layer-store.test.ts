@@ -1,0 +1,76 @@
+/** What the layer store leaves on the disk, and how it answers a full one. */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { createFilesystemLayerStore } from '../../../adapters/filesystem/layer-store.ts';
+import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
+import { mountSmallDisk } from '../../support/small-disk.ts';
+
+async function* body(size: number): AsyncGenerator<Uint8Array> {
+  for (let left = size; left > 0; left -= 65_536) yield new Uint8Array(Math.min(left, 65_536)).fill(7);
+}
+
+async function inFolder(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'strata-layers-'));
+  try {
+    await work(directory);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+describe('the layer store on the file system', () => {
+  test('keeps a layer as a file at its key and no temporary file', () =>
+    inFolder(async (directory) => {
+      const store = await createFilesystemLayerStore({ directory });
+      await store.put(layerKey('a/b/c.tar'), body(10), 10);
+      await store.put(layerKey('a/b/c.tar'), body(10), 10);
+      await assert.rejects(store.put(layerKey('a/b/d.tar'), body(10), 11));
+      assert.deepEqual(await readdir(join(directory, '.incoming')), []);
+      assert.deepEqual(await readdir(join(directory, 'a/b')), ['c.tar']);
+    }));
+
+  test('sweeps what dead processes left half-written, and nothing younger than a day', () =>
+    inFolder(async (directory) => {
+      const incoming = join(directory, '.incoming');
+      await mkdir(incoming);
+      for (const [name, hours] of [
+        ['old', 25],
+        ['young', 23],
+      ] as const) {
+        await writeFile(join(incoming, name), 'half');
+        const at = new Date(Date.now() - hours * 3_600_000);
+        await utimes(join(incoming, name), at, at);
+      }
+      await createFilesystemLayerStore({ directory });
+      assert.deepEqual(await readdir(incoming), ['young']);
+    }));
+
+  test('puts again after someone removed the folder under it', () =>
+    inFolder(async (directory) => {
+      const store = await createFilesystemLayerStore({ directory });
+      await store.put(layerKey('a/b/c.tar'), body(10), 10);
+      await rm(join(directory, 'a'), { recursive: true });
+      assert.equal(await store.put(layerKey('a/b/c.tar'), body(10), 10), 'stored');
+    }));
+
+  test('says that the disk is full, leaves nothing behind, and works again when there is room', (context) => {
+    const disk = mountSmallDisk(1_000_000);
+    if ('skip' in disk) return context.skip(disk.skip);
+    return (async () => {
+      try {
+        const store = await createFilesystemLayerStore({ directory: disk.path });
+        const key = layerKey('repositories/x.tar');
+        const full = (error: unknown) => error instanceof LayerStoreError && error.code === 'layer-store-full';
+        await assert.rejects(store.put(key, body(2_000_000), 2_000_000), full);
+        assert.deepEqual(await readdir(join(disk.path, '.incoming')), []);
+        assert.equal(await store.head(key), null);
+        assert.equal(await store.put(key, body(500_000), 500_000), 'stored');
+      } finally {
+        disk.remove();
+      }
+    })();
+  });
+});

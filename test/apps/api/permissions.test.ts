@@ -1,0 +1,207 @@
+/** Who may do what: every route in a matrix of grants and scopes, against the table of spec.md. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ROUTES } from '../../../apps/api/routes.ts';
+import { GRANTS, type Grant } from '../../../core/access-token/grants.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories.ts';
+import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+
+interface Expectation {
+  /** Grants of which each alone suffices; null: no grant is needed. */
+  readonly grants: readonly Grant[] | null;
+  readonly scope: 'any' | 'ALL_REPO' | 'includes-repository';
+  readonly body?: object;
+  /** The status of success. */
+  readonly status: number;
+}
+
+/** Written from spec.md's permission table, not from the routes. */
+const EXPECTED: Readonly<Record<string, Expectation>> = {
+  getUsage: { grants: null, scope: 'any', status: 200 },
+  listRepositories: { grants: ['ALL', 'API_REPOS_READ', 'API_REPOS_WRITE'], scope: 'any', status: 200 },
+  createRepository: {
+    grants: ['ALL', 'API_REPOS_WRITE'],
+    scope: 'ALL_REPO',
+    body: { name: 'created' },
+    status: 201,
+  },
+  getRepository: {
+    grants: ['ALL', 'API_REPOS_READ', 'API_REPOS_WRITE'],
+    scope: 'includes-repository',
+    status: 200,
+  },
+  updateRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', body: {}, status: 200 },
+  deleteRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', status: 204 },
+  listBranches: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  createAccessToken: {
+    grants: ['ALL'],
+    scope: 'ALL_REPO',
+    body: { name: 'made', scope: 'ALL_REPO', grants: ['ALL'] },
+    status: 201,
+  },
+  listAccessTokens: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  updateAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', body: {}, status: 200 },
+  deleteAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', status: 204 },
+};
+
+const PUBLIC = new Set(['getOpenApi']);
+
+describe('permissions of every route', () => {
+  let fixture: ApiFixture;
+  let owner: AccountId;
+  let other: FoundRepository;
+  let stranger: AccountId;
+  let repositories = 0;
+
+  before(async () => {
+    fixture = await createApiFixture();
+    owner = await fixture.account('ada');
+    stranger = await fixture.account('bob');
+    other = await fixture.repository(owner, 'other');
+    await fixture.repository(stranger, 'theirs');
+  });
+  after(() => fixture.close());
+
+  /** A repository with a commit and a file, so that every read of it succeeds. */
+  async function newRepository(): Promise<FoundRepository> {
+    repositories += 1;
+    const repository = await fixture.repository(owner, `repository-${repositories}`);
+    const tree = fixture.objects.tree({ file: ['100644', fixture.objects.blob('text')] });
+    await fixture.push(repository, { 'refs/heads/master': fixture.objects.commit({ tree, seconds: 1 }) });
+    return repository;
+  }
+
+  async function call(operationId: string, token: TestToken | null, path: { name: string; username?: string }) {
+    const route = ROUTES.find((candidate) => candidate.operationId === operationId);
+    const expected = EXPECTED[operationId];
+    assert.ok(route !== undefined && expected !== undefined);
+    const target = await fixture.token(owner);
+    const url = route.path
+      .replace('{username}', path.username ?? 'ada')
+      .replace('{name}', path.name)
+      .replace('{id}', target.id)
+      .replace('{path}', 'file');
+    const { body } = expected;
+    const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;
+    return fixture.request(route.method, url, token, unique === undefined ? {} : { body: unique });
+  }
+
+  test('the table here covers every route', () => {
+    const ids = ROUTES.map(({ operationId }) => operationId);
+    assert.equal(new Set(ids).size, ids.length);
+    assert.deepEqual(ids.filter((id) => !PUBLIC.has(id)).toSorted(), Object.keys(EXPECTED).toSorted());
+  });
+
+  for (const [operationId, expected] of Object.entries(EXPECTED)) {
+    test(`${operationId} takes exactly the grants and scopes of the contract`, async () => {
+      for (const grant of GRANTS) {
+        for (const scope of ['ALL_REPO', 'including', 'excluding'] as const) {
+          const repository = await newRepository();
+          const token = await fixture.token(owner, {
+            grants: [grant],
+            ...(scope === 'ALL_REPO'
+              ? {}
+              : { scope: 'SELECTED_REPO', repositoryIds: [scope === 'including' ? repository.id : other.id] }),
+          });
+          const answer = await call(operationId, token, { name: repository.owned.name });
+          const what = `${operationId} with ${grant} and ${scope}`;
+          if (expected.grants !== null && !expected.grants.includes(grant)) {
+            assert.equal(answer.statusCode, 403, what);
+            assert.match(answer.json().detail, /^This token lacks the grant [A-Z_]+$/, what);
+          } else if (expected.scope === 'ALL_REPO' && scope !== 'ALL_REPO') {
+            assert.equal(answer.statusCode, 403, what);
+            assert.deepEqual(answer.json(), { detail: 'This token lacks the scope ALL_REPO' }, what);
+          } else if (expected.scope === 'includes-repository' && scope === 'excluding') {
+            assert.equal(answer.statusCode, 404, what);
+            assert.deepEqual(answer.json(), { detail: 'Repository not found' }, what);
+          } else {
+            assert.equal(answer.statusCode, expected.status, `${what}: ${answer.body}`);
+          }
+        }
+      }
+    });
+
+    test(`${operationId} refuses what is no valid token with 401`, async () => {
+      const repository = await newRepository();
+      const path = { name: repository.owned.name };
+      const valid = await fixture.token(owner);
+      const expired = await fixture.token(owner, { expiresAt: null });
+      await fixture.request('PUT', `/v1/access-tokens/${expired.id}`, valid, {
+        body: { expires_at: new Date(Date.parse(fixture.clock.now()) + 1_000).toISOString() },
+      });
+      fixture.clock.advance(1_000);
+      const revoked = await fixture.token(owner);
+      await fixture.request('DELETE', `/v1/access-tokens/${revoked.id}`, valid);
+      const unknown = { id: valid.id, secret: `strata_${'0'.repeat(46)}` };
+      const malformed = { id: valid.id, secret: 'not-a-token' };
+      for (const token of [null, expired, revoked, unknown, malformed]) {
+        const answer = await call(operationId, token, path);
+        assert.equal(answer.statusCode, 401);
+        assert.equal(answer.headers['www-authenticate'], 'Bearer');
+        assert.equal(typeof answer.json().detail, 'string');
+      }
+    });
+
+    if (expected.scope === 'includes-repository') {
+      test(`${operationId} answers for another account's repository as for none`, async () => {
+        for (const grant of GRANTS) {
+          const token = await fixture.token(owner, { grants: [grant] });
+          const theirs = await call(operationId, token, { username: 'bob', name: 'theirs' });
+          const none = await call(operationId, token, { username: 'bob', name: 'nothing' });
+          const nobody = await call(operationId, token, { username: 'nobody', name: 'theirs' });
+          assert.equal(theirs.statusCode, expected.grants?.includes(grant) === true ? 404 : 403);
+          for (const same of [none, nobody]) {
+            assert.equal(same.statusCode, theirs.statusCode);
+            assert.equal(same.body, theirs.body);
+            assert.deepEqual(headerNames(same), headerNames(theirs));
+          }
+        }
+      });
+    }
+  }
+
+  test('a token without any grant for it may still revoke itself, and nothing else', async () => {
+    const token = await fixture.token(owner, { grants: ['GIT_HTTP_READ'] });
+    const another = await fixture.token(owner);
+    assert.equal((await fixture.request('DELETE', `/v1/access-tokens/${another.id}`, token)).statusCode, 403);
+    assert.equal((await fixture.request('GET', `/v1/access-tokens/${token.id}`, token)).statusCode, 403);
+    assert.equal(
+      (await fixture.request('DELETE', `/v1/access-tokens/${token.id.toUpperCase()}`, token)).statusCode,
+      204,
+    );
+    assert.equal((await fixture.request('GET', '/v1/account/usage', token)).statusCode, 401);
+  });
+
+  test("another account's token is not found, whatever is asked of it", async () => {
+    const theirs = await fixture.token(stranger);
+    const mine = await fixture.token(owner);
+    for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+      const answer = await fixture.request(
+        method,
+        `/v1/access-tokens/${theirs.id}`,
+        mine,
+        method === 'PUT' ? { body: {} } : {},
+      );
+      assert.equal(answer.statusCode, 404, method);
+      assert.deepEqual(answer.json(), { detail: 'Access token not found' });
+    }
+    assert.equal((await fixture.request('GET', '/v1/account/usage', theirs)).statusCode, 200);
+  });
+
+  test('a repository is created for the account of the token alone', async () => {
+    const token = await fixture.token(stranger);
+    const created = await fixture.request('POST', '/v1/repositories', token, {
+      body: { name: 'mine', username: 'ada' },
+    });
+    assert.equal(created.json().username, 'bob');
+  });
+});
+
+function headerNames(answer: { readonly headers: object }): readonly string[] {
+  return Object.keys(answer.headers).toSorted();
+}

@@ -1,0 +1,207 @@
+/** Repositories over REST: what interface.md settles about them. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
+import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+
+describe('repositories', () => {
+  let fixture: ApiFixture;
+  let owner: AccountId;
+  let token: TestToken;
+
+  before(async () => {
+    fixture = await createApiFixture({
+      plans: { ...DEFAULT_PLANS, FREE: { ...DEFAULT_PLANS.FREE, repos: 1 } },
+    });
+    owner = await fixture.account('ada');
+    token = await fixture.token(owner);
+  });
+  after(() => fixture.close());
+
+  const create = (body: object) => fixture.request('POST', '/v1/repositories', token, { body });
+
+  test('creates one with all of its fields', async () => {
+    const answer = await create({ name: 'Engine', description: 'Analytical', default_branch: 'trunk' });
+    assert.equal(answer.statusCode, 201);
+    const repository = answer.json();
+    assert.match(repository.id, /^[0-9a-f-]{36}$/);
+    assert.deepEqual(repository, {
+      id: repository.id,
+      name: 'Engine',
+      username: 'ada',
+      full_name: 'ada/Engine',
+      description: 'Analytical',
+      default_branch: 'trunk',
+      html_url: 'http://localhost:8080/ada/Engine',
+      clone_url: 'http://localhost:8080/r/ada/Engine.git',
+      owner: { id: owner, username: 'ada' },
+      storage_bucket_id: null,
+      size_bytes: 0,
+      created_at: fixture.clock.now(),
+      pushed_at: null,
+    });
+    const read = await fixture.request('GET', '/v1/repos/ADA/engine', token);
+    assert.deepEqual(read.json(), repository);
+  });
+
+  test('the default branch is master until another is set', async () => {
+    assert.equal((await create({ name: 'plain' })).json().default_branch, 'master');
+  });
+
+  test('refuses a name taken without case with 409', async () => {
+    await create({ name: 'Taken' });
+    const answer = await create({ name: 'tAKEN' });
+    assert.equal(answer.statusCode, 409);
+    assert.deepEqual(answer.json(), { detail: 'A repository with this name exists already' });
+  });
+
+  test('refuses bad names with 422 and the field', async () => {
+    for (const name of [
+      '',
+      '.hidden',
+      '-dash',
+      'a..b',
+      'x.GIT',
+      'x.lock',
+      'end.',
+      'a/b',
+      'ä',
+      'a b',
+      'n'.repeat(101),
+    ]) {
+      const answer = await create({ name });
+      assert.equal(answer.statusCode, 422, name);
+      const [fault] = answer.json().detail;
+      assert.deepEqual(fault.loc, ['body', 'name'], name);
+      assert.equal(fault.type, 'repository-name-invalid');
+    }
+    assert.equal((await create({ name: 'n'.repeat(100) })).statusCode, 201);
+  });
+
+  test('counts characters, not code units, of a description', async () => {
+    assert.equal((await create({ name: 'long', description: '😀'.repeat(1_000) })).statusCode, 201);
+    const answer = await create({ name: 'longer', description: '😀'.repeat(1_001) });
+    assert.equal(answer.statusCode, 422);
+    assert.deepEqual(answer.json().detail[0].loc, ['body', 'description']);
+  });
+
+  test('refuses a default branch that cannot be one', async () => {
+    for (const branch of ['HEAD', '-x', 'a..b', 'a b', 'f'.repeat(40), '']) {
+      const answer = await create({ name: 'branchy', default_branch: branch });
+      assert.equal(answer.statusCode, 422, branch);
+      assert.deepEqual(answer.json().detail[0].loc, ['body', 'default_branch']);
+    }
+  });
+
+  test('an unknown storage bucket is 404, null is platform storage, no UUID is 422', async () => {
+    const unknown = await create({ name: 'bucket', storage_bucket_id: '11111111-1111-4111-8111-111111111111' });
+    assert.equal(unknown.statusCode, 404);
+    assert.deepEqual(unknown.json(), { detail: 'Storage bucket not found' });
+    assert.equal((await create({ name: 'bucket', storage_bucket_id: 'x' })).statusCode, 422);
+    assert.equal((await create({ name: 'bucket', storage_bucket_id: null })).statusCode, 201);
+  });
+
+  test('ignores fields it does not know', async () => {
+    assert.equal((await create({ name: 'extra', color: 'blue', ['__proto__']: { name: 'x' } })).statusCode, 201);
+  });
+
+  test('lists by name without case, in pages', async () => {
+    const account = await fixture.account('lister');
+    const lister = await fixture.token(account);
+    for (const name of ['b', 'A', 'c']) await fixture.repository(account, name);
+    const page = async (query: string) => (await fixture.request('GET', `/v1/repositories${query}`, lister)).json();
+    const first = await page('?limit=2');
+    assert.deepEqual(
+      first.repositories.map(({ name }: { name: string }) => name),
+      ['A', 'b'],
+    );
+    assert.deepEqual(first.pagination, { page: 0, limit: 2, total: 3, has_more: true });
+    const last = await page('?limit=2&page=1');
+    assert.deepEqual(
+      last.repositories.map(({ name }: { name: string }) => name),
+      ['c'],
+    );
+    assert.deepEqual(last.pagination, { page: 1, limit: 2, total: 3, has_more: false });
+    const beyond = await page('?page=999999999999999');
+    assert.deepEqual(beyond.repositories, []);
+    assert.deepEqual(beyond.pagination, { page: 999999999999999, limit: 50, total: 3, has_more: false });
+  });
+
+  test('lists only what the scope of the token holds', async () => {
+    const account = await fixture.account('selecting');
+    const one = await fixture.repository(account, 'one');
+    await fixture.repository(account, 'two');
+    const selected = await fixture.token(account, { scope: 'SELECTED_REPO', repositoryIds: [one.id] });
+    const list = (await fixture.request('GET', '/v1/repositories', selected)).json();
+    assert.deepEqual(
+      list.repositories.map(({ name }: { name: string }) => name),
+      ['one'],
+    );
+    assert.equal(list.pagination.total, 1);
+  });
+
+  test('refuses pages and limits outside their bounds with 422 and the parameter', async () => {
+    const faulty = ['limit=0', 'limit=101', 'limit=x', 'limit=1.5', 'limit=', 'limit=-1', 'limit=1&limit=2'];
+    for (const query of [...faulty, 'page=-1', 'page=0x10', 'page=1e3', 'page= 1', 'page=9999999999999999']) {
+      const answer = await fixture.request('GET', `/v1/repositories?${query}`, token);
+      assert.equal(answer.statusCode, 422, query);
+      assert.deepEqual(answer.json().detail[0].loc, ['query', query.split('=', 1)[0]], query);
+    }
+    assert.equal((await fixture.request('GET', '/v1/repositories?limit=100&color=x&color=y', token)).statusCode, 200);
+  });
+
+  test('changes description and default branch, each alone', async () => {
+    await create({ name: 'changing', description: 'before' });
+    const patch = async (body: object) =>
+      (await fixture.request('PATCH', '/v1/repos/ada/changing', token, { body })).json();
+    assert.equal((await patch({ default_branch: 'trunk' })).description, 'before');
+    const changed = await patch({ description: null });
+    assert.equal(changed.default_branch, 'trunk');
+    assert.equal(changed.description, null);
+    assert.deepEqual(await patch({}), changed);
+  });
+
+  test('deletes, after which the name is free and is another repository', async () => {
+    const first = (await create({ name: 'gone' })).json();
+    const selected = await fixture.token(owner, { scope: 'SELECTED_REPO', repositoryIds: [first.id] });
+    assert.equal((await fixture.request('GET', '/v1/repos/ada/gone', selected)).statusCode, 200);
+    const deleted = await fixture.request('DELETE', '/v1/repos/ada/gone', token);
+    assert.equal(deleted.statusCode, 204);
+    assert.equal(deleted.body, '');
+    assert.equal((await fixture.request('GET', '/v1/repos/ada/gone', token)).statusCode, 404);
+    assert.equal((await fixture.request('DELETE', '/v1/repos/ada/gone', token)).statusCode, 404);
+    const second = (await create({ name: 'gone' })).json();
+    assert.notEqual(second.id, first.id);
+    assert.equal((await fixture.request('GET', '/v1/repos/ada/gone', selected)).statusCode, 404);
+  });
+
+  test('refuses one more than the plan allows with 422 and the quota', async () => {
+    const free = await fixture.account('free', 'FREE');
+    const freeToken = await fixture.token(free);
+    const post = (name: string) => fixture.request('POST', '/v1/repositories', freeToken, { body: { name } });
+    assert.equal((await post('one')).statusCode, 201);
+    const answer = await post('two');
+    assert.equal(answer.statusCode, 422);
+    assert.deepEqual(answer.json(), { detail: "The plan's quota of 1 repositories is reached" });
+    const usage = (await fixture.request('GET', '/v1/account/usage', freeToken)).json();
+    assert.deepEqual(usage.repos, { used: 1, quota: 1 });
+    assert.deepEqual(usage.transfer_bytes, { used: 0, quota: DEFAULT_PLANS.FREE.transfer_bytes });
+  });
+
+  test('usage shows what pushes brought this month', async () => {
+    const account = await fixture.account('pusher');
+    const pusher = await fixture.token(account);
+    const repository = await fixture.repository(account, 'pushed');
+    const tree = fixture.objects.tree({});
+    await fixture.push(repository, { 'refs/heads/main': fixture.objects.commit({ tree, seconds: 1 }) });
+    const usage = (await fixture.request('GET', '/v1/account/usage', pusher)).json();
+    assert.deepEqual(usage.ingress_bytes, { used: 1_000, quota: null });
+    fixture.context.transfer.add({ account, token: pusher.id, repository: repository.id, sentBytes: 77 });
+    const counted = (await fixture.request('GET', '/v1/account/usage', pusher)).json();
+    assert.deepEqual(counted.transfer_bytes, { used: 77, quota: null });
+    await fixture.context.transfer.flush();
+    const flushed = (await fixture.request('GET', '/v1/account/usage', pusher)).json();
+    assert.deepEqual(flushed.transfer_bytes, { used: 77, quota: null });
+  });
+});

@@ -1,0 +1,284 @@
+/**
+ * The launcher on small projects of their own, with the real npm: each has one package, packed next to it, so
+ * that nothing is downloaded.
+ *
+ * Must stay true: no case touches this project's node_modules, and each runs with an empty home directory.
+ */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+
+const launcher = join(import.meta.dirname, '..', '..', '..', 'apps', 'launcher');
+const scratch = mkdtempSync(join(tmpdir(), 'strata-launcher-'));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
+interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function write(file: string, text: string): string {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Packs a package that exports its version; returns the lock's entry for it. */
+function pack(root: string, name: string, version: string, flags: object = {}) {
+  const folder = join(root, 'packed');
+  write(join(folder, 'package', 'package.json'), JSON.stringify({ name, version, type: 'module', exports: './a.js' }));
+  write(join(folder, 'package', 'a.js'), `export default '${version}';\n`);
+  const file = `${name}-${version}.tgz`;
+  const packed = spawnSync('tar', ['-czf', join(root, file), '-C', folder, 'package']);
+  assert.equal(packed.status, 0, String(packed.stderr));
+  rmSync(folder, { recursive: true });
+  const digest = createHash('sha512')
+    .update(readFileSync(join(root, file)))
+    .digest('base64');
+  return { version, resolved: `file:${file}`, integrity: `sha512-${digest}`, ...flags };
+}
+
+/** Writes package.json and its lock: `ground` for production, `tool` for development. */
+function lockVersions(root: string, ground: string, tool: string): void {
+  const dependencies = { ground: `file:ground-${ground}.tgz` };
+  const devDependencies = { tool: `file:tool-${tool}.tgz` };
+  const self = { name: 'sample', version: '1.0.0', dependencies, devDependencies };
+  const packages = {
+    '': self,
+    'node_modules/ground': pack(root, 'ground', ground),
+    'node_modules/tool': pack(root, 'tool', tool, { dev: true }),
+  };
+  const { name, version } = self;
+  write(join(root, 'package.json'), JSON.stringify({ ...self, type: 'module' }));
+  write(
+    join(root, 'package-lock.json'),
+    JSON.stringify({ name, version, lockfileVersion: 3, requires: true, packages }),
+  );
+}
+
+/** A project with two packages and entries that tell what they see. */
+function project(): string {
+  const root = mkdtempSync(join(scratch, 'project-'));
+  cpSync(launcher, join(root, 'apps', 'launcher'), { recursive: true });
+  lockVersions(root, '1.0.0', '1.0.0');
+  const tell = 'console.log(JSON.stringify({ ground, args: process.argv.slice(2), ppid: process.ppid }));';
+  write(join(root, 'apps', 'server.ts'), `import ground from 'ground';\n${tell}\n`);
+  write(join(root, 'test', 'run.ts'), `import 'tool';\nimport ground from 'ground';\n${tell}\n`);
+  return root;
+}
+
+interface Running {
+  readonly ended: Promise<Ended>;
+  readonly pid: number;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when standard output holds the text. */
+  said(text: string): Promise<void>;
+}
+
+function launch(root: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+  const home = join(root, 'home');
+  mkdirSync(home, { recursive: true });
+  const child = spawn(process.execPath, [join(root, 'apps', 'launcher', 'launch.mjs'), ...args], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], HOME: home, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  const said = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => void (stdout.includes(text) && resolve());
+      child.stdout.on('data', look);
+      child.on('close', () => reject(new Error(`ended without saying ${text}: ${stdout}${stderr}`)));
+      look();
+    });
+  return { ended, pid: child.pid ?? 0, kill: (signal) => void child.kill(signal), said };
+}
+
+/** Launches with an npm that removes what there is and never ends; resolves when that npm is at work. */
+async function launchWithEndlessNpm(root: string): Promise<{ running: Running; npm: number }> {
+  const bin = join(root, 'endless');
+  const pidFile = join(root, 'npm.pid');
+  const script = [
+    '#!/bin/sh',
+    'rm -rf node_modules',
+    `echo $$ > ${pidFile}.new`,
+    `mv ${pidFile}.new ${pidFile}`,
+    'exec sleep 600',
+  ];
+  write(join(bin, 'npm'), `${script.join('\n')}\n`);
+  chmodSync(join(bin, 'npm'), 0o755);
+  const running = launch(root, ['apps/server.ts'], { PATH: `${bin}:${process.env['PATH']}` });
+  while (!existsSync(pidFile)) await new Promise((resolve) => setTimeout(resolve, 20));
+  return { running, npm: Number(readFileSync(pidFile, 'utf8')) };
+}
+
+/** A Node that cannot replace itself, as before 22.15. */
+const OLDER_NODE = { NODE_OPTIONS: '--import=data:text/javascript,delete%20process.execve' };
+
+describe('installing', () => {
+  test('installs on the first start, says so in one line, and is silent on the second', async () => {
+    const root = project();
+    const first = await launch(root, ['test/run.ts', 'a', '--b']).ended;
+    assert.equal(first.code, 0, first.stderr);
+    assert.match(first.stderr, /^strata: installing packages \(nothing is installed\)/);
+    assert.deepEqual(JSON.parse(first.stdout).args, ['a', '--b']);
+    const second = await launch(root, ['test/run.ts']).ended;
+    assert.equal(second.code, 0, second.stderr);
+    assert.equal(second.stderr, '');
+  });
+
+  test('installs again when the lock names another version', async () => {
+    const root = project();
+    await launch(root, ['apps/server.ts']).ended;
+    lockVersions(root, '1.1.0', '1.0.0');
+    const ended = await launch(root, ['apps/server.ts']).ended;
+    assert.match(ended.stderr, /ground is 1\.0\.0 rather than 1\.1\.0/);
+    assert.equal(JSON.parse(ended.stdout).ground, '1.1.0');
+  });
+
+  test('serves from an install without development packages, and adds them for tests only', async () => {
+    const root = project();
+    const npm = spawnSync('npm', ['ci', '--omit=dev'], { cwd: root, env: { ...process.env, HOME: root } });
+    assert.equal(npm.status, 0, String(npm.stderr));
+    const server = await launch(root, ['apps/server.ts']).ended;
+    assert.equal(server.code, 0, server.stderr);
+    assert.equal(server.stderr, '');
+    lockVersions(root, '1.2.0', '1.0.0');
+    await launch(root, ['apps/server.ts']).ended;
+    assert.equal(existsSync(join(root, 'node_modules', 'tool')), false, 'an update keeps them left out');
+    const tests = await launch(root, ['test/run.ts'], { NODE_ENV: 'production' }).ended;
+    assert.match(tests.stderr, /tool is missing/);
+    assert.equal(tests.code, 0, tests.stderr);
+  });
+
+  test('two launches at once install once', async () => {
+    const root = project();
+    const ended = await Promise.all([1, 2, 3].map(() => launch(root, ['apps/server.ts']).ended));
+    assert.deepEqual(
+      ended.map(({ code }) => code),
+      [0, 0, 0],
+      ended.map(({ stderr }) => stderr).join('\n'),
+    );
+    assert.equal(ended.filter(({ stderr }) => stderr.includes('installing packages')).length, 1);
+  });
+
+  test('redoes an install that was killed half-way, past the lock it left', async () => {
+    const root = project();
+    const { running, npm } = await launchWithEndlessNpm(root);
+    running.kill('SIGKILL');
+    process.kill(npm, 'SIGKILL');
+    await running.ended;
+    const ended = await launch(root, ['apps/server.ts']).ended;
+    assert.equal(ended.code, 0, ended.stderr);
+    assert.match(ended.stderr, /installing packages/);
+  });
+
+  test('stopped during an install, stops npm too', async () => {
+    const { running, npm } = await launchWithEndlessNpm(project());
+    running.kill('SIGTERM');
+    assert.equal((await running.ended).code, 1);
+    assert.throws(() => process.kill(npm, 0), { code: 'ESRCH' });
+  });
+
+  test('leaves packages alone that are borrowed from another checkout, and says so', async () => {
+    const [lender, borrower] = [project(), project()];
+    await launch(lender, ['apps/server.ts']).ended;
+    symlinkSync(join(lender, 'node_modules'), join(borrower, 'node_modules'));
+    lockVersions(borrower, '2.0.0', '1.0.0');
+    const ended = await launch(borrower, ['apps/server.ts']).ended;
+    assert.match(ended.stderr, /is a link, left as it is though ground is 1\.0\.0 rather than 2\.0\.0/);
+    assert.equal(JSON.parse(ended.stdout).ground, '1.0.0');
+  });
+
+  test('says why when npm fails, and does not start the entry', async () => {
+    const root = project();
+    rmSync(join(root, 'ground-1.0.0.tgz'));
+    const ended = await launch(root, ['apps/server.ts']).ended;
+    assert.equal(ended.code, 1);
+    assert.match(ended.stderr, /ENOENT[^]*strata: `npm ci .*` ended with exit code/);
+    assert.equal(ended.stdout, '');
+  });
+});
+
+describe('running the entry', () => {
+  const root = project();
+  before(async () => assert.equal((await launch(root, ['apps/server.ts']).ended).code, 0));
+
+  for (const [kind, env] of [
+    ['a Node that replaces itself', {}],
+    ['an older Node', OLDER_NODE],
+  ] as const) {
+    describe(`from ${kind}`, () => {
+      test('passes on arguments, exit code and the directory the user stood in', async () => {
+        const entry = 'console.log(process.env.INIT_CWD); process.exit(Number(process.argv[2]));\n';
+        write(join(root, 'apps', 'exit.ts'), entry);
+        const ended = await launch(root, ['apps/exit.ts', '7'], { ...env, INIT_CWD: '/elsewhere' }).ended;
+        assert.deepEqual([ended.code, ended.stdout, ended.stderr], [7, '/elsewhere\n', '']);
+      });
+
+      test('puts the tools of node_modules first on the path', async () => {
+        write(join(root, 'apps', 'path.ts'), 'console.log(process.env.PATH);\n');
+        const ended = await launch(root, ['apps/path.ts'], env).ended;
+        assert.equal(ended.stdout.split(':')[0], join(root, 'node_modules', '.bin'));
+      });
+
+      test('a signal reaches the entry, which may end in its own way', async () => {
+        const entry = "process.on('SIGTERM', () => { console.log('closed'); process.exit(3); });\n";
+        write(join(root, 'apps', 'close.ts'), `${entry}setInterval(() => {}, 1000);\nconsole.log('ready');\n`);
+        const running = launch(root, ['apps/close.ts'], env);
+        await running.said('ready');
+        running.kill('SIGTERM');
+        const ended = await running.ended;
+        assert.deepEqual([ended.code, ended.stdout], [3, 'ready\nclosed\n']);
+      });
+
+      test('an entry ended by a signal ends the launcher by the same signal', async () => {
+        write(join(root, 'apps', 'wait.ts'), "setInterval(() => {}, 1000);\nconsole.log('ready');\n");
+        const running = launch(root, ['apps/wait.ts'], env);
+        await running.said('ready');
+        running.kill('SIGHUP');
+        assert.equal((await running.ended).signal, 'SIGHUP');
+      });
+    });
+  }
+
+  test('leaves no process between the caller and the entry', async () => {
+    const ended = await launch(root, ['apps/server.ts']).ended;
+    assert.equal(JSON.parse(ended.stdout).ppid, process.pid);
+  });
+});
+
+test('refuses a git that is missing or too old, and says what to do', async () => {
+  const root = project();
+  const bin = join(root, 'old');
+  write(join(bin, 'git'), '#!/bin/sh\necho git version 2.38.9\n');
+  chmodSync(join(bin, 'git'), 0o755);
+  const old = await launch(root, ['apps/server.ts'], { PATH: bin }).ended;
+  assert.equal(old.code, 1);
+  assert.match(old.stderr, /git version 2\.38\.9 is too old: git 2\.39 or newer is needed\. Install it/);
+  const missing = await launch(root, ['apps/server.ts'], { PATH: join(root, 'nothing') }).ended;
+  assert.match(missing.stderr, /git cannot be run: git 2\.39 or newer is needed/);
+});

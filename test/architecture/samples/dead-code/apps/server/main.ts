@@ -1,0 +1,4 @@
+import { used } from '../../adapters/git/exports.ts';
+import { parse } from 'undeclared';
+
+parse(used);

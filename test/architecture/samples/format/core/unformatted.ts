@@ -1,0 +1,2 @@
+// refused: format
+export const a = { "b" : 1 }

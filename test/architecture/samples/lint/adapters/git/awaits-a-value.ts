@@ -1,0 +1,4 @@
+// refused: typescript(await-thenable)
+export async function count(): Promise<number> {
+  return await 1;
+}

@@ -1,0 +1,6 @@
+// refused: typescript(no-floating-promises)
+async function save(): Promise<void> {}
+
+export function start(): void {
+  save();
+}

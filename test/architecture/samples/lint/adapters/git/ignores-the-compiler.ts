@@ -1,0 +1,3 @@
+// refused: typescript(ban-ts-comment)
+// @ts-ignore
+export const count: number = 'a';

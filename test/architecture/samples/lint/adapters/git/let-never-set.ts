@@ -1,0 +1,3 @@
+// refused: eslint(prefer-const)
+let limit = 1;
+export const twice = limit * 2;

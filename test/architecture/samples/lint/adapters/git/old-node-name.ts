@@ -1,0 +1,4 @@
+// refused: unicorn(prefer-node-protocol)
+import { readFileSync } from 'fs';
+
+export const text = readFileSync('a', 'utf8');

@@ -1,0 +1,2 @@
+// refused: typescript(prefer-promise-reject-errors)
+export const lost = Promise.reject('lost');

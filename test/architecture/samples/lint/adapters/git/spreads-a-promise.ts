@@ -1,0 +1,4 @@
+// refused: typescript(no-misused-spread)
+export function options(loaded: Promise<object>): object {
+  return { ...loaded };
+}

@@ -1,0 +1,4 @@
+// refused: typescript(only-throw-error)
+export function fail(): never {
+  throw 'it failed';
+}

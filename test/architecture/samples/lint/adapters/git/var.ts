@@ -1,0 +1,2 @@
+// refused: eslint(no-var)
+export var count = 1;

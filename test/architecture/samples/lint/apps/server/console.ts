@@ -1,0 +1,2 @@
+// refused: eslint(no-console)
+console.log('listening');

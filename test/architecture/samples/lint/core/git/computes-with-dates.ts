@@ -1,0 +1,4 @@
+// accepted
+export function addSpan(instant: string, spanMs: number): string {
+  return new Date(Date.parse(instant) + spanMs).toISOString();
+}

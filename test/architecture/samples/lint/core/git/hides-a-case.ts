@@ -1,0 +1,11 @@
+// refused: typescript(switch-exhaustiveness-check)
+type State = { status: 'open' } | { status: 'closed' };
+
+export function isOpen(state: State): boolean {
+  switch (state.status) {
+    case 'closed':
+      return false;
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,4 @@
+// refused: eslint(no-restricted-imports)
+import { z } from 'zod';
+
+export const name = z.string();

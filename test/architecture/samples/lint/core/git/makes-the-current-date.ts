@@ -1,0 +1,2 @@
+// refused: strata(no-current-date)
+export const now = new Date();

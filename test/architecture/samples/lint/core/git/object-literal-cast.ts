@@ -1,0 +1,4 @@
+// refused: typescript(consistent-type-assertions)
+export function parseOptions(): { a: number; b?: number } {
+  return { a: 1 } as { a: number; b: number };
+}

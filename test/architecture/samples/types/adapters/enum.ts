@@ -1,0 +1,4 @@
+// refused: TS1294
+export enum Colour {
+  Red,
+}

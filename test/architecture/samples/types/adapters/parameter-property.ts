@@ -1,0 +1,4 @@
+// refused: TS1294
+export class Pool {
+  constructor(readonly size: number) {}
+}

@@ -1,0 +1,4 @@
+// refused: TS4114
+export class OwnError extends Error {
+  name = 'OwnError';
+}

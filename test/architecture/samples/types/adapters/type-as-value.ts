@@ -1,0 +1,4 @@
+// refused: TS1484
+import { Clock } from '../core/clock.ts';
+
+export type Time = Clock;

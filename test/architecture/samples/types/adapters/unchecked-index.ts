@@ -1,0 +1,4 @@
+// refused: TS2322
+export function first(list: readonly string[]): string {
+  return list[0];
+}

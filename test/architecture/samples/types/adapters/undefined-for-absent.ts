@@ -1,0 +1,2 @@
+// refused: TS2375
+export const options: { limit?: number } = { limit: undefined };

@@ -1,0 +1,2 @@
+// refused: TS2304
+export const answer = fetch('https://example.org/');

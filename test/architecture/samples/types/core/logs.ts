@@ -1,0 +1,2 @@
+// refused: TS2584
+console.log('a');

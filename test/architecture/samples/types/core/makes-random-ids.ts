@@ -1,0 +1,2 @@
+// refused: TS2304
+export const id = crypto.randomUUID();

@@ -1,0 +1,2 @@
+// refused: TS2591
+export const bytes = Buffer.from('a');

@@ -1,0 +1,2 @@
+// refused: TS2304
+export const timer = setTimeout(() => 1, 2);

@@ -1,0 +1,118 @@
+/**
+ * `npm run bench`: this service and git http-backend in turn, on one machine, in one run.
+ *
+ * Must stay true: everything on loopback, bounded in time; whatever happens, the programs it started are ended by id and
+ * its folder is removed.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
+import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
+import { prepareProject } from './project.ts';
+import type { ScenarioResult } from './results.ts';
+import { runBench } from './run.ts';
+import { ALL_NAMES } from './scenarios/catalogue.ts';
+import type { BenchContext } from './scenarios/scenario.ts';
+import { findHttpBackendPrograms } from './sides/http-backend.ts';
+import { startSides, type StartedSides } from './sides/start.ts';
+import { renderResult } from './table.ts';
+
+/** Small pushes prepared in advance; more are taken from the start again, in a fresh repository. */
+const CHAIN_COMMITS_PER_SECOND = 150;
+const CHAIN_COMMITS_MAX = 1_500;
+/** How far from 1 the ratios of a server against itself may be. */
+const SELF_CHECK_TOLERANCE = 1.25;
+
+async function main(): Promise<number> {
+  const options = readOptionsOrExplain();
+  if (options === null) return 2;
+  const programs = options.sides === 'strata' ? null : await findHttpBackendPrograms();
+  if (programs === null && options.sides !== 'strata') {
+    say('The bench compares with git http-backend behind nginx and fcgiwrap, and one of them is missing.');
+    say('On Debian: apt-get install nginx fcgiwrap   (or measure alone: --side strata)');
+    return 1;
+  }
+  const workFolder = await mkdtemp(path.join(tmpdir(), 'strata-bench-'));
+  // Run by root, the embedded PostgreSQL is another user's, who must get through to its folder.
+  await chmod(workFolder, 0o711);
+  let sides: StartedSides | null = null;
+  let cleaned: Promise<void> | null = null;
+  const cleanUp = (): Promise<void> => {
+    cleaned ??= (async () => {
+      await sides?.end();
+      await rm(workFolder, { recursive: true, force: true, maxRetries: 5 });
+    })();
+    return cleaned;
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
+  }
+  try {
+    const context = await prepareContext(options, workFolder);
+    sides = await startSides(options, context.project, workFolder, programs);
+    const result = await runBench({ options, context, sides, programs, say });
+    process.stdout.write(options.json ? `${JSON.stringify(result, null, 2)}\n` : renderResult(result));
+    if (result.faults.length > 0) return 1;
+    return options.selfCheck ? judgeSelfCheck(result.scenarios) : 0;
+  } finally {
+    await cleanUp();
+  }
+}
+
+function readOptionsOrExplain(): BenchOptions | null {
+  try {
+    return readOptions(
+      process.argv.slice(2),
+      process.env,
+      ALL_NAMES.map(({ name }) => name),
+    );
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    say(`${error.message}\n\n${usageText(ALL_NAMES)}`);
+    return null;
+  }
+}
+
+async function prepareContext(options: BenchOptions, workFolder: string): Promise<BenchContext> {
+  say(
+    options.bundle === null
+      ? 'Generating a repository (STRATA_REAL_REPOSITORY names no bundle)'
+      : 'Unpacking the bundle',
+  );
+  const project = await prepareProject(workFolder, options.bundle);
+  const chainLength = Math.min(CHAIN_COMMITS_MAX, Math.ceil(options.seconds * CHAIN_COMMITS_PER_SECOND));
+  let chain: Promise<CommitChain> | null = null;
+  return {
+    project,
+    workFolder,
+    secondsPerRound: options.seconds,
+    rounds: options.rounds,
+    commitChain() {
+      if (chain === null) say(`Preparing ${chainLength} small pushes`);
+      chain ??= prepareCommitChain(workFolder, project, chainLength);
+      return chain;
+    },
+  };
+}
+
+function judgeSelfCheck(scenarios: readonly ScenarioResult[]): number {
+  let status = 0;
+  for (const { title, sides } of scenarios) {
+    for (const { comparison } of sides) {
+      if (comparison === null) continue;
+      const { rateRatio } = comparison;
+      if (rateRatio <= SELF_CHECK_TOLERANCE && rateRatio >= 1 / SELF_CHECK_TOLERANCE) continue;
+      say(`${title}: a server against itself gave a ratio of ${rateRatio.toFixed(2)}`);
+      status = 1;
+    }
+  }
+  return status;
+}
+
+/** Progress goes to standard error: standard output is the result alone. */
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+process.exitCode = await main();

@@ -1,0 +1,95 @@
+/**
+ * The command line of `npm run bench`.
+ *
+ * Must stay true: an unknown option or value ends the run with the list of what there is; nothing runs by guess.
+ */
+import { parseArgs } from 'node:util';
+
+export interface BenchOptions {
+  /** Scenario names; null: all. */
+  readonly only: readonly string[] | null;
+  readonly seconds: number;
+  readonly rounds: number;
+  /** Path of a git bundle; null: a generated repository. */
+  readonly bundle: string | null;
+  readonly json: boolean;
+  readonly sides: 'both' | 'http-backend' | 'strata';
+  /** http-backend against itself: the ratios must be about 1. */
+  readonly selfCheck: boolean;
+}
+
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const SECONDS_MAX = 600;
+const ROUNDS_MAX = 50;
+
+export function usageText(scenarios: readonly { readonly name: string; readonly title: string }[]): string {
+  return [
+    'npm run bench -- [options]',
+    '',
+    '  --only NAME[,NAME...]      run only these scenarios',
+    '  --seconds N                length of one round of one side (default 4)',
+    '  --rounds N                 rounds, in turn, of each side (default 3)',
+    '  --repository PATH          git bundle to measure on (default: STRATA_REAL_REPOSITORY, else generated)',
+    '  --side http-backend|strata measure one side alone',
+    '  --self-check               http-backend against itself; ratios must be about 1',
+    '  --json                     print one JSON value instead of the table',
+    '',
+    'Scenarios:',
+    ...scenarios.map(({ name, title }) => `  ${name.padEnd(26)} ${title}`),
+    '',
+  ].join('\n');
+}
+
+export function readOptions(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  scenarioNames: readonly string[],
+): BenchOptions {
+  const values = parse(args);
+  const only = values.only === undefined ? null : values.only.split(',').filter((name) => name !== '');
+  const unknown = only?.find((name) => !scenarioNames.includes(name));
+  if (unknown !== undefined) throw new UsageError(`There is no scenario ${unknown}`);
+  const sides = values.side ?? 'both';
+  if (sides !== 'both' && sides !== 'http-backend' && sides !== 'strata')
+    throw new UsageError(`There is no side ${sides}`);
+  if (values['self-check'] === true && sides !== 'both') throw new UsageError('--self-check names its sides itself');
+  const fromEnvironment = environment['STRATA_REAL_REPOSITORY'];
+  return {
+    only,
+    seconds: numberOf('--seconds', values.seconds ?? '4', SECONDS_MAX),
+    rounds: numberOf('--rounds', values.rounds ?? '3', ROUNDS_MAX),
+    bundle: values.repository ?? (fromEnvironment === '' ? undefined : fromEnvironment) ?? null,
+    json: values.json ?? false,
+    sides,
+    selfCheck: values['self-check'] ?? false,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      strict: true,
+      options: {
+        only: { type: 'string' },
+        seconds: { type: 'string' },
+        rounds: { type: 'string' },
+        repository: { type: 'string' },
+        side: { type: 'string' },
+        json: { type: 'boolean' },
+        'self-check': { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function numberOf(name: string, text: string, max: number): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= max)) throw new UsageError(`${name} takes a number above 0, up to ${max}`);
+  return value;
+}

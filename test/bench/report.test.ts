@@ -1,0 +1,80 @@
+/**
+ * What the bench prints and how it judges answers.
+ *
+ * Must stay true: a refused push, a cut answer or an unknown option never passes for a result.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { faultOf } from './operation.ts';
+import { readOptions, UsageError } from './options.ts';
+import { median, percentile } from './statistics.ts';
+import { formatFigure, renderTable } from './table.ts';
+import type { Answer } from './wire.ts';
+
+function answerOf(body: string, status = 200): Answer {
+  return { status, bodyBytes: body.length, tail: body.slice(-4), body: Buffer.from(body, 'latin1'), closes: false };
+}
+
+describe('the judgement of an answer', () => {
+  test('takes a report that accepts the push', () => {
+    assert.equal(faultOf('report', answerOf('0032\x01000eunpack ok\n0019ok refs/heads/bench\n00000000')), null);
+  });
+
+  test('refuses a report in which one ref was refused', () => {
+    const report = '0032\x01000eunpack ok\n0019ok refs/heads/one\n001eng refs/heads/two stale\n0000';
+    assert.match(faultOf('report', answerOf(report)) ?? '', /refused push/);
+  });
+
+  test('refuses an answer of git that does not end in a flush', () => {
+    assert.match(faultOf('flush', answerOf('0008PACK')) ?? '', /ends in "PACK"/);
+  });
+
+  test('refuses any status but 200', () => {
+    assert.match(faultOf('ok', answerOf('no', 503)) ?? '', /status 503/);
+  });
+});
+
+describe('the command line of the bench', () => {
+  const names = ['ls-remote', 'small-push'];
+
+  test('reads its options, and the bundle from the environment', () => {
+    const options = readOptions(
+      ['--only', 'small-push', '--seconds', '5'],
+      { STRATA_REAL_REPOSITORY: 'a.bundle' },
+      names,
+    );
+    assert.deepEqual(options.only, ['small-push']);
+    assert.equal(options.seconds, 5);
+    assert.equal(options.bundle, 'a.bundle');
+  });
+
+  test('refuses what it does not know', () => {
+    for (const args of [['--only', 'nothing'], ['--seconds', '0'], ['--side', 'other'], ['--unknown'], ['word']]) {
+      assert.throws(() => readOptions(args, {}, names), UsageError);
+    }
+  });
+});
+
+describe('the figures', () => {
+  test('take the middle of an odd number of rounds and the mean of the middle two of an even one', () => {
+    assert.equal(median([3, 1, 2]), 2);
+    assert.equal(median([4, 1, 2, 3]), 2.5);
+    assert.throws(() => median([]), RangeError);
+  });
+
+  test('take percentiles by nearest rank', () => {
+    const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+    assert.equal(percentile(hundred, 0.5), 50);
+    assert.equal(percentile(hundred, 0.99), 99);
+    assert.equal(percentile([7], 0.99), 7);
+  });
+
+  test('are printed with three digits that count', () => {
+    assert.deepEqual([25_390, 225.4, 16.84, 0.0314].map(formatFigure), ['25,390', '225', '16.8', '0.0314']);
+  });
+
+  test('stand in columns of one width', () => {
+    const lines = renderTable(['a', 'second'], [['longer', '1']]).split('\n');
+    assert.deepEqual(lines, ['| a      | second |', '|--------|--------|', '| longer | 1      |']);
+  });
+});

@@ -1,0 +1,21 @@
+/**
+ * All scenarios, in the table's order.
+ *
+ * Must stay true: names are the words of `--only`.
+ */
+import { PUSH_SCENARIOS } from './pushes.ts';
+import { READ_SCENARIOS } from './reads.ts';
+import { REST_SCENARIOS } from './rest.ts';
+import type { Scenario } from './scenario.ts';
+
+export const SCENARIOS: readonly Scenario[] = [...READ_SCENARIOS, ...PUSH_SCENARIOS, ...REST_SCENARIOS];
+
+/** Measured otherwise than by replayed load. */
+export const REAL_CLIENT = { name: 'real-client', title: 'wall time of a real git client' };
+export const MEMORY = { name: 'memory', title: 'memory during a 1 GiB push and 20 clones' };
+
+export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
+  ...SCENARIOS.map(({ name, title }) => ({ name, title })),
+  REAL_CLIENT,
+  MEMORY,
+];

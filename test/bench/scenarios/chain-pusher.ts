@@ -1,0 +1,88 @@
+/**
+ * Small pushes as operations: the requests of a recorded push, with the next commit of the chain in its place.
+ *
+ * Must stay true: the head of each request and the capabilities are what a real git sent to this very side; only old
+ * id, new id and pack change (gitprotocol-pack(5), reference update request).
+ */
+import { createConnection } from '../connection.ts';
+import { perform } from '../load.ts';
+import type { Operation } from '../operation.ts';
+import { type RecordedExchange, replayExchange, replayOperation } from '../recorder.ts';
+import type { Repository, Side } from '../sides/side.ts';
+import { record } from './recording.ts';
+import type { BenchContext } from './scenario.ts';
+
+const REF = 'refs/heads/bench';
+const ZERO_ID = '0'.repeat(40);
+
+export interface ChainPusher {
+  /** The next push to the repository of this number; null at the chain's end. */
+  next(repository: number): Operation | null;
+  /** The id of the branch after the pushes handed out so far. */
+  tip(repository: number): string;
+  /** Pushes not yet handed out. */
+  remaining(repository: number): number;
+}
+
+/** The first commit of the chain is pushed to every repository here: by real git to the first, replayed to the others. */
+export async function startChainPusher(
+  context: BenchContext,
+  side: Side,
+  repositories: readonly Repository[],
+): Promise<ChainPusher> {
+  const chain = await context.commitChain();
+  const first = repositories[0];
+  const [firstCommit] = chain.commits;
+  if (first === undefined || firstCommit === undefined) throw new Error('There is nothing to push, or nowhere');
+  const exchanges = await record(side, first, chain.folder, (url) => ['push', '--quiet', url, `${firstCommit}:${REF}`]);
+  const post = exchanges.findIndex(({ method }) => method === 'POST');
+  const recorded = exchanges[post];
+  if (recorded === undefined) throw new Error('git pushed without a POST');
+  const capabilities = capabilitiesOf(recorded);
+  const next = repositories.map(() => 0);
+
+  const operationOf = (repository: Repository, index: number): Operation => {
+    const target = { port: side.port, fromPath: first.path, toPath: repository.path };
+    const before = index === 0 ? ZERO_ID : (chain.commits[index - 1] ?? ZERO_ID);
+    const command = `${before} ${chain.commits[index]} ${REF}\0${capabilities}`;
+    const body = Buffer.concat([
+      Buffer.from(`${packet(command)}0000`, 'latin1'),
+      chain.packs[index] ?? Buffer.alloc(0),
+    ]);
+    return [
+      ...replayOperation(exchanges.slice(0, post), target),
+      replayExchange({ ...recorded, body, chunked: false }, target),
+    ];
+  };
+
+  const connection = createConnection(side.port);
+  for (const repository of repositories.slice(1)) await perform(connection, operationOf(repository, 0));
+  connection.close();
+  next.fill(1);
+
+  return {
+    next(number) {
+      const repository = repositories[number];
+      const index = next[number] ?? chain.commits.length;
+      if (repository === undefined || index >= chain.commits.length) return null;
+      next[number] = index + 1;
+      return operationOf(repository, index);
+    },
+    tip: (number) => chain.commits[(next[number] ?? 1) - 1] ?? firstCommit,
+    remaining: (number) => chain.commits.length - (next[number] ?? 0),
+  };
+}
+
+/** What git wrote after the NUL of its first command. */
+function capabilitiesOf(push: RecordedExchange): string {
+  const body = push.body.toString('latin1');
+  const length = Number.parseInt(body.slice(0, 4), 16);
+  const capabilities = body.slice(4, length).split('\0')[1];
+  if (capabilities === undefined) throw new Error('The recorded push names no capabilities');
+  return capabilities;
+}
+
+/** pkt-line (gitprotocol-common(5)): four hex digits of length, themselves included. */
+function packet(text: string): string {
+  return (text.length + 4).toString(16).padStart(4, '0') + text;
+}

@@ -1,0 +1,177 @@
+/**
+ * Pushes: small ones in a chain, one of 3,000 refs, and the first import of the whole project.
+ *
+ * Must stay true: each push does its full work: a commit the server has not seen, or a repository that is empty.
+ */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { git } from '../git.ts';
+import type { Operation } from '../operation.ts';
+import { type RecordedExchange, replayOperation } from '../recorder.ts';
+import type { HttpBackendVariant } from '../sides/http-backend.ts';
+import type { Repository, Side } from '../sides/side.ts';
+import { type ChainPusher, startChainPusher } from './chain-pusher.ts';
+import { record } from './recording.ts';
+import type { BenchContext, PreparedWorkload, Scenario } from './scenario.ts';
+
+const SYNCED: HttpBackendVariant = {
+  label: 'http-backend, fsync=all',
+  durability: 'core.fsync=all',
+  config: { 'core.fsync': 'all' },
+  maintained: false,
+};
+
+const MANY_REFS = 3_000;
+const MANY_REFS_COMMITS = 100;
+const MANY_REFS_PER_SECOND_MAX = 30;
+const IMPORTS_PER_SECOND_MAX = 3;
+
+export const PUSH_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'small-push',
+    title: 'small push, alone',
+    clients: 1,
+    kind: 'push',
+    target: { ratios: { 'http-backend': 6 } },
+    variants: [SYNCED],
+    prepare: (context, side) => prepareSmallPushes(context, side, 1),
+  },
+  {
+    name: 'small-push-8',
+    title: 'small push, 8 clients',
+    clients: 8,
+    kind: 'push',
+    target: { ratios: { 'http-backend': 6 } },
+    variants: [SYNCED],
+    prepare: (context, side) => prepareSmallPushes(context, side, 8),
+  },
+  {
+    name: 'many-refs',
+    title: 'push of 3,000 refs',
+    clients: 1,
+    kind: 'push',
+    target: { ratios: { 'http-backend': 8 } },
+    variants: [SYNCED],
+    async prepare(context, side) {
+      const folder = await manyRefsFolder(context);
+      const command = (url: string) => ['push', '--quiet', url, 'refs/heads/*:refs/heads/*'];
+      return prepareIntoEmpty(context, side, {
+        name: 'many-refs',
+        folder,
+        command,
+        perSecondMax: MANY_REFS_PER_SECOND_MAX,
+      });
+    },
+  },
+  {
+    name: 'first-import',
+    title: 'first import',
+    clients: 1,
+    kind: 'push',
+    target: { ratios: { 'http-backend': 1.2 } },
+    prepare(context, side) {
+      const command = (url: string) => ['push', '--quiet', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
+      const { folder } = context.project;
+      return prepareIntoEmpty(context, side, { name: 'import', folder, command, perSecondMax: IMPORTS_PER_SECOND_MAX });
+    },
+  },
+];
+
+/** Each client pushes the chain into a repository of its own; fresh ones are made before the chain runs out. */
+async function prepareSmallPushes(context: BenchContext, side: Side, clients: number): Promise<PreparedWorkload> {
+  let generation = 0;
+  let repositories: readonly Repository[] = [];
+  let pusher: ChainPusher | null = null;
+  let remainingBefore = 0;
+
+  const remaining = (): number =>
+    pusher === null ? 0 : Math.min(...repositories.map((_, index) => pusher?.remaining(index) ?? 0));
+  const removeAll = async (): Promise<void> => {
+    for (const repository of repositories) await side.removeRepository(repository);
+  };
+  const begin = async (): Promise<void> => {
+    await removeAll();
+    generation += 1;
+    const made: Repository[] = [];
+    for (let index = 0; index < clients; index += 1) {
+      made.push(await side.createRepository(`push-${clients}-${generation}-${index}`, 'project'));
+    }
+    repositories = made;
+    pusher = await startChainPusher(context, side, made);
+    remainingBefore = remaining();
+  };
+
+  await begin();
+  return {
+    async replenish() {
+      const left = remaining();
+      // As many as the last round took, and some: else this round could end early.
+      if (left < (remainingBefore - left) * 1.2) await begin();
+      remainingBefore = remaining();
+    },
+    next: (client) => pusher?.next(client) ?? null,
+    dispose: removeAll,
+  };
+}
+
+interface IntoEmpty {
+  readonly name: string;
+  /** The client's repository. */
+  readonly folder: string;
+  readonly command: (url: string) => readonly string[];
+  readonly perSecondMax: number;
+}
+
+/** The same recorded push into one empty repository after the other. */
+async function prepareIntoEmpty(context: BenchContext, side: Side, push: IntoEmpty): Promise<PreparedWorkload> {
+  const recordedInto = await side.createRepository(`${push.name}-recorded`, 'empty');
+  const exchanges: readonly RecordedExchange[] = await record(side, recordedInto, push.folder, push.command);
+  await side.removeRepository(recordedInto);
+  const countMax = Math.max(2, Math.ceil(context.secondsPerRound * push.perSecondMax));
+  let generation = 0;
+  let ready: Repository[] = [];
+  let used: Repository[] = [];
+  const remove = async (repositories: readonly Repository[]): Promise<void> => {
+    for (const repository of repositories) await side.removeRepository(repository);
+  };
+  return {
+    async replenish() {
+      await remove(used);
+      used = [];
+      while (ready.length < countMax) {
+        generation += 1;
+        ready.push(await side.createRepository(`${push.name}-${generation}`, 'empty'));
+      }
+    },
+    next(): Operation | null {
+      const repository = ready.pop();
+      if (repository === undefined) return null;
+      used.push(repository);
+      return replayOperation(exchanges, { port: side.port, fromPath: recordedInto.path, toPath: repository.path });
+    },
+    async dispose() {
+      await remove([...used, ...ready]);
+      ready = [];
+      used = [];
+    },
+  };
+}
+
+/** 3,000 branches on 100 commits: made once, pushed by every side. */
+async function manyRefsFolder(context: BenchContext): Promise<string> {
+  const folder = path.join(context.workFolder, 'many-refs.git');
+  if (existsSync(folder)) return folder;
+  await git(['init', '--quiet', '--bare', '--initial-branch', context.project.defaultBranch, folder]);
+  let stream = '';
+  for (let commit = 1; commit <= MANY_REFS_COMMITS; commit += 1) {
+    stream += `commit refs/heads/${context.project.defaultBranch}\nmark :${commit}\n`;
+    stream += `committer Bench <bench@example.org> ${1_760_000_000 + commit} +0000\ndata <<END\nChange ${commit}\nEND\n`;
+    stream += `M 100644 inline note.md\ndata <<END\nNote ${commit}\nEND\n\n`;
+  }
+  for (let ref = 1; ref < MANY_REFS; ref += 1) {
+    stream += `reset refs/heads/topic-${ref}\nfrom :${1 + (ref % MANY_REFS_COMMITS)}\n\n`;
+  }
+  await git(['fast-import', '--quiet', '--done'], { cwd: folder, input: `${stream}done\n` });
+  await git(['pack-refs', '--all'], { cwd: folder });
+  return folder;
+}

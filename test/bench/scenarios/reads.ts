@@ -1,0 +1,149 @@
+/**
+ * Polling and cloning: what a real git sends, recorded once a side and repeated.
+ *
+ * Must stay true: every repetition is the same request, as repeated polls and clones are; the one scenario that
+ * measures an answer nobody asked for before changes the repository each time.
+ */
+import { mkdtemp } from 'node:fs/promises';
+import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { createConnection } from '../connection.ts';
+import { git } from '../git.ts';
+import { perform } from '../load.ts';
+import type { Operation } from '../operation.ts';
+import { type RecordedExchange, replayOperation } from '../recorder.ts';
+import type { HttpBackendVariant } from '../sides/http-backend.ts';
+import type { Side } from '../sides/side.ts';
+import { startChainPusher } from './chain-pusher.ts';
+import { record } from './recording.ts';
+import type { BenchContext, PreparedWorkload, Scenario } from './scenario.ts';
+
+const MAINTAINED: HttpBackendVariant = {
+  label: 'http-backend, bitmap',
+  durability: 'git defaults',
+  config: {},
+  maintained: true,
+};
+
+const GZIP_MAGIC = 0x1f8b;
+
+type Command = (url: string) => readonly string[];
+
+const CLONE: Command = (url) => ['clone', '--quiet', '--bare', url, 'copy'];
+
+export const READ_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'ls-remote',
+    title: 'ls-remote',
+    clients: 8,
+    kind: 'read',
+    target: { ratios: { 'http-backend': 40 } },
+    prepare: (context, side) => prepareRepeated(context, side, 'ls-remote', (url) => ['ls-remote', url]),
+  },
+  {
+    name: 'fetch-nothing',
+    title: 'fetch with nothing new',
+    clients: 8,
+    kind: 'read',
+    target: { ratios: { 'http-backend': 40 } },
+    async prepare(context, side) {
+      const folder = await clientFolder(context);
+      await git(['clone', '--quiet', '--no-checkout', context.project.folder, 'copy'], { cwd: folder });
+      const fetch: Command = (url) => [
+        '-C',
+        'copy',
+        '-c',
+        `remote.origin.url=${url}`,
+        'fetch',
+        '--quiet',
+        url,
+        '+refs/heads/*:refs/remotes/origin/*',
+      ];
+      return prepareRepeated(context, side, 'fetch', fetch, folder);
+    },
+  },
+  {
+    name: 'shallow-clone',
+    title: 'shallow clone, repeated',
+    clients: 4,
+    kind: 'read',
+    target: { ratios: { 'http-backend': 100 } },
+    variants: [MAINTAINED],
+    prepare: (context, side) =>
+      prepareRepeated(context, side, 'shallow', (url) => ['clone', '--quiet', '--bare', '--depth=1', url, 'copy']),
+  },
+  {
+    name: 'full-clone',
+    title: 'full clone, repeated',
+    clients: 4,
+    kind: 'read',
+    target: { ratios: { 'http-backend': 8, [MAINTAINED.label]: 5 } },
+    variants: [MAINTAINED],
+    prepare: (context, side) => prepareRepeated(context, side, 'clone', CLONE),
+  },
+  {
+    name: 'full-clone-after-push',
+    title: 'first full clone after a push',
+    clients: 1,
+    kind: 'read',
+    target: { ratios: { 'http-backend': 3 } },
+    roundFactor: 4,
+    prepare: prepareCloneAfterPush,
+  },
+];
+
+/** Each client has its own copies: recording leaves clones behind. */
+async function clientFolder(context: BenchContext): Promise<string> {
+  return mkdtemp(path.join(context.workFolder, 'client-'));
+}
+
+async function prepareRepeated(
+  context: BenchContext,
+  side: Side,
+  name: string,
+  command: Command,
+  folder?: string,
+): Promise<PreparedWorkload> {
+  const repository = await side.createRepository(`read-${name}`, 'project');
+  const exchanges = await record(side, repository, folder ?? (await clientFolder(context)), command);
+  const operation = replayOperation(exchanges, { port: side.port, fromPath: repository.path, toPath: repository.path });
+  return {
+    next: () => operation,
+    dispose: () => side.removeRepository(repository),
+  };
+}
+
+/** One clone a round, after a push that made every earlier answer useless. */
+async function prepareCloneAfterPush(context: BenchContext, side: Side): Promise<PreparedWorkload> {
+  const repository = await side.createRepository('read-after-push', 'project');
+  const pusher = await startChainPusher(context, side, [repository]);
+  const recordedTip = pusher.tip(0);
+  const exchanges = await record(side, repository, await clientFolder(context), CLONE);
+  let prepared: Operation | null = null;
+  return {
+    async replenish() {
+      const push = pusher.next(0);
+      if (push === null) throw new Error('The commit chain is too short for so many rounds');
+      const connection = createConnection(side.port);
+      await perform(connection, push);
+      connection.close();
+      const moved = exchanges.map((exchange) => replaceInBody(exchange, recordedTip, pusher.tip(0)));
+      const target = { port: side.port, fromPath: repository.path, toPath: repository.path };
+      prepared = replayOperation(moved, target);
+    },
+    next() {
+      const operation = prepared;
+      prepared = null;
+      return operation;
+    },
+    dispose: () => side.removeRepository(repository),
+  };
+}
+
+/** git compresses bodies above 1 KiB; ids have one length, so the packets stay right. */
+function replaceInBody(exchange: RecordedExchange, from: string, to: string): RecordedExchange {
+  const compressed = exchange.body.length > 2 && exchange.body.readUInt16BE(0) === GZIP_MAGIC;
+  const body = compressed ? gunzipSync(exchange.body) : exchange.body;
+  const replaced = Buffer.from(body.toString('latin1').replaceAll(from, to), 'latin1');
+  return { ...exchange, body: compressed ? gzipSync(replaced) : replaced };
+}

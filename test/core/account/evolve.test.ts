@@ -1,0 +1,80 @@
+/** What an account's history amounts to. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { AccountEvent } from '../../../core/account/events.ts';
+import { accounts } from '../../../core/account/evolve.ts';
+import { plusMs, type RepositoryId, uuid } from '../../../core/kernel/ids.ts';
+import { FIRST_AT, given } from '../../support/fold.ts';
+
+const id: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000001');
+const created: AccountEvent = {
+  type: 'AccountCreated',
+  data: { username: 'ada', email_ref: 'e'.repeat(64), password_hash_ref: 'a'.repeat(64), plan: 'FREE' },
+};
+const repositoryCreated: AccountEvent = {
+  type: 'RepositoryCreated',
+  data: { repository_id: id, name: 'Tools', description: null, default_branch: 'trunk', storage_bucket_id: null },
+};
+
+function open(...history: readonly AccountEvent[]) {
+  const state = given(accounts, created, ...history);
+  assert.ok(state.status === 'open');
+  return state;
+}
+
+describe("An account's state", () => {
+  test('holds its own facts and its repositories by id and by name', () => {
+    const state = open(repositoryCreated);
+    assert.equal(state.username, 'ada');
+    assert.equal(state.plan, 'FREE');
+    assert.equal(state.createdAt, FIRST_AT);
+    assert.deepEqual(state.repositories.get(id), {
+      id,
+      name: 'Tools',
+      description: null,
+      initialDefaultBranch: 'trunk',
+      storageBucketId: null,
+      createdAt: plusMs(FIRST_AT, 1_000),
+    });
+    assert.equal(state.repositoryNames.get('tools'), id);
+  });
+
+  test('follows changes of plan, password and descriptions', () => {
+    const state = open(
+      repositoryCreated,
+      { type: 'PlanChanged', data: { plan: 'PRO' } },
+      { type: 'PasswordChanged', data: { password_hash_ref: 'b'.repeat(64) } },
+      { type: 'RepositoryDescribed', data: { repository_id: id, description: 'All of them' } },
+    );
+    assert.equal(state.plan, 'PRO');
+    assert.equal(state.passwordHashRef, 'b'.repeat(64));
+    assert.equal(state.repositories.get(id)?.description, 'All of them');
+    assert.equal(state.repositories.size, 1);
+  });
+
+  test('forgets a deleted repository whole', () => {
+    const state = open(repositoryCreated, { type: 'RepositoryDeleted', data: { repository_id: id, name: 'Tools' } });
+    assert.equal(state.repositories.size, 0);
+    assert.equal(state.repositoryNames.size, 0);
+    assert.equal(state.repositories.weight, 0);
+  });
+
+  test('refuses a history that cannot be', () => {
+    assert.throws(() => given(accounts, repositoryCreated), TypeError);
+    assert.throws(() => given(accounts, { type: 'Abandoned', data: {} }, repositoryCreated), TypeError);
+    const described: AccountEvent = { type: 'RepositoryDescribed', data: { repository_id: id, description: 'x' } };
+    assert.throws(() => given(accounts, created, described), TypeError);
+  });
+
+  test('weighs more the longer its descriptions are', () => {
+    const described = (description: string | null): AccountEvent => ({
+      type: 'RepositoryDescribed',
+      data: { repository_id: id, description },
+    });
+    const short = accounts.sizeBytes(open(repositoryCreated, described('x')));
+    const long = accounts.sizeBytes(open(repositoryCreated, described('x'.repeat(1_000))));
+    assert.ok(long >= short + 999);
+    const again = accounts.sizeBytes(open(repositoryCreated, described('x'.repeat(1_000)), described('x')));
+    assert.equal(again, short);
+  });
+});

@@ -1,0 +1,129 @@
+/** What accounts, repositories and e-mail addresses may be called. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  emailKey,
+  emailRefusal,
+  isUsernameForm,
+  repositoryNameKey,
+  repositoryNameRefusal,
+  usernameRefusal,
+} from '../../../core/account/names.ts';
+
+const code = (refusal: { readonly code: string } | null) => refusal?.code ?? 'taken';
+
+describe('A username', () => {
+  test('has 2 to 39 of a-z, 0-9 and single inner hyphens', () => {
+    for (const name of ['ab', 'a1', '42', 'a-b-c', 'a'.repeat(39)])
+      assert.equal(code(usernameRefusal(name)), 'taken', name);
+    for (const name of [
+      '',
+      'a',
+      'a'.repeat(40),
+      '-ab',
+      'ab-',
+      'a--b',
+      'Ab',
+      'a_b',
+      'a.b',
+      'a b',
+      'a%2Fb',
+      'a/b',
+      'ab\n',
+      'é'.repeat(3),
+      'e\u0301e',
+      '\u212aa',
+      'a\0b',
+    ]) {
+      assert.equal(code(usernameRefusal(name)), 'username-invalid', JSON.stringify(name));
+    }
+  });
+
+  test('is no path of the website or the API, nothing people would take for us, and no device of Windows', () => {
+    const paths =
+      'sign-up sign-in sign-out settings access-tokens mfa-tokens webhooks storage-buckets oidc-trust usage';
+    const more = 'history docs v1 metrics healthz readyz';
+    const ours = 'admin api assets login logout root security static support system';
+    const devices = 'con nul aux prn com1 lpt9';
+    for (const name of `${paths} ${more} ${ours} ${devices}`.split(' ')) {
+      assert.equal(code(usernameRefusal(name)), 'username-reserved', name);
+    }
+    for (const name of ['console', 'com', 'com10', 'admins', 'v2'])
+      assert.equal(code(usernameRefusal(name)), 'taken', name);
+  });
+
+  test('that became reserved later can still be looked up', () => {
+    assert.equal(isUsernameForm('admin'), true);
+    for (const name of ['', 'Admin', 'a'.repeat(40), '../x']) assert.equal(isUsernameForm(name), false, name);
+  });
+});
+
+describe('The name of a repository', () => {
+  test('has 1 to 100 of letters, digits, dots, hyphens and underscores', () => {
+    for (const name of ['a', 'A.b-c_d', '_', '1', 'x'.repeat(100), 'git', 'a.git.b', 'lock', 'a.locked']) {
+      assert.equal(repositoryNameRefusal(name), null, name);
+    }
+    for (const name of [
+      '',
+      'x'.repeat(101),
+      'a b',
+      'a/b',
+      'a%2Fb',
+      'é',
+      'e\u0301',
+      '\u212a',
+      'a\0',
+      'a\n',
+      'a@b',
+      'a\\b',
+    ]) {
+      assert.equal(code(repositoryNameRefusal(name)), 'repository-name-invalid', JSON.stringify(name));
+    }
+  });
+
+  test('does not look like an option, a hidden file, a way up or a suffix of git', () => {
+    for (const name of ['-a', '.a', '.', '..', 'a..b', 'a.', 'a.git', 'a.GIT', '.git', 'a.lock', 'a.Lock']) {
+      assert.equal(code(repositoryNameRefusal(name)), 'repository-name-invalid', name);
+    }
+  });
+
+  test('is no device of Windows, whatever follows a dot', () => {
+    for (const name of ['con', 'NUL', 'aux.js', 'Com1', 'lpt9.tar.gz']) {
+      assert.equal(code(repositoryNameRefusal(name)), 'repository-name-invalid', name);
+    }
+    for (const name of ['console', 'com', 'nul-', 'x.con']) assert.equal(repositoryNameRefusal(name), null, name);
+  });
+
+  test('is compared without the case of A to Z, and of no other letter', () => {
+    assert.equal(repositoryNameKey('My.Repo'), repositoryNameKey('mY.rEPO'));
+    // The Kelvin sign is a k to Unicode: a path that holds one must find nothing.
+    assert.notEqual(repositoryNameKey('\u212a'), repositoryNameKey('k'));
+  });
+});
+
+describe('An e-mail address', () => {
+  test('has text on both sides of one @, no blanks, and at most 254 characters', () => {
+    for (const email of ['a@b', 'ada@example.org', 'ü@müller.example', `${'a'.repeat(252)}@b`]) {
+      assert.equal(emailRefusal(email), null, email);
+    }
+    for (const email of [
+      '',
+      '@',
+      'a@',
+      '@b',
+      'ab',
+      'a@b@c',
+      'a @b',
+      'a@b\n',
+      'a@\0',
+      '\ud800@b',
+      `${'a'.repeat(253)}@b`,
+    ]) {
+      assert.equal(code(emailRefusal(email)), 'email-invalid', JSON.stringify(email));
+    }
+  });
+
+  test('is compared without case', () => {
+    assert.equal(emailKey('Ada@Example.ORG'), emailKey('ada@example.org'));
+  });
+});

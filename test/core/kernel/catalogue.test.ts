@@ -1,0 +1,105 @@
+/** The catalogue of events against the golden files: what was stored once is read for ever. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { accessTokens } from '../../../core/access-token/evolve.ts';
+import { accounts } from '../../../core/account/evolve.ts';
+import { emailClaims, usernameClaims } from '../../../core/claim/evolve.ts';
+import { EVENT_CATALOGUE } from '../../../core/kernel/catalogue.ts';
+import { type Decider, type DomainEvent, readEvent } from '../../../core/kernel/decider.ts';
+import { categoryOf, type RecordedEvent } from '../../../core/kernel/envelope.ts';
+import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
+import { checkAppend } from '../../../core/ports/append-check.ts';
+import { repositories } from '../../../core/repository/evolve.ts';
+import { goldenEvents } from '../../support/golden.ts';
+
+const golden = goldenEvents();
+
+/** The state after the golden events of each stream of a category, in the order of their revisions. */
+function folded<State, Event extends DomainEvent<string, JsonObject>>(decider: Decider<State, Event>): State[] {
+  const streams = new Map<string, RecordedEvent[]>();
+  for (const { category, event } of golden) {
+    if (category === decider.category) streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
+  }
+  return [...streams.values()].map((events) =>
+    events
+      .sort((a, b) => a.revision - b.revision || a.version - b.version)
+      .reduce(
+        (state, event) => decider.evolve(state, readEvent(decider.kinds, event), event.occurredAt),
+        decider.initial,
+      ),
+  );
+}
+
+describe('The catalogue of events', () => {
+  test('has a golden file of every version of every type, and no golden file is of anything else', () => {
+    const expected = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
+      Object.entries(kinds).flatMap(([type, { version }]) =>
+        Array.from({ length: version }, (_, n) => `${category}/${type}.v${n + 1}.json`),
+      ),
+    );
+    assert.deepEqual(golden.map(({ file }) => file).sort(), expected.sort());
+  });
+
+  test('leads every older version to the current one', () => {
+    for (const [category, kinds] of Object.entries(EVENT_CATALOGUE)) {
+      for (const [type, { version, upcasters }] of Object.entries(kinds)) {
+        assert.equal(upcasters.length, version - 1, `${category} ${type}`);
+      }
+    }
+  });
+
+  test('reads every golden event, which stands in a stream of its category and could be stored again', () => {
+    for (const { file, category, event } of golden) {
+      assert.equal(file, `${categoryOf(event.stream)}/${event.type}.v${event.version}.json`);
+      const { type, data } = readEvent(EVENT_CATALOGUE[category] ?? {}, event);
+      assert.equal(type, event.type);
+      assert.equal(canonicalJson(data), canonicalJson(JSON.parse(canonicalJson(data)) as JsonObject));
+      assert.ok(checkAppend({ stream: event.stream, expected: 'none', events: [event] }).sizeBytes > 0, file);
+    }
+  });
+
+  test('keeps every type in the record but parts of pushes and sums of transfer', () => {
+    const operational = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
+      Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
+    );
+    assert.deepEqual(operational.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+  });
+});
+
+describe('The golden events', () => {
+  test('of names fold into free names', () => {
+    assert.deepEqual(folded(usernameClaims), [{ status: 'free' }]);
+    assert.deepEqual(folded(emailClaims), [{ status: 'free' }]);
+  });
+
+  test('of accounts fold into one that is open and one that never was', () => {
+    const statuses = folded(accounts).map((state) => state.status);
+    assert.deepEqual(statuses.sort(), ['abandoned', 'open']);
+    const open = folded(accounts).find((state) => state.status === 'open');
+    assert.ok(open?.status === 'open');
+    assert.deepEqual(
+      { ...open, repositories: open.repositories.size, repositoryNames: open.repositoryNames.size },
+      {
+        status: 'open',
+        username: 'ada',
+        emailRef: 'e'.repeat(64),
+        passwordHashRef: 'b'.repeat(64),
+        plan: 'PRO',
+        createdAt: '2026-11-21T10:00:07.123Z',
+        repositories: 0,
+        repositoryNames: 0,
+      },
+    );
+  });
+
+  test('of a token fold into a revoked one', () => {
+    assert.deepEqual(
+      folded(accessTokens).map((state) => state.status),
+      ['revoked'],
+    );
+  });
+
+  test('of a repository fold into a closed one', () => {
+    assert.deepEqual(folded(repositories), [{ status: 'closed' }]);
+  });
+});

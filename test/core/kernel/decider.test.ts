@@ -1,0 +1,78 @@
+/** Reading stored events in the version of today. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  accept,
+  type DomainEvent,
+  type EventKinds,
+  RECORD_V1,
+  readEvent,
+  refuse,
+  UnknownEventError,
+} from '../../../core/kernel/decider.ts';
+import { streamName } from '../../../core/kernel/envelope.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
+
+type Painted = DomainEvent<'Painted', { readonly colour: string; readonly coats: number; readonly path: string }>;
+type Sold = DomainEvent<'Sold', Record<never, never>>;
+
+function noting(version: number) {
+  return ({ path = '1', ...data }: JsonObject): JsonObject => {
+    assert.ok(typeof path === 'string');
+    return { ...data, path: `${path} ${version}` };
+  };
+}
+
+const kinds: EventKinds<Painted | Sold> = {
+  Painted: { version: 3, record: true, upcasters: [noting(2), noting(3)] },
+  Sold: RECORD_V1,
+};
+
+function stored(type: string, version: number, data: JsonObject = {}) {
+  return { stream: streamName('thing', '1'), revision: 7, type, version, data };
+}
+
+describe('A stored event', () => {
+  test('passes through the upcasters after its version, in order', () => {
+    assert.deepEqual(readEvent(kinds, stored('Painted', 1)), { type: 'Painted', data: { path: '1 2 3' } });
+    assert.deepEqual(readEvent(kinds, stored('Painted', 2)), { type: 'Painted', data: { path: '1 3' } });
+  });
+
+  test('of the current version is read as it is', () => {
+    const data = { colour: 'red', coats: 2, path: 'own' };
+    assert.deepEqual(readEvent(kinds, stored('Painted', 3, data)), { type: 'Painted', data });
+  });
+
+  test('is left as it was stored', () => {
+    const event = stored('Painted', 1, { colour: 'red' });
+    readEvent(kinds, event);
+    assert.deepEqual(event.data, { colour: 'red' });
+  });
+
+  test('of an unknown type or version is refused with its place', () => {
+    for (const [type, version] of [
+      ['Burnt', 1],
+      ['toString', 1],
+      ['__proto__', 1],
+      ['Painted', 4],
+      ['Painted', 0],
+      ['Sold', 2],
+    ] as const) {
+      assert.throws(
+        () => readEvent(kinds, stored(type, version)),
+        (error: unknown) =>
+          error instanceof UnknownEventError &&
+          error.code === 'unknown-event' &&
+          error.message.includes(`thing-1 revision 7 holds ${type} version ${version}`),
+      );
+    }
+  });
+});
+
+describe('A decision', () => {
+  test('is events to append, possibly none, or one refusal', () => {
+    assert.deepEqual(accept(), { events: [] });
+    assert.deepEqual(accept('a', 'b'), { events: ['a', 'b'] });
+    assert.deepEqual(refuse({ code: 'email-taken' }), { refused: { code: 'email-taken' } });
+  });
+});

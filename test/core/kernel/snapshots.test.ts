@@ -1,0 +1,120 @@
+/** Snapshots of every aggregate that has them: written, stored as JSON and read, a state is the same state. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { AccountEvent } from '../../../core/account/events.ts';
+import { accounts } from '../../../core/account/evolve.ts';
+import type { Account } from '../../../core/account/state.ts';
+import type { SnapshotCodec } from '../../../core/kernel/decider.ts';
+import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
+import { PersistentMap } from '../../../core/kernel/persistent-map.ts';
+import { decideRefs } from '../../../core/repository/decide.ts';
+import type { RepositoryEvent } from '../../../core/repository/events.ts';
+import { repositories } from '../../../core/repository/evolve.ts';
+import type { Repository } from '../../../core/repository/state.ts';
+import { given } from '../../support/fold.ts';
+import { branch, layer, oid, pushed, tag, wanted } from '../../support/repository-history.ts';
+
+function throughJson<State>(codec: SnapshotCodec<State> | null, state: State): State | null {
+  const written = codec?.write(state) ?? null;
+  return codec === null || written === null ? null : codec.read(JSON.parse(canonicalJson(written)) as JsonObject);
+}
+
+/** A state with its maps and lists in a form that can be compared. */
+function plain(value: unknown): unknown {
+  if (value instanceof PersistentMap) {
+    return { weight: value.weight, entries: new Map([...value.entries()].map(([key, item]) => [key, plain(item)])) };
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (Symbol.iterator in value) return Array.from(value as Iterable<unknown>, plain);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
+}
+
+function repositoryId(n: number): string {
+  return `0190f3e2-7c1a-7b4e-9a35-${String(n).padStart(12, '0')}`;
+}
+
+/** Accounts that made repositories and deleted, described and renamed some of them. */
+const anyAccount = fc
+  .array(
+    fc.tuple(fc.constantFrom('create', 'describe', 'delete'), fc.nat(9), fc.option(fc.string({ unit: 'grapheme' }))),
+  )
+  .map((steps): Account => {
+    const there = new Set<number>();
+    const history: AccountEvent[] = [
+      {
+        type: 'AccountCreated',
+        data: { username: 'ada', email_ref: 'e'.repeat(64), password_hash_ref: 'a'.repeat(64), plan: 'FREE' },
+      },
+    ];
+    for (const [step, n, description] of steps) {
+      const repository_id = repositoryId(n);
+      if (step === 'create' && !there.has(n)) {
+        const data = { repository_id, name: `Repo${n}`, description, default_branch: n % 2 === 0 ? 'trunk' : null };
+        history.push({
+          type: 'RepositoryCreated',
+          data: { ...data, storage_bucket_id: n % 3 === 0 ? repositoryId(99) : null },
+        });
+        there.add(n);
+      } else if (step === 'describe' && there.has(n)) {
+        history.push({ type: 'RepositoryDescribed', data: { repository_id, description } });
+      } else if (step === 'delete' && there.delete(n)) {
+        history.push({ type: 'RepositoryDeleted', data: { repository_id, name: `Repo${n}` } });
+      }
+    }
+    return given(accounts, ...history);
+  });
+
+/** Repositories after pushes that made, moved, forced and deleted branches and annotated tags. */
+const anyRepository = fc
+  .array(fc.tuple(fc.nat(5), fc.option(fc.nat(9)), fc.boolean(), fc.boolean()), { maxLength: 30 })
+  .map((steps): Repository => {
+    let state = repositories.initial;
+    const history: RepositoryEvent[] = [];
+    for (const [n, target, fastForward, withLayer] of steps) {
+      assert.ok(state.status === 'open');
+      const ref = n === 5 ? tag('v1') : branch(`b${n}`);
+      const before = state.refs.get(ref)?.id ?? null;
+      const after = target === null ? null : oid(`a${target}`);
+      if (before === null && after === null) continue;
+      const peeled = { id: oid('f'), type: 'commit' } as const;
+      const tip = n === 5 && after !== null ? { tip: { id: after, type: 'tag', peeled } as const } : {};
+      const update = wanted(ref, before, after, { fastForward, ...tip });
+      const decision = decideRefs(state, { updates: [update], atomic: false, initialDefaultBranch: null });
+      if (decision.updates.length === 0) continue;
+      history.push(pushed(decision.updates, { layer: withLayer ? layer(history.length) : null }));
+      if (decision.defaultBranch !== null) {
+        history.push({ type: 'DefaultBranchChanged', data: { default_branch: decision.defaultBranch } });
+      }
+      state = given(repositories, ...history);
+    }
+    return state;
+  });
+
+describe('A snapshot', () => {
+  test('of an account is the account', () => {
+    fc.assert(
+      fc.property(anyAccount, (state) => {
+        const read = throughJson(accounts.snapshots, state);
+        assert.deepEqual(plain(read), plain(state));
+        assert.equal(read === null ? null : accounts.sizeBytes(read), accounts.sizeBytes(state));
+      }),
+    );
+  });
+
+  test('of a repository is the repository', () => {
+    fc.assert(
+      fc.property(anyRepository, (state) => {
+        const read = throughJson(repositories.snapshots, state);
+        assert.deepEqual(plain(read), plain(state));
+        assert.equal(read === null ? null : repositories.sizeBytes(read), repositories.sizeBytes(state));
+      }),
+    );
+  });
+
+  test('is not made of what is not there any more, or not yet', () => {
+    assert.equal(throughJson(accounts.snapshots, { status: 'absent' }), null);
+    assert.equal(throughJson(accounts.snapshots, { status: 'abandoned' }), null);
+    assert.equal(throughJson(repositories.snapshots, { status: 'closed' }), null);
+  });
+});

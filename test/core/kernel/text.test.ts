@@ -1,0 +1,14 @@
+/** Lengths and cases of texts. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { asciiLowerCase, codePointCount } from '../../../core/kernel/text.ts';
+
+describe('A text', () => {
+  test('is as long as it has code points', () => {
+    assert.deepEqual(['', 'abc', 'é', 'e\u0301', '😀😀'].map(codePointCount), [0, 3, 1, 2, 2]);
+  });
+
+  test('in lower case has changed in A to Z alone', () => {
+    assert.equal(asciiLowerCase('AbcXYZ-É\u212a\u0130'), 'abcxyz-É\u212a\u0130');
+  });
+});

@@ -1,0 +1,238 @@
+/** What becomes of each command of a push. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
+import type { RequestedUpdate, UpdateRefs } from '../../../core/repository/commands.ts';
+import { decideRefs } from '../../../core/repository/decide.ts';
+import type { RepositoryEvent } from '../../../core/repository/events.ts';
+import { repositories } from '../../../core/repository/evolve.ts';
+import { given } from '../../support/fold.ts';
+import { branch, moved, oid, pushed, tag, wanted } from '../../support/repository-history.ts';
+
+const [A, B, C] = [oid('a'), oid('b'), oid('c')];
+
+function decide(
+  history: readonly RepositoryEvent[],
+  updates: readonly RequestedUpdate[],
+  more: Partial<UpdateRefs> = {},
+) {
+  const state = given(repositories, ...history);
+  assert.ok(state.status === 'open');
+  return decideRefs(state, { updates, atomic: false, initialDefaultBranch: null, ...more });
+}
+
+/** The verdicts in the order of the commands: null for accepted. */
+function codes(...given: Parameters<typeof decide>) {
+  return decide(...given).results.map(({ code }) => code);
+}
+
+const main = (at: ObjectId = A): RepositoryEvent => pushed([moved(branch('main'), null, at)]);
+
+describe('A command of a push', () => {
+  test('is accepted where it names exactly what the ref is', () => {
+    assert.deepEqual(codes([], [wanted(branch('main'), null, A)]), [null]);
+    assert.deepEqual(codes([main()], [wanted(branch('main'), A, B)]), [null]);
+    assert.deepEqual(codes([main()], [wanted(branch('main'), A, null)]), [null]);
+  });
+
+  test('is refused where someone else moved, made or removed the ref first', () => {
+    assert.deepEqual(codes([main(B)], [wanted(branch('main'), A, C)]), ['ref-moved']);
+    assert.deepEqual(codes([main(B)], [wanted(branch('main'), A, null)]), ['ref-moved']);
+    assert.deepEqual(codes([main(B)], [wanted(branch('main'), null, C)]), ['ref-exists']);
+    assert.deepEqual(codes([main(A)], [wanted(branch('main'), null, A)]), ['ref-exists']);
+    assert.deepEqual(codes([], [wanted(branch('main'), A, B)]), ['ref-missing']);
+    assert.deepEqual(codes([], [wanted(branch('main'), A, null)]), ['ref-missing']);
+  });
+
+  test('is refused where its new tip does not exist', () => {
+    assert.deepEqual(codes([], [wanted(branch('main'), null, A, { tip: null })]), ['object-missing']);
+    assert.deepEqual(codes([], [wanted(tag('v1'), null, A, { tip: null })]), ['object-missing']);
+  });
+
+  test('puts commits only on branches, and anything on tags', () => {
+    for (const type of ['tree', 'blob', 'tag'] as const) {
+      const tip = { id: A, type, peeled: null };
+      assert.deepEqual(codes([], [wanted(branch('main'), null, A, { tip })]), ['branch-needs-commit']);
+      assert.deepEqual(codes([], [wanted(tag('v1'), null, A, { tip })]), [null]);
+    }
+  });
+
+  test('says who it is about, in the order the commands came', () => {
+    const updates = [wanted(tag('z'), null, A), wanted(branch('b'), A, B), wanted(branch('a'), null, A)];
+    assert.deepEqual(decide([], updates).results, [
+      { ref: tag('z'), code: null },
+      { ref: branch('b'), code: 'ref-missing' },
+      { ref: branch('a'), code: null },
+    ]);
+  });
+});
+
+describe('Refs that would collide', () => {
+  test('are refused where one becomes a folder of another', () => {
+    assert.deepEqual(codes([main()], [wanted(branch('main/x'), null, A)]), ['ref-collides']);
+    assert.deepEqual(codes([pushed([moved(branch('a/b'), null, A)])], [wanted(branch('a'), null, A)]), [
+      'ref-collides',
+    ]);
+    const both = [wanted(branch('a'), null, A), wanted(branch('a/b'), null, A), wanted(branch('c'), null, A)];
+    assert.deepEqual(codes([], both), ['ref-collides', 'ref-collides', null]);
+  });
+
+  test('are accepted where the same push makes room', () => {
+    assert.deepEqual(codes([main()], [wanted(branch('main'), A, null), wanted(branch('main/x'), null, B)]), [
+      null,
+      null,
+    ]);
+  });
+
+  test('are refused where the deletion that would make room is itself refused', () => {
+    const updates = [wanted(branch('main'), B, null), wanted(branch('main/x'), null, B)];
+    assert.deepEqual(codes([main()], updates), ['ref-moved', 'ref-collides']);
+  });
+
+  test('are not counted where they were refused already', () => {
+    const updates = [wanted(branch('a'), null, A, { tip: null }), wanted(branch('a/b'), null, A)];
+    assert.deepEqual(codes([], updates), ['object-missing', null]);
+  });
+
+  test('do not bother a push that only moves and deletes', () => {
+    assert.deepEqual(codes([main()], [wanted(branch('main'), A, B)]), [null]);
+  });
+});
+
+describe('An atomic push', () => {
+  test('is accepted whole', () => {
+    const updates = [wanted(branch('main'), A, B), wanted(tag('v1'), null, B)];
+    assert.deepEqual(codes([main()], updates, { atomic: true }), [null, null]);
+    assert.equal(decide([main()], updates, { atomic: true }).updates.length, 2);
+  });
+
+  test('is refused whole, each ref by its own reason or by the others', () => {
+    const updates = [
+      wanted(branch('main'), B, C),
+      wanted(tag('v1'), null, B),
+      wanted(branch('x'), null, A, { tip: null }),
+    ];
+    const decision = decide([main()], updates, { atomic: true });
+    assert.deepEqual(
+      decision.results.map(({ code }) => code),
+      ['ref-moved', 'atomic-push-refused', 'object-missing'],
+    );
+    assert.deepEqual(decision.updates, []);
+    assert.equal(decision.defaultBranch, null);
+  });
+
+  test('is refused whole for a collision', () => {
+    const updates = [wanted(branch('main/x'), null, A), wanted(tag('v1'), null, B)];
+    assert.deepEqual(codes([main()], updates, { atomic: true }), ['ref-collides', 'atomic-push-refused']);
+  });
+
+  test('that is none goes through in part', () => {
+    const decision = decide([main()], [wanted(branch('main'), B, C), wanted(tag('v1'), null, B)]);
+    assert.deepEqual(
+      decision.updates.map(({ ref }) => ref),
+      [tag('v1')],
+    );
+  });
+});
+
+describe('What a push stores', () => {
+  test('names each move by its kind', () => {
+    const history = [
+      pushed([moved(branch('main'), null, A), moved(branch('old'), null, A), moved(branch('x'), null, A)]),
+    ];
+    const updates = [
+      wanted(branch('main'), A, B, { fastForward: true }),
+      wanted(branch('x'), A, C),
+      wanted(branch('old'), A, null),
+      wanted(branch('new'), null, B),
+    ];
+    assert.deepEqual(decide(history, updates).updates, [
+      moved(branch('main'), A, B, { kind: 'fast-forward' }),
+      moved(branch('x'), A, C, { kind: 'force-push' }),
+      moved(branch('old'), A, null),
+      moved(branch('new'), null, B),
+    ]);
+  });
+
+  test('holds what an annotated tag leads to, and the type of its object', () => {
+    const tip = { id: A, type: 'tag', peeled: { id: B, type: 'commit' } } as const;
+    assert.deepEqual(decide([], [wanted(tag('v1'), null, A, { tip })]).updates, [
+      { ref: tag('v1'), before: ZERO_OBJECT_ID, after: A, type: 'tag', peeled: B, kind: 'create' },
+    ]);
+  });
+
+  test('leaves out what is so already, which is still accepted', () => {
+    const decision = decide([main()], [wanted(branch('main'), A, A), wanted(branch('x'), null, B)]);
+    assert.deepEqual(
+      decision.results.map(({ code }) => code),
+      [null, null],
+    );
+    assert.deepEqual(decision.updates, [moved(branch('x'), null, B)]);
+  });
+
+  test('is nothing where every ref is so already, or refused', () => {
+    assert.deepEqual(decide([main()], [wanted(branch('main'), A, A)]).updates, []);
+    assert.deepEqual(decide([main()], [wanted(branch('main'), B, C)]).updates, []);
+  });
+
+  test('may be deletions alone', () => {
+    const decision = decide([main()], [wanted(branch('main'), A, null)]);
+    assert.deepEqual(decision.updates, [moved(branch('main'), A, null)]);
+    assert.equal(decision.defaultBranch, null);
+  });
+});
+
+describe('The default branch', () => {
+  const chosen = (names: readonly string[], history: readonly RepositoryEvent[] = [], initial: string | null = null) =>
+    decide(
+      history,
+      names.map((name) => wanted(branch(name), null, A)),
+      { initialDefaultBranch: initial },
+    ).defaultBranch;
+
+  test('is main when the first push brings it, whatever else it brings', () => {
+    assert.equal(chosen(['main']), 'main');
+    assert.equal(chosen(['a', 'main', 'z']), 'main');
+  });
+
+  test('is the only branch of the first push, else the first in byte order', () => {
+    assert.equal(chosen(['trunk']), 'trunk');
+    assert.equal(chosen(['z', 'b', 'a']), 'a');
+    // U+FF61 comes before U+1F600 in bytes, and after it in UTF-16.
+    assert.equal(chosen(['\u{1f600}', '\uff61']), '\uff61');
+    assert.equal(chosen(['b', 'B']), 'B');
+  });
+
+  test('stays where the push brings it', () => {
+    assert.equal(chosen(['master']), null);
+    assert.equal(chosen(['main', 'master']), null);
+  });
+
+  test("stays the creator's choice, brought or not", () => {
+    assert.equal(chosen(['main'], [], 'trunk'), null);
+    assert.equal(chosen(['trunk', 'main'], [], 'trunk'), null);
+  });
+
+  test("stays its owner's choice", () => {
+    assert.equal(chosen(['main'], [{ type: 'DefaultBranchChanged', data: { default_branch: 'master' } }]), null);
+  });
+
+  test('is chosen once: later pushes leave it, also after its deletion', () => {
+    assert.equal(chosen(['main'], [pushed([moved(branch('master'), null, A)])]), null);
+    const emptied = [pushed([moved(branch('master'), null, A)]), pushed([moved(branch('master'), A, null)])];
+    assert.equal(chosen(['main'], emptied), null);
+  });
+
+  test('is chosen by the first push that brings a branch: tags and notes choose nothing', () => {
+    const tags = pushed([moved(tag('v1'), null, A)]);
+    assert.equal(decide([], [wanted(tag('v1'), null, A)]).defaultBranch, null);
+    assert.equal(chosen(['main'], [tags]), 'main');
+  });
+
+  test('is chosen among the branches that were accepted', () => {
+    const updates = [wanted(branch('main'), null, A, { tip: null }), wanted(branch('z'), null, A)];
+    assert.equal(decide([], updates).defaultBranch, 'z');
+    assert.equal(decide([], updates, { atomic: true }).defaultBranch, null);
+  });
+});

@@ -1,0 +1,154 @@
+/** Pushes of many refs: in one event while that fits, else in parts, none of which reaches the bound of an append. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
+import { digest } from '../../../adapters/node/digest.ts';
+import { refName } from '../../../core/git/ref-name.ts';
+import { streamName } from '../../../core/kernel/envelope.ts';
+import { canonicalJson } from '../../../core/kernel/json.ts';
+import {
+  APPEND_SIZE_BYTES_MAX,
+  PUSH_COMMANDS_MAX,
+  PUSH_OPTION_BYTES_MAX,
+  PUSH_OPTIONS_MAX,
+  REF_COMPONENT_BYTES_MAX,
+  REF_NAME_BYTES_MAX,
+} from '../../../core/kernel/limits.ts';
+import { checkAppend } from '../../../core/ports/append-check.ts';
+import { readEvent } from '../../../core/kernel/decider.ts';
+import { type RefsUpdated, repositoryEventKinds, type StoredRefUpdate } from '../../../core/repository/events.ts';
+import { isNarrow, splitUpdates, updatesDigestText } from '../../../core/repository/wide-updates.ts';
+import { withUpdatesInPlace } from '../../../core/use-cases/wide-refs.ts';
+import { newEvent } from '../../support/events.ts';
+import { layer, oid, pushed } from '../../support/repository-history.ts';
+
+/** The update that takes most bytes beside its name. */
+function widest(ref: string): StoredRefUpdate {
+  const id = oid('abc');
+  return { ref: refName(ref), before: id, after: id, type: 'commit', peeled: id, kind: 'fast-forward' };
+}
+
+/** Names of the greatest length, in characters that JSON escapes where it can. */
+function longNames(count: number, filler: string): readonly string[] {
+  return Array.from({ length: count }, (_, n) => {
+    const component = filler.repeat(Math.floor((REF_COMPONENT_BYTES_MAX - 10) / Buffer.byteLength(filler)));
+    let name = `refs/tags/${n}`;
+    while (Buffer.byteLength(`${name}/${component}`) <= REF_NAME_BYTES_MAX) name += `/${component}`;
+    return name;
+  });
+}
+
+function sizeOf(data: RefsUpdated['data'] | ReturnType<typeof splitUpdates>[number]['data']): number {
+  const branch = { default_branch: 'b'.repeat(REF_NAME_BYTES_MAX) };
+  const events = [newEvent({ data }), newEvent({ data: branch })];
+  return checkAppend({ stream: streamName('repository', randomUUID()), expected: 'none', events }).sizeBytes;
+}
+
+const options = Array.from({ length: PUSH_OPTIONS_MAX }, () => '"'.repeat(PUSH_OPTION_BYTES_MAX));
+const fillers = ['x', '"', 'é', '\uff61', '\u{1f600}'];
+
+describe('The updates of a push', () => {
+  test('stand in one event as long as it is below the bound of an append, its options included', () => {
+    for (const filler of fillers) {
+      const all = longNames(300, filler).map(widest);
+      for (const pushOptions of [[], ['o'.repeat(4_096)]]) {
+        let count = 0;
+        while (isNarrow(all.slice(0, count + 1), pushOptions)) count += 1;
+        assert.ok(count > 50, `${count} names of ${filler}`);
+        const { data } = pushed(all.slice(0, count), { layer: layer(1), push_options: pushOptions });
+        assert.ok(sizeOf(data) < APPEND_SIZE_BYTES_MAX);
+      }
+    }
+  });
+
+  test('of a usual push are one event', () => {
+    assert.equal(
+      isNarrow(
+        Array.from({ length: 2_000 }, (_, n) => widest(`refs/tags/v1.${n}`)),
+        [],
+      ),
+      true,
+    );
+  });
+
+  test('stand in parts beside the most and longest options', () => {
+    assert.equal(isNarrow([widest('refs/heads/main')], options), false);
+    const parts = { stream: `refUpdates-${randomUUID()}`, count: 1, updates: 1, sha256: 'a'.repeat(64) };
+    assert.ok(sizeOf(pushed([], { parts, layer: layer(1), push_options: options }).data) < APPEND_SIZE_BYTES_MAX);
+  });
+
+  test('are split in order, nothing lost, each part below the bound of an append', () => {
+    const lists = [
+      Array.from({ length: 20_000 }, (_, n) => `refs/heads/topic/${n}`),
+      Array.from({ length: PUSH_COMMANDS_MAX }, (_, n) => `refs/tags/${n}`),
+      ...fillers.map((filler) => longNames(200, filler)),
+    ];
+    for (const names of lists) {
+      const updates = names.map(widest);
+      const parts = splitUpdates(updates);
+      for (const { data } of parts) assert.ok(sizeOf(data) < APPEND_SIZE_BYTES_MAX);
+      assert.deepEqual(
+        parts.flatMap(({ data }) => data.updates),
+        updates,
+      );
+    }
+    assert.deepEqual(splitUpdates([]), []);
+  });
+});
+
+describe('A wide push', () => {
+  const updates = Array.from({ length: 20_000 }, (_, n) => widest(`refs/heads/topic/${n}`));
+
+  async function stored(more: { readonly count?: number; readonly sha256?: string; readonly updates?: number } = {}) {
+    const events = createMemoryEventStore();
+    const stream = streamName('refUpdates', randomUUID());
+    const parts = splitUpdates(updates);
+    for (const [index, { type, data }] of parts.entries()) {
+      const expected = index === 0 ? 'none' : index - 1;
+      const result = await events.append({ stream, expected, events: [newEvent({ type, data })] });
+      assert.equal(result.outcome, 'appended');
+    }
+    const sha256 = digest.sha256(updatesDigestText(updates));
+    const named = { stream, count: parts.length, updates: updates.length, sha256, ...more };
+    const repository = streamName('repository', randomUUID());
+    const { type, data } = pushed([], { parts: named });
+    await events.append({ stream: repository, expected: 'none', events: [newEvent({ type, data })] });
+    const [event] = await events.readStream(repository, { direction: 'forwards', limit: 1 });
+    assert.ok(event !== undefined);
+    return { events, event };
+  }
+
+  test('of 20,000 refs is put together again from its parts', async () => {
+    const { events, event } = await stored();
+    const whole = await withUpdatesInPlace({ events, digest }, event);
+    assert.deepEqual(
+      readEvent(repositoryEventKinds, whole),
+      pushed(updates, { parts: (event.data as RefsUpdated['data']).parts }),
+    );
+    assert.deepEqual({ ...whole, data: null }, { ...event, data: null });
+    assert.equal(await withUpdatesInPlace({ events, digest }, whole), whole, 'and only once');
+  });
+
+  test('is refused when its parts are not those it names', async () => {
+    for (const more of [
+      { sha256: 'a'.repeat(64) },
+      { count: 1 },
+      { count: 1_000, updates: 20_001 },
+      { updates: 19_999 },
+    ]) {
+      const { events, event } = await stored(more);
+      await assert.rejects(withUpdatesInPlace({ events, digest }, event), /are not those/, canonicalJson(more));
+    }
+  });
+
+  test('leaves events alone that name no parts', async () => {
+    const { events, event } = await stored();
+    for (const other of [
+      { ...event, data: pushed([widest('refs/heads/main')]).data },
+      { ...event, type: 'RepositoryClosed', data: {} },
+    ]) {
+      assert.equal(await withUpdatesInPlace({ events, digest }, other), other);
+    }
+  });
+});

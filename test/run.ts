@@ -1,0 +1,123 @@
+/**
+ * `npm test`: every `test/**` file named `*.test.ts`, each in a process of its own, on one PostgreSQL cluster
+ * for the whole run. `npm test -- core/git scenarios` runs the files whose paths hold one of the words.
+ *
+ * Must stay true: exits with 0 only when at least one file was found and none failed; failures are shown in full;
+ * what was skipped is named with its reason; the last line is `N passed, N failed, N skipped`.
+ */
+import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { importedModules } from './architecture/dependency-rule.ts';
+import { projectTree, ROOT, type SourceTree } from './architecture/source-tree.ts';
+import { OPTIONAL_SUITES } from './support/optional-suites.ts';
+import type { TestCluster } from './support/postgres.ts';
+import type { TestCounts } from './support/result-reporter.ts';
+import { type FileResult, runTestFile } from './support/test-process.ts';
+
+const FILE_TIMEOUT_MS = 5 * 60_000;
+const SLOWEST_SHOWN = 5;
+const CLUSTER_MODULE = 'test/support/postgres.ts';
+
+function findFiles(words: readonly string[]): string[] {
+  const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/architecture/samples/**'] });
+  return files.filter((file) => words.length === 0 || words.some((word) => file.includes(word))).sort();
+}
+
+/** Whether a module imports another, directly or through others. */
+function reaches(tree: SourceTree, from: string, target: string, seen = new Set<string>()): boolean {
+  if (from === target) return true;
+  if (seen.has(from)) return false;
+  seen.add(from);
+  return importedModules(tree, from).some((next) => reaches(tree, next, target, seen));
+}
+
+/** The cluster the files share, or null when none of them asks for one or the caller has brought one. */
+async function startCluster(files: readonly string[]): Promise<TestCluster | null> {
+  if (process.env['STRATA_TEST_POSTGRES'] !== undefined) return null;
+  const tree = projectTree();
+  if (!files.some((file) => reaches(tree, file, CLUSTER_MODULE))) return null;
+  const { startTestCluster } = await import('./support/postgres.ts');
+  return startTestCluster();
+}
+
+function printResult(result: FileResult, verbose: boolean): void {
+  const seconds = `${(result.durationMs / 1000).toFixed(1)} s`;
+  const skips = result.skipped.length === 0 ? '' : `, ${result.skipped.length} skipped`;
+  console.log(`${result.passed ? '✔' : '✖'} ${result.file}  ${result.counts.passed} passed${skips}, ${seconds}`);
+  if (verbose || !result.passed) console.log(result.output.trimEnd().replace(/^/gm, '    '));
+}
+
+async function runAll(files: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<FileResult[]> {
+  const waiting = [...files];
+  const results: FileResult[] = [];
+  // Whoever names the files wants to see the tests in them.
+  const verbose = files.length <= 3;
+  const work = async (): Promise<void> => {
+    for (let file = waiting.shift(); file !== undefined && !signal.aborted; file = waiting.shift()) {
+      const result = await runTestFile({ root: ROOT, file, env, timeoutMs: FILE_TIMEOUT_MS, signal });
+      results.push(result);
+      printResult(result, verbose);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, work));
+  return results;
+}
+
+function sum(results: readonly FileResult[], count: keyof TestCounts): number {
+  return results.reduce((total, result) => total + result.counts[count], 0);
+}
+
+function printDetails(results: readonly FileResult[]): void {
+  const slowest = results.toSorted((a, b) => b.durationMs - a.durationMs).slice(0, SLOWEST_SHOWN);
+  console.log('\nslowest files');
+  for (const { file, durationMs } of slowest) console.log(`  ${(durationMs / 1000).toFixed(1).padStart(6)} s  ${file}`);
+  const skipped = results.flatMap(({ file, skipped: tests }) => tests.map((skip) => ({ file, ...skip })));
+  if (skipped.length > 0) console.log('\nskipped');
+  for (const { file, test, reason } of skipped) console.log(`  ${file}: ${test} (${reason})`);
+  const absent = OPTIONAL_SUITES.filter(({ variable }) => (process.env[variable] ?? '') === '');
+  if (absent.length > 0) console.log('\noptional suites that did not run');
+  for (const { name, variable, command } of absent) console.log(`  ${name}, needs ${variable}:\n    ${command}`);
+  const failed = results.filter((result) => !result.passed);
+  if (failed.length > 0) console.log('\nfailed');
+  for (const { file, failed: tests } of failed) for (const test of tests) console.log(`  ${file}: ${test}`);
+}
+
+/** Node's own closing lines, summed over the files. */
+function printClosingLines(results: readonly FileResult[], durationMs: number): void {
+  const names = { tests: 'tests', suites: 'suites', passed: 'pass', failed: 'fail' } as const;
+  const counts = { ...names, cancelled: 'cancelled', skipped: 'skipped', todo: 'todo' } as const;
+  console.log();
+  for (const [count, name] of Object.entries(counts))
+    console.log(`ℹ ${name} ${sum(results, count as keyof TestCounts)}`);
+  console.log(`ℹ duration_ms ${Math.round(durationMs)}`);
+  const failed = sum(results, 'failed') + sum(results, 'cancelled');
+  // Node counts tests only; a suite that is skipped whole is one line of the list above.
+  const skipped = results.reduce((total, result) => total + result.skipped.length, 0);
+  console.log(`${sum(results, 'passed')} passed, ${failed} failed, ${skipped} skipped`);
+}
+
+const start = performance.now();
+const words = process.argv.slice(2);
+const files = findFiles(words);
+const stopped = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    // Asked twice: something does not end in good order.
+    if (stopped.signal.aborted) process.exit(1);
+    stopped.abort();
+  });
+}
+const cluster = await startCluster(files);
+const env = cluster === null ? process.env : { ...process.env, STRATA_TEST_POSTGRES: cluster.connectionString };
+let results: readonly FileResult[] = [];
+try {
+  results = await runAll(files, env, stopped.signal);
+} finally {
+  await cluster?.stop();
+}
+printDetails(results);
+if (files.length === 0)
+  console.log(`no test file under test/ ${words.length === 0 ? '' : `matches ${words.join(' or ')}`}`);
+printClosingLines(results, performance.now() - start);
+const complete = results.length === files.length && results.every(({ passed }) => passed);
+process.exitCode = files.length > 0 && complete && !stopped.signal.aborted ? 0 : 1;
