@@ -253,7 +253,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
       // Other repositories can be had again; the one that is asked for now is worth their room.
       evict(Math.max(0, totalBytes / 2 - layer.sizeBytes));
       await background;
-      return await fetchInto(entry, layer);
+      return fetchInto(entry, layer);
     }
   };
 

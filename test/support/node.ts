@@ -15,7 +15,7 @@ import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-export const CAUSE: Cause = {
+const CAUSE: Cause = {
   actor: { kind: 'admin', id: 'test' },
   requestId: 'request-1',
   sourceAddressRef: null,
