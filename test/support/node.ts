@@ -15,7 +15,7 @@ import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-const CAUSE: Cause = {
+export const CAUSE: Cause = {
   actor: { kind: 'admin', id: 'test' },
   requestId: 'request-1',
   sourceAddressRef: null,

@@ -48,12 +48,12 @@ export const tallies: Decider<Tally, TallyEvent> = {
   sizeBytes: ({ count }) => count * BYTES_PER_EVENT,
 };
 
-function add(n: number): (state: Tally) => Decision<TallyEvent> {
+export function add(n: number): (state: Tally) => Decision<TallyEvent> {
   return () => ({ events: [{ type: 'Added', data: { n } }] });
 }
 
 /** Adds as long as the sum stays within a bound. */
-function addUpTo(bound: number, n: number): (state: Tally) => Decision<TallyEvent> {
+export function addUpTo(bound: number, n: number): (state: Tally) => Decision<TallyEvent> {
   return (state) =>
     state.sum + n > bound ? refuse({ code: 'email-taken' }) : { events: [{ type: 'Added', data: { n } }] };
 }
