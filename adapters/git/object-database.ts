@@ -6,6 +6,7 @@
 import { join, resolve } from 'node:path';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import { createAnswerCache } from './answer-cache.ts';
 import { createFilePages } from './file-pages.ts';
 import { createGit } from './git-commands.ts';
 import { createLayerCache } from './layer-cache.ts';
@@ -52,6 +53,8 @@ const LIMITS: ProcessLimits = {
   cpuSecondsMax: 20 * 60,
   openFilesMax: 4_096,
 };
+/** Beside the packs, of what they may take. */
+const ANSWERS_SHARE = 0.25;
 const PROCESSES_MAX = 32;
 const PROCESSES_PER_REPOSITORY_MAX = 16;
 const PAGES_MEMORY_BYTES = 64 * MIB;
@@ -77,12 +80,17 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
   try {
     const git = await createGit(runner, options.gitPath);
     const views = createViewFolders((error) => log.warn({ error }, 'A view of refs stays on the disk'));
+    const answers = await createAnswerCache({
+      directory: join(directory, 'answers'),
+      bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
+      onFault: (error) => log.warn({ err: error }, 'A kept answer stays on the disk'),
+    });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
-      open: async (objects) => createObjectReader({ git, views, reachable }, await cache.acquire(objects)),
+      open: async (objects) => createObjectReader({ git, views, reachable, answers }, await cache.acquire(objects)),
       drop: async (repository) => cache.drop(repository),
       close: async () => {
         await runner.close();

@@ -11,6 +11,7 @@ import { createGitObjects, lines, streamBlob } from './git-objects.ts';
 import type { CacheLease } from './layer-cache.ts';
 import { inTurn, readTips } from './object-graph.ts';
 import { parseCommit, parseTree } from './object-parsing.ts';
+import type { AnswerCache } from './answer-cache.ts';
 import { createObjectSource } from './object-source.ts';
 import { isAncestor, type ObjectAccess } from './quarantine.ts';
 import { idLines, type ReachableSets } from './reachable-sets.ts';
@@ -23,6 +24,7 @@ export interface ReaderContext {
   readonly git: Git;
   readonly views: ViewFolders;
   readonly reachable: ReachableSets;
+  readonly answers: AnswerCache;
 }
 
 /** Takes over the lease. */
@@ -78,7 +80,12 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     walk: (options) => heldStream(() => walk(git, access, options)),
     isAncestor: (ancestor, descendant) => held(() => isAncestor(git, access, ancestor, descendant)),
     reachable: (ids, tips, tipsKey) => held(() => reachable(context, access, ids, tips, tipsKey)),
-    uploadPack: (options) => heldStream(() => uploadPack(git, context.views, lease.folder, options)),
+    uploadPack: (options) => {
+      const make = (signal: AbortSignal) =>
+        heldStream(() => uploadPack(git, context.views, lease.folder, { ...options, signal }));
+      if (options.answerKey === null) return make(options.signal);
+      return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
+    },
     close: () => {
       if (closed) return;
       closed = true;

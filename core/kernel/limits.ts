@@ -78,3 +78,5 @@ export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 /** UTF-16 code units of a commit's message, and of a person's name, that lists of commits show. */
 export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
+/** Answers to clones of larger repositories are not kept: layers in sum. */
+export const ANSWER_KEPT_BYTES_MAX = GIB;

@@ -163,6 +163,11 @@ export interface UploadPackOptions {
   readonly protocol: 0 | 1 | 2;
   /** The whole request body: its wants were authorised by the caller. */
   readonly request: AsyncIterable<Uint8Array>;
+  /**
+   * Names the answer within the repository: requests of one key are answered by the same bytes, so it may be kept
+   * and given to the next. Null for one that is not worth it, or too large.
+   */
+  readonly answerKey: string | null;
   readonly signal: AbortSignal;
 }
 
