@@ -5,13 +5,12 @@
  * helper that dies is replaced, and its death fails only the processes it ran.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createFairSlots, type FairSlots } from './fair-slots.ts';
 import { CONTROL_HELLO, DATA_HELLO, type HelperReport, type HelperRequest, lineSplitter } from './process-protocol.ts';
+import { makeSocketFolder, socketPathIn, sweepSocketFolders } from './socket-folder.ts';
 
 /** Bounds of every process, by setrlimit(2): inherited from the helper, so that they cost nothing a start. */
 export interface ProcessLimits {
@@ -73,8 +72,8 @@ export interface ProcessRunnerOptions {
   readonly limits: ProcessLimits;
   readonly processesMax: number;
   readonly processesPerKeyMax: number;
-  /** Keeps the helper's compiled code: without it the helper is a third larger, and its forks slower. */
-  readonly compileCacheDirectory: string;
+  /** Of this runner alone: what a killed one left in it is removed. Made when missing. */
+  readonly directory: string;
   /** What the helper says on its standard error: nothing, unless it fails. */
   readonly onHelperLine: (line: string) => void;
 }
@@ -108,6 +107,7 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
   let helper: Helper | null = null;
   let closed = false;
   let lastId = 0;
+  sweepSocketFolders(options.directory);
 
   const current = (): Helper => {
     if (closed) throw new ProcessStartError('The process runner is closed');
@@ -195,9 +195,8 @@ async function start(helper: Helper, id: number, asked: RunOptions, release: () 
 }
 
 function startHelper(options: ProcessRunnerOptions): Helper {
-  // In the system's folder of temporary files: the name of a Unix socket may have about 100 bytes.
-  const folder = mkdtempSync(join(tmpdir(), 'strata-git-'));
-  const socketPath = join(folder, 's');
+  const folder = makeSocketFolder(options.directory);
+  const socketPath = socketPathIn(folder);
   const { promise: control, resolve, reject } = Promise.withResolvers<Socket>();
   // Whoever starts a process awaits it; here it must only not count as unhandled.
   control.catch(() => {});
