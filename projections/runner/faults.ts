@@ -44,7 +44,7 @@ export function faultKind(error: unknown): FaultKind {
   return ended ? 'outage' : 'fault';
 }
 
-function codeOf(error: unknown): string | null {
+export function codeOf(error: unknown): string | null {
   if (typeof error !== 'object' || error === null || !('code' in error)) return null;
   return typeof error.code === 'string' ? error.code : null;
 }
