@@ -4,12 +4,11 @@
  * Must stay true: when it dies, whatever it ran is failed and killed, and nothing waits for it any more.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { createServer, type Server, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONTROL_HELLO, DATA_HELLO, type HelperReport, lineSplitter } from './process-protocol.ts';
+import { makeSocketFolder, socketPathIn } from './socket-folder.ts';
 
 /** Bounds of every process, by setrlimit(2): inherited from the helper, so that they cost nothing a start. */
 export interface ProcessLimits {
@@ -24,8 +23,8 @@ export interface ProcessLimits {
 
 export interface HelperOptions {
   readonly limits: ProcessLimits;
-  /** Keeps the helper's compiled code: without it the helper is a third larger, and its forks slower. */
-  readonly compileCacheDirectory: string;
+  /** Of this runner alone: what a killed one left in it is removed. Made when missing. */
+  readonly directory: string;
   /** What the helper says on its standard error: nothing, unless it fails. */
   readonly onHelperLine: (line: string) => void;
 }
@@ -58,9 +57,8 @@ export interface Helper {
 
 /** Starts it; `control` resolves when it is connected. Nothing of it keeps this process running. */
 export function startHelper(options: HelperOptions): Helper {
-  // In the system's folder of temporary files: the name of a Unix socket may have about 100 bytes.
-  const folder = mkdtempSync(join(tmpdir(), 'strata-git-'));
-  const socketPath = join(folder, 's');
+  const folder = makeSocketFolder(options.directory);
+  const socketPath = socketPathIn(folder);
   const { promise: control, resolve, reject } = Promise.withResolvers<Socket>();
   // Whoever starts a process awaits it; here it must only not count as unhandled.
   control.catch(() => {});

@@ -74,7 +74,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     limits: { ...LIMITS, ...options.limits },
     processesMax: options.processesMax ?? PROCESSES_MAX,
     processesPerKeyMax: options.processesPerRepositoryMax ?? PROCESSES_PER_REPOSITORY_MAX,
-    compileCacheDirectory: join(directory, 'compile-cache'),
+    directory: join(directory, 'helper'),
     onHelperLine: (line) => log.error({ line }, 'The process helper failed'),
   });
   try {

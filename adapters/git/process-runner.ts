@@ -17,6 +17,7 @@ import {
   takeConnections,
 } from './helper-process.ts';
 import type { HelperRequest } from './process-protocol.ts';
+import { sweepSocketFolders } from './socket-folder.ts';
 
 export interface RunOptions {
   readonly file: string;
@@ -69,6 +70,7 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
   let helper: Helper | null = null;
   let closed = false;
   let lastId = 0;
+  sweepSocketFolders(options.directory);
 
   const current = (): Helper => {
     if (closed) throw new ProcessStartError('The process runner is closed');
