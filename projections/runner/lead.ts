@@ -38,6 +38,8 @@ export interface LeadOptions {
 const OUTAGE_PAUSE_FIRST_MS = 50;
 const OUTAGE_PAUSE_LAST_MS = 5_000;
 const VOID_PAUSE_MS = 20;
+/** How long a batch under way may take once the runner closes. */
+const CLOSE_SPAN_MS = 3_000;
 
 /** Runs until the signal; resolves when nothing is written any more. */
 export async function leadWhenever(options: LeadOptions): Promise<void> {
@@ -50,7 +52,7 @@ export async function leadWhenever(options: LeadOptions): Promise<void> {
         await pause(intervalMs, signal);
         continue;
       }
-      await withClient(client, (lost) => lead(options, client, lost));
+      await withClient(client, signal, (lost) => lead(options, client, lost));
       pauseMs = OUTAGE_PAUSE_FIRST_MS;
     } catch (error) {
       if (signal.aborted) break;
@@ -82,7 +84,11 @@ async function takeLead({ projection, pool }: LeadOptions): Promise<PoolClient |
 }
 
 /** Ends the connection afterwards, and with it the lock and the session's settings. */
-async function withClient(client: PoolClient, work: (lost: Promise<never>) => Promise<void>): Promise<void> {
+async function withClient(
+  client: PoolClient,
+  signal: AbortSignal,
+  work: (lost: Promise<never>) => Promise<void>,
+): Promise<void> {
   let onLost: (error: Error) => void = () => undefined;
   const lost = new Promise<never>((_resolve, reject) => {
     onLost = reject;
@@ -91,10 +97,23 @@ async function withClient(client: PoolClient, work: (lost: Promise<never>) => Pr
   const onEnd = (): void => onLost(new Error('Connection terminated under a read model'));
   client.on('error', onLost);
   client.on('end', onEnd);
+  let released = false;
+  const release = (): void => {
+    if (!released) client.release(true);
+    released = true;
+  };
+  // A batch that takes long is rolled back and applied again after the next start.
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    timer = setTimeout(release, CLOSE_SPAN_MS);
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
   try {
     await work(lost);
   } finally {
-    client.release(true);
+    signal.removeEventListener('abort', onAbort);
+    clearTimeout(timer);
+    release();
   }
 }
 
@@ -175,8 +194,10 @@ async function followLog(
     await Promise.race([subscription.closed, lost, chores]);
   } finally {
     ending.abort();
-    // Both end by the same cause as the race, which is already on its way to the caller.
-    await Promise.allSettled([subscription.close(), chores]);
+    // Both end by the same cause as the race, which is already on its way to the caller. Without its connection
+    // a batch under way can write nothing any more, so nobody waits for what it still reads.
+    const gone = lost.catch(() => undefined);
+    await Promise.race([Promise.allSettled([subscription.close(), chores]), gone]);
   }
 }
 
