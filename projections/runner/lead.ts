@@ -12,6 +12,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { checkAgainstLog, type LiveState, readLiveState } from './checkpoint.ts';
 import { describeFault, faultKind, ProjectionHalted } from './faults.ts';
 import { createGeneration, dropUnused, leadLock, makeLive, setHalted } from './generations.ts';
+import { LongReplays } from './long-replays.ts';
 import type { Progress } from './progress.ts';
 import type { Projection } from './projection.ts';
 import { createRunnerTables, tablesExist } from './tables.ts';
@@ -176,11 +177,20 @@ async function followLog(
     progress.at(projection.name, position, null);
     hooks.applied(position, batch);
   };
+  const { complete } = options;
   const writer = await GenerationWriter.open({
     connection: oneAtATime(client),
-    ...{ generation, checkpoint: state.checkpoint, events, complete: options.complete },
-    hooks: { parked: hooks.parked, advanced },
+    ...{ generation, checkpoint: state.checkpoint, events, complete, patient: false },
+    hooks: {
+      advanced,
+      parked: (event, fault, retry) => {
+        hooks.parked(event, fault, retry);
+        // Nothing is wrong with it: it only could not be done while others wait.
+        if (retry === 'soon') replays.begin(event.stream);
+      },
+    },
   });
+  const replays = new LongReplays({ pool: options.pool, generation, writer, events, complete, log: options.log });
   const subscription = events.subscribe({
     after: state.checkpoint.position,
     categories: projection.categories,
@@ -189,7 +199,7 @@ async function followLog(
   progress.at(projection.name, state.checkpoint.position, null);
   progress.writing(projection.name, () => subscription.pull());
   const ending = new AbortController();
-  const chores = keepHouse(options, writer, AbortSignal.any([signal, ending.signal]));
+  const chores = keepHouse(options, writer, replays, AbortSignal.any([signal, ending.signal]));
   try {
     await Promise.race([subscription.closed, lost, chores]);
   } finally {
@@ -197,7 +207,7 @@ async function followLog(
     // Both end by the same cause as the race, which is already on its way to the caller. Without its connection
     // a batch under way can write nothing any more, so nobody waits for what it still reads.
     const gone = lost.catch(() => undefined);
-    await Promise.race([Promise.allSettled([subscription.close(), chores]), gone]);
+    await Promise.race([Promise.allSettled([subscription.close(), chores, replays.close()]), gone]);
   }
 }
 
@@ -205,14 +215,16 @@ async function followLog(
 async function keepHouse(
   { projection, pool, events, intervalMs, log }: LeadOptions,
   writer: GenerationWriter,
+  replays: LongReplays,
   signal: AbortSignal,
 ): Promise<void> {
   const head = await events.head();
   let swept = false;
   while (!signal.aborted) {
     if (!swept && writer.position >= head) swept = await dropUnused(pool, projection);
-    for (const [stream, replayed] of await writer.retryParked()) {
-      log.info({ projection: projection.name, stream, replayed }, 'A parked stream was tried again');
+    for (const [stream, replayed] of await writer.retryParked((stream) => replays.isRunning(stream))) {
+      if (replayed === 'long') replays.begin(stream);
+      else log.info({ projection: projection.name, stream, replayed }, 'A parked stream was tried again');
     }
     await pause(intervalMs, signal);
   }
