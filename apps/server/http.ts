@@ -6,7 +6,7 @@
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import type { GitHandler } from '../git-http/handler.ts';
 import type { Settings } from './settings.ts';
 
@@ -27,7 +27,7 @@ export interface HttpServerOptions {
   /** Takes what is neither Git's nor the operators'. */
   readonly rest: RequestListener;
   /** Answers what is no HTTP, on the bare socket. */
-  readonly onUnreadable: (error: Error, socket: Duplex) => void;
+  readonly onUnreadable: (error: Error, socket: Socket) => void;
 }
 
 export function createHttpServer({ tls, git, probes, rest, onUnreadable }: HttpServerOptions): Server {

@@ -182,7 +182,8 @@ export async function changeRepository(
 
 /**
  * Closes the repository's stream first, so that racing pushes conflict, then gives the name back. From the first
- * append on the repository is gone for everybody; if it is the only one, repeating the request or `finish-deletions.ts` makes the second.
+ * append on the repository is gone for everybody; if it is the only one, the second follows by whoever repeats the
+ * request or wants the name, or by `finish-deletions.ts`.
  */
 export async function deleteRepository(
   context: Context & { readonly reach: Reach },
