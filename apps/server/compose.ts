@@ -62,9 +62,9 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       log,
     });
     parts.add(() => objects.close());
-    const { runner, readModels } = composeProjections(foundation, objects, log, metrics.projections);
+    const { runner, readModels, close } = composeProjections(foundation, objects, log, metrics.projections);
+    parts.add(close);
     await runner.start();
-    parts.add(() => runner.close());
     const finishDeletions = createDeletionFinisher({ ...context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
     const lastUse = createPostgresLastUse(pool, context.clock);
