@@ -11,21 +11,23 @@ import type { Projection, Queryable, Row, TableOf } from './runner/projection.ts
 import { tablesOf } from './runner/tables.ts';
 
 export interface ReadQuery {
-  /** A scalar expression of type json over the model's tables; parameters from `$1`. */
+  /** A query of at most one row and column, whose text is JSON, over the model's tables; parameters from `$1`. */
   readonly answer: (table: TableOf) => string;
 }
 
-export interface Concerns {
-  readonly stream?: string;
-  readonly account?: string;
+/** What must not be parked for an answer to be true: some streams, or any stream of an account. */
+export type Concerns = { readonly streams: readonly string[] } | { readonly account: string };
+
+export interface Answer {
+  /** The parsed JSON; null where the query gives no row. */
+  readonly value: unknown;
+  /** The generation it is from: what was kept of an older one is void. */
+  readonly generation: number;
 }
 
 export interface LiveReader {
-  /**
-   * The answer, parsed. `concerns` names the stream, or the account with all its streams, that must not be
-   * parked. Throws `ReadModelError`.
-   */
-  read(query: ReadQuery, values: readonly unknown[], concerns: Concerns): Promise<unknown>;
+  /** Throws `ReadModelError`, also when something that the answer's `concerns` name is parked. */
+  read(query: ReadQuery, values: readonly unknown[], concerns: (value: unknown) => Concerns): Promise<Answer>;
 }
 
 /** Tries while rebuilds replace what is read: two within one read are already unlikely. */
@@ -40,7 +42,7 @@ export function createLiveReader(database: Queryable, projection: Projection): L
     const known = texts.get(query);
     if (known?.generation === number) return known.text;
     const text = `SELECT live_generation, halted IS NOT NULL AS halted, parked_streams,
-        (${query.answer(tablesOf({ projection, number }))}) AS answer
+        (${query.answer(tablesOf({ projection, number }))})::text AS answer
       FROM read_models.projections WHERE name = '${name}' AND version = ${version}`;
     texts.set(query, { generation: number, text });
     return text;
@@ -69,15 +71,21 @@ export function createLiveReader(database: Queryable, projection: Projection): L
     }
   }
 
-  async function refuseParked(current: number, { stream, account }: Concerns): Promise<void> {
+  async function refuseParked(current: number, concerns: Concerns): Promise<void> {
     const row = await one({
       name: 'read-models-parked',
       text: `SELECT stream FROM read_models.parked WHERE name = $1 AND version = $2 AND generation = $3
-        AND (stream = $4 OR account_id = $5) LIMIT 1`,
-      values: [name, version, current, stream ?? null, account ?? null],
+        AND (stream = ANY($4) OR account_id = $5) LIMIT 1`,
+      values: [
+        ...[name, version, current],
+        ...('streams' in concerns ? [concerns.streams, null] : [[], concerns.account]),
+      ],
     });
     if (row === null) return;
-    throw new ReadModelError('read-model-parked', `An event of ${row['stream']} could not be applied to ${name}`);
+    throw new ReadModelError(
+      'read-model-parked',
+      `An event of ${String(row['stream'])} could not be applied to ${name}`,
+    );
   }
 
   return {
@@ -91,8 +99,10 @@ export function createLiveReader(database: Queryable, projection: Projection): L
           continue;
         }
         if (row['halted'] === true) throw new ReadModelError('read-model-unavailable', `The model ${name} halted`);
-        if (row['parked_streams'] !== 0) await refuseParked(current, concerns);
-        return row['answer'];
+        const answer = row['answer'];
+        const value: unknown = typeof answer === 'string' ? JSON.parse(answer) : null;
+        if (row['parked_streams'] !== 0) await refuseParked(current, concerns(value));
+        return { value, generation: current };
       }
       throw behind(`The model ${name} is being replaced`);
     },

@@ -23,6 +23,7 @@ function project(files: { readonly [path: string]: string }): string {
   for (const name of ['dependencies', 'imports', 'layout', 'portability', 'tools']) {
     rmSync(join(root, `test/architecture/${name}.test.ts`));
   }
+  spawnSync('git', ['init', '--quiet'], { cwd: root });
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
@@ -114,7 +115,6 @@ test('has one', () => assert.equal(process.env.STRATA_TEST_POSTGRES, 'postgres:/
       'test/b.test.ts': reaches,
       'test/c.test.ts': PASSES,
     });
-    spawnSync('git', ['init', '--quiet'], { cwd: root });
     assert.equal(npmTest(root, 'c.test').lastLine, '1 passed, 0 failed, 0 skipped');
     assert.equal(existsSync(join(root, 'cluster.log')), false);
     assert.equal(npmTest(root).lastLine, '3 passed, 0 failed, 0 skipped');
@@ -153,18 +153,18 @@ describe('a test file fails when it', { concurrency: 4 }, () => {
       `${IMPORT} test('a', () => { setTimeout(() => { throw new Error('late'); }, 10); }); test('b', () => new Promise((r) => setTimeout(r, 100)));`,
       /exit code 1 though no test failed/,
     ],
-    ['never stops looping', `${IMPORT} test('a', () => { for (;;); });`, /ended after 3 s/],
+    ['never stops looping', `${IMPORT} test('a', () => { for (;;); });`, /ended after 5 s/],
     [
       'waits for ever',
       `${IMPORT} test('a', () => new Promise(() => setInterval(() => {}, 1e3)));`,
-      /ended after 3 s.*running: a/,
+      /ended after 5 s.*running: a/,
     ],
-    ['leaves a timer behind', `${IMPORT} test('a', () => { setInterval(() => {}, 1e3); });`, /ended after 3 s/],
+    ['leaves a timer behind', `${IMPORT} test('a', () => { setInterval(() => {}, 1e3); });`, /ended after 5 s/],
   ];
   for (const [name, source, reason] of samples) {
     test(name, async () => {
       const root = project({ 'test/a.test.ts': source });
-      const timeoutMs = reason.source.startsWith('ended after 3 s') ? 3_000 : 60_000;
+      const timeoutMs = reason.source.startsWith('ended after 5 s') ? 5_000 : 60_000;
       const options = { root, file: 'test/a.test.ts', env: process.env, timeoutMs };
       const result = await runTestFile({ ...options, signal: new AbortController().signal });
       assert.equal(result.passed, false, result.output);

@@ -5,23 +5,18 @@
  * Must stay true: exits with 0 only when at least one file was found and none failed; failures are shown in full;
  * what was skipped is named with its reason; the last line is `N passed, N failed, N skipped`.
  */
-import { existsSync, globSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { importedModules } from './architecture/dependency-rule.ts';
 import { projectTree, ROOT, type SourceTree } from './architecture/source-tree.ts';
 import { OPTIONAL_SUITES } from './support/optional-suites.ts';
+import type { TestCluster } from './support/postgres.ts';
 import type { TestCounts } from './support/result-reporter.ts';
 import { type FileResult, runTestFile } from './support/test-process.ts';
 
 const FILE_TIMEOUT_MS = 5 * 60_000;
 const SLOWEST_SHOWN = 5;
 const CLUSTER_MODULE = 'test/support/postgres.ts';
-
-interface Cluster {
-  readonly connectionString: string;
-  stop(): Promise<void>;
-}
 
 function findFiles(words: readonly string[]): string[] {
   const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/architecture/samples/**'] });
@@ -37,12 +32,12 @@ function reaches(tree: SourceTree, from: string, target: string, seen = new Set<
 }
 
 /** The cluster the files share, or null when none of them asks for one or the caller has brought one. */
-async function startCluster(files: readonly string[]): Promise<Cluster | null> {
-  if (process.env['STRATA_TEST_POSTGRES'] !== undefined || !existsSync(join(ROOT, CLUSTER_MODULE))) return null;
+async function startCluster(files: readonly string[]): Promise<TestCluster | null> {
+  if (process.env['STRATA_TEST_POSTGRES'] !== undefined) return null;
   const tree = projectTree();
   if (!files.some((file) => reaches(tree, file, CLUSTER_MODULE))) return null;
-  const module = (await import(join(ROOT, CLUSTER_MODULE))) as { startTestCluster(): Promise<Cluster> };
-  return module.startTestCluster();
+  const { startTestCluster } = await import('./support/postgres.ts');
+  return startTestCluster();
 }
 
 function printResult(result: FileResult, verbose: boolean): void {

@@ -52,7 +52,7 @@ export const ROUTES: readonly Route[] = [
     path: '/v1/openapi.json',
     schemas: {},
     answers: { 200: z.looseObject({ openapi: z.string() }) },
-    problems: [],
+    problems: [304],
     handle: getOpenApi,
   }),
   accountRoute({

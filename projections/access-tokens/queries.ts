@@ -17,5 +17,6 @@ export async function readAccessTokens(
   account: AccountId,
   now: Timestamp,
 ): Promise<readonly AccessTokenRow[]> {
-  return (await reader.read(accessTokensQuery, [account, now], { account })) as readonly AccessTokenRow[];
+  const { value } = await reader.read(accessTokensQuery, [account, now], () => ({ account }));
+  return value as readonly AccessTokenRow[];
 }

@@ -12,10 +12,10 @@ import type { Log } from '../../core/ports/log.ts';
 import { checkAgainstLog, type LiveState, readLiveState } from './checkpoint.ts';
 import { describeFault, faultKind, ProjectionHalted } from './faults.ts';
 import { createGeneration, dropUnused, leadLock, makeLive, setHalted } from './generations.ts';
-import { streamsToRetry } from './parking.ts';
 import type { Progress } from './progress.ts';
 import type { Projection } from './projection.ts';
-import { createRunnerTables, type Generation, tablesExist } from './tables.ts';
+import { createRunnerTables, tablesExist } from './tables.ts';
+import { oneAtATime } from './transaction.ts';
 import { GenerationWriter, type WriterHooks } from './writer.ts';
 
 export interface LeadOptions {
@@ -158,7 +158,7 @@ async function followLog(
     hooks.applied(position, batch);
   };
   const writer = await GenerationWriter.open({
-    connection: client,
+    connection: oneAtATime(client),
     ...{ generation, checkpoint: state.checkpoint, events, complete: options.complete },
     hooks: { parked: hooks.parked, advanced },
   });
@@ -170,7 +170,7 @@ async function followLog(
   progress.at(projection.name, state.checkpoint.position, null);
   progress.writing(projection.name, () => subscription.pull());
   const ending = new AbortController();
-  const chores = keepHouse(options, client, writer, generation, AbortSignal.any([signal, ending.signal]));
+  const chores = keepHouse(options, writer, AbortSignal.any([signal, ending.signal]));
   try {
     await Promise.race([subscription.closed, lost, chores]);
   } finally {
@@ -183,17 +183,14 @@ async function followLog(
 /** Until the signal: tries parked streams whose time has come, and drops what no longer serves once caught up. */
 async function keepHouse(
   { projection, pool, events, intervalMs, log }: LeadOptions,
-  client: PoolClient,
   writer: GenerationWriter,
-  generation: Generation,
   signal: AbortSignal,
 ): Promise<void> {
   const head = await events.head();
   let swept = false;
   while (!signal.aborted) {
     if (!swept && writer.position >= head) swept = await dropUnused(pool, projection);
-    for (const stream of writer.hasParked ? await streamsToRetry(client, generation) : []) {
-      const replayed = await writer.replay(stream);
+    for (const [stream, replayed] of await writer.retryParked()) {
       log.info({ projection: projection.name, stream, replayed }, 'A parked stream was tried again');
     }
     await pause(intervalMs, signal);

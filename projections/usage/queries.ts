@@ -18,6 +18,6 @@ export async function readUsage(
   account: AccountId,
   now: Timestamp,
 ): Promise<AccountUsage & { readonly repositories: number }> {
-  const answer = await reader.read(usageQuery, [account, monthOf(now)], { account });
-  return answer as AccountUsage & { readonly repositories: number };
+  const { value } = await reader.read(usageQuery, [account, monthOf(now)], () => ({ account }));
+  return value as AccountUsage & { readonly repositories: number };
 }

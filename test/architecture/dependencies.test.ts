@@ -79,9 +79,11 @@ describe('accepts', () => {
     ['an adapter importing its library and node', 'adapters/postgres/a.ts', 'pg'],
     ['an adapter importing a node module', 'adapters/filesystem/a.ts', 'node:fs/promises'],
     ['a projection importing another', 'projections/refs/a.ts', '../runner/run.ts'],
+    ['a projection waiting', 'projections/runner/a.ts', 'node:timers/promises'],
     ['a projection importing its query builder', 'projections/refs/a.ts', 'kysely'],
     ['a workflow importing its engine', 'workflows/device-login/a.ts', '@temporalio/workflow'],
     ['an app importing an adapter', 'apps/server/compose.ts', '../../adapters/git/b.ts'],
+    ['an app importing package.json', 'apps/server/compose.ts', '../../package.json'],
     ['an app importing another', 'apps/server/compose.ts', '../api/plugin.ts'],
     ['a test importing an app', 'test/scenarios/a.test.ts', '../../apps/server/compose.ts'],
   ];

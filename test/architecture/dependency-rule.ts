@@ -14,27 +14,31 @@ interface Grant {
   readonly from: readonly string[];
   /** npm packages it may import. */
   readonly packages: RegExp | null;
-  readonly node: boolean;
+  /** Node's modules it may import, with or without `node:`. */
+  readonly node: RegExp | null;
   /** Whether it may import what is named only at run time. */
   readonly computed?: boolean;
 }
 
-const ANY_PACKAGE = /./;
+const ANY = /./;
+/** A runner has to wait; it needs nothing else of the machine. */
+const WAITING = /^(node:)?timers\/promises$/;
 /** A workflow may know its engine's library; everything else reaches it as data or as activities. */
 const WORKFLOW_ENGINE = /^@temporalio\//;
 
 const GRANTS: { readonly [zone: string]: Grant } = {
-  core: { from: ['core'], packages: null, node: false },
-  adapters: { from: ['core', 'own'], packages: ANY_PACKAGE, node: true },
-  projections: { from: ['core', 'projections'], packages: ANY_PACKAGE, node: false },
-  workflows: { from: ['core', 'workflows'], packages: WORKFLOW_ENGINE, node: false },
-  apps: { from: ['core', 'adapters', 'projections', 'workflows', 'apps'], packages: ANY_PACKAGE, node: true },
+  core: { from: ['core'], packages: null, node: null },
+  adapters: { from: ['core', 'own'], packages: ANY, node: ANY },
+  projections: { from: ['core', 'projections'], packages: ANY, node: WAITING },
+  workflows: { from: ['core', 'workflows'], packages: WORKFLOW_ENGINE, node: null },
+  // package.json tells an app its version.
+  apps: { from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'package.json'], packages: ANY, node: ANY },
   // It runs before anything is installed.
-  'apps/launcher': { from: ['apps/launcher'], packages: null, node: true },
+  'apps/launcher': { from: ['apps/launcher'], packages: null, node: ANY },
   test: {
-    from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'test'],
-    packages: ANY_PACKAGE,
-    node: true,
+    from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'test', 'package.json'],
+    packages: ANY,
+    node: ANY,
     computed: true,
   },
 };
@@ -59,7 +63,7 @@ function refusal(path: string, grant: Grant, specifier: string | null): string |
   }
   // Self-references, aliases, absolute paths and addresses would lead around the rule.
   if (/^(#|\/|(file|data|https?):)/.test(specifier) || specifier.split('/')[0] === 'strata') return specifier;
-  const allowed = isBuiltin(specifier) ? grant.node : grant.packages?.test(specifier) === true;
+  const allowed = (isBuiltin(specifier) ? grant.node : grant.packages)?.test(specifier) === true;
   return allowed ? null : specifier;
 }
 

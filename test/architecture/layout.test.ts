@@ -5,7 +5,8 @@ import { readModule } from './imports.ts';
 import { modulesOf, projectTree, type SourceTree, treeOf } from './source-tree.ts';
 
 const FOLDERS = ['core', 'adapters', 'projections', 'workflows', 'apps', 'test', 'deploy', 'docs'];
-const FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'README.md', 'LICENSE', 'CONTRIBUTING.md'];
+const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const FILES = [...DOCUMENTS, 'package.json', 'package-lock.json', 'tsconfig.json'];
 /** Dotfiles by name, so that a tool's leftovers are seen. */
 const DOTFILES = '.ci .github .gitignore .gitattributes .dockerignore .editorconfig .npmrc'.split(' ');
 const TOOL_SETTINGS = ['.biome.json', '.knip.jsonc', '.oxlintrc.json'];
@@ -16,9 +17,9 @@ function strangersAtTheTop(tree: SourceTree): string[] {
   return [...new Set(top)].filter((name) => !known.has(name) && !known.has(name.replace(/^(\..*)\/$/, '$1')));
 }
 
-/** Names that say nothing of what is inside. */
+/** Names that say nothing of what is inside. A helper, in the singular, is a process: architecture.md, Git path. */
 function vagueNames(tree: SourceTree): string[] {
-  return [...tree.keys()].filter((path) => /(^|[/._-])(utils?|helpers?)([/._-]|$)/i.test(path));
+  return [...tree.keys()].filter((path) => /(^|[/._-])(utils?|helpers)([/._-]|$)/i.test(path));
 }
 
 /** A package's edge: the one place that may gather what others export. */

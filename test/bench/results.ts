@@ -64,6 +64,12 @@ export interface MemoryResult {
   readonly afterBytes: number;
 }
 
+/** A scenario that could not be measured: a server answered wrongly, or the scenario could not be set up. */
+export interface Fault {
+  readonly name: string;
+  readonly message: string;
+}
+
 export interface BenchResult {
   readonly date: string;
   readonly machine: string;
@@ -75,4 +81,5 @@ export interface BenchResult {
   readonly scenarios: readonly ScenarioResult[];
   readonly clients: readonly ClientResult[];
   readonly memory: readonly MemoryResult[];
+  readonly faults: readonly Fault[];
 }

@@ -18,6 +18,7 @@ export function renderResult(result: BenchResult): string {
     parts.push(renderTable(SCENARIO_HEAD, result.scenarios.flatMap(scenarioRows)), LEGEND);
   if (result.clients.length > 0) parts.push(renderTable(CLIENT_HEAD, result.clients.map(clientRow)), CLIENT_LEGEND);
   if (result.memory.length > 0) parts.push(renderTable(MEMORY_HEAD, result.memory.map(memoryRow)), MEMORY_LEGEND);
+  for (const { name, message } of result.faults) parts.push(`Failed: ${name}: ${message}`);
   return `${parts.join('\n\n')}\n`;
 }
 

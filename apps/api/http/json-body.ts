@@ -68,9 +68,9 @@ function refuseText(text: string, place: Place): void {
   const type = text.includes('\0') ? 'string_nul' : text.isWellFormed() ? null : 'string_surrogate';
   if (type === null) return;
   const loc: (string | number)[] = [];
-  for (let at: Place | null = place; at !== null; at = at.parent) loc.unshift(at.key);
+  for (let at: Place | null = place; at !== null; at = at.parent) loc.push(at.key);
   const msg = type === 'string_nul' ? 'A text does not hold NUL' : 'A text does not hold a lone surrogate';
-  throw new BodyRefused(problem(422, [{ loc: loc.slice(0, LOC_DEPTH_MAX), msg, type }]));
+  throw new BodyRefused(problem(422, [{ loc: loc.toReversed().slice(0, LOC_DEPTH_MAX), msg, type }]));
 }
 
 const LOC_DEPTH_MAX = 20;

@@ -6,6 +6,7 @@ import { accounts } from '../../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../../core/claim/evolve.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { CLAIM_SPAN_MS, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../core/kernel/limits.ts';
+import type { Reach } from '../../../core/ports/fault-points.ts';
 import {
   changePassword,
   changePlan,
@@ -98,13 +99,13 @@ describe('A new account', () => {
         return createAccount(node, CAUSE, { ...ADA, email: `ada${n}@example.org` });
       }),
     );
-    assert.deepEqual(results.map(codeOf).sort(), [...Array.from({ length: 19 }, () => 'username-taken'), null].sort());
+    assert.deepEqual(codesOf(results), { created: 1, 'username-taken': 19 });
   });
 
   test('wins its address against all who want it at once', async () => {
     const { create } = await started();
     const results = await Promise.all(Array.from({ length: 10 }, (_, n) => create({ username: `ada${n}` })));
-    assert.deepEqual(results.map(codeOf).sort(), [...Array.from({ length: 9 }, () => 'email-taken'), null].sort());
+    assert.deepEqual(codesOf(results), { created: 1, 'email-taken': 9 });
   });
 });
 
@@ -134,6 +135,23 @@ describe('A creation cut off', () => {
       });
     }
   }
+
+  test('can be cut at the named points between its appends', async () => {
+    const { log, node } = await started();
+    const steps: string[] = [];
+    log.on.appended = ({ events, stream }) => void steps.push(`${stream.split('-')[0]} ${events[0]?.type}`);
+    const reach: Reach = async (point) => void steps.push(point);
+    accepted(await createAccount({ ...node, reach }, CAUSE, ADA));
+    assert.deepEqual(steps, [
+      'username Claimed',
+      'account-username-claimed',
+      'email Claimed',
+      'account AccountCreated',
+      'account-created',
+      'username Confirmed',
+      'email Confirmed',
+    ]);
+  });
 
   test('keeps its names for their whole time', async () => {
     const parts = await started();

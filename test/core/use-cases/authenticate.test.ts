@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
+import { permits } from '../../../core/access-token/grants.ts';
 import { plusMs, type RepositoryId, uuid } from '../../../core/kernel/ids.ts';
 import { revokeAccessToken, updateAccessToken } from '../../../core/use-cases/access-tokens.ts';
-import { allowed, authenticate, type Bearer, guardedBy, sees } from '../../../core/use-cases/authenticate.ts';
+import { authenticate, type Bearer, guardedBy, sees } from '../../../core/use-cases/authenticate.ts';
 import { newAccount, newToken } from '../../support/accounts.ts';
 import { CAUSE, startNode } from '../../support/node.ts';
 import { watchLog } from '../../support/watched-log.ts';
@@ -97,22 +98,13 @@ describe('A secret', () => {
 });
 
 describe('A bearer', () => {
-  test('is allowed what the grants give, where the scope reaches', async () => {
-    const { node, account, bearerOf } = await started();
-    const all = await bearerOf((await newToken(node, account, { grants: ['GIT_HTTP_WRITE'] })).secret);
-    assert.equal(allowed(all, 'GIT_HTTP_READ'), true);
-    assert.equal(allowed(all, 'GIT_HTTP_READ', one), true);
-    assert.equal(allowed(all, 'API_REPOS_READ', one), false);
-    const token = { ...all.token, scope: 'SELECTED_REPO', repositoryIds: [] } as const;
-    assert.equal(allowed({ ...all, token }, 'GIT_HTTP_READ'), true);
-    assert.equal(allowed({ ...all, token }, 'GIT_HTTP_READ', one), false);
-  });
-
   test("sees its own account's repositories alone", async () => {
     const { node, account, bearerOf } = await started();
     const bearer = await bearerOf((await newToken(node, account)).secret);
     assert.equal(sees(bearer, { id: one, accountId: account }), true);
     assert.equal(sees(bearer, { id: one, accountId: uuid('0190f3e2-7c1a-7b4e-9a35-00000000000b') }), false);
+    const token = { ...bearer.token, scope: 'SELECTED_REPO', repositoryIds: [] } as const;
+    assert.equal(sees({ ...bearer, token }, { id: one, accountId: account }), false);
   });
 });
 
@@ -124,7 +116,7 @@ describe("A token's guard", () => {
       expiresAt: plusMs(parts.node.clock.now(), 60_000),
     });
     const bearer = await parts.bearerOf(secret);
-    const guarding = guardedBy(parts.node, bearer, (now) => allowed(now, 'GIT_HTTP_WRITE'));
+    const guarding = guardedBy(parts.node, bearer, ({ token }) => permits(token.grants, 'GIT_HTTP_WRITE'));
     return { ...parts, id, bearer, guarding };
   }
   const refused = { refused: { code: 'token-no-longer-valid' } };

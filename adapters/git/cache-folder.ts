@@ -1,0 +1,174 @@
+/**
+ * One repository's objects at one shrink epoch, as a bare repository on this node's disk.
+ *
+ * Must stay true: which layers are here stands in the folder's own manifest, never inferred from names of files;
+ * packs only come, until the whole folder goes, so a process that runs in it never loses one.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { appendFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LayerId, RepositoryId } from '../../core/kernel/ids.ts';
+import type { Layer } from '../../core/ports/object-database.ts';
+
+/** A layer that is here. */
+export interface PresentLayer {
+  readonly id: LayerId;
+  readonly sha256: string;
+  /** Two layers may hold the same pack. */
+  readonly pack: string;
+  readonly packBytes: number;
+  readonly idxBytes: number;
+}
+
+export interface CacheFolder {
+  readonly path: string;
+  readonly repository: RepositoryId;
+  readonly shrinkEpoch: number;
+  /** In no order. */
+  readonly present: Map<LayerId, PresentLayer>;
+}
+
+const MANIFEST = 'layers.jsonl';
+/** Folders that show the objects with a set of refs (view-folders.ts). */
+export const VIEWS = 'views';
+
+export function objectsPath(folder: CacheFolder): string {
+  return join(folder.path, 'objects');
+}
+
+export function packPath(folder: CacheFolder, pack: string, extension: 'pack' | 'idx' | 'rev'): string {
+  return join(folder.path, 'objects', 'pack', `pack-${pack}.${extension}`);
+}
+
+/** A new, empty folder. Its name is its own, so that one being removed is never in the way of the next. */
+export async function makeCacheFolder(
+  parent: string,
+  repository: RepositoryId,
+  shrinkEpoch: number,
+): Promise<CacheFolder> {
+  const path = join(parent, repository, `${shrinkEpoch}-${randomBytes(6).toString('hex')}`);
+  await mkdir(join(path, 'objects', 'pack'), { recursive: true });
+  await mkdir(join(path, 'refs'));
+  await writeFile(join(path, 'HEAD'), 'ref: refs/heads/main\n');
+  return { path, repository, shrinkEpoch, present: new Map() };
+}
+
+/** The folders that an earlier run of this process left, with what their manifests say is in them. */
+export async function findCacheFolders(parent: string): Promise<readonly CacheFolder[]> {
+  const found: CacheFolder[] = [];
+  for (const repository of await readdir(parent)) {
+    for (const name of await readdir(join(parent, repository))) {
+      const shrinkEpoch = Number(name.slice(0, name.indexOf('-')));
+      const path = join(parent, repository, name);
+      const present = await readManifest(path);
+      await rm(join(path, VIEWS), { recursive: true, force: true });
+      found.push({ path, repository: repository as RepositoryId, shrinkEpoch, present });
+    }
+  }
+  return found;
+}
+
+/** Whether everything the manifest names is still there, byte for byte in size. */
+export async function isWhole(folder: CacheFolder): Promise<boolean> {
+  const checks = [...folder.present.values()].map(async ({ pack, packBytes, idxBytes }) => {
+    const [packFile, idxFile] = await Promise.all([
+      sizeOf(packPath(folder, pack, 'pack')),
+      sizeOf(packPath(folder, pack, 'idx')),
+    ]);
+    return packFile === packBytes && idxFile === idxBytes;
+  });
+  return (await Promise.all(checks)).every((whole) => whole);
+}
+
+/** Whether somebody removed the folder under us. */
+export async function isThere(folder: CacheFolder): Promise<boolean> {
+  return (await sizeOf(join(folder.path, 'objects', 'pack'))) !== null;
+}
+
+export interface PackFiles {
+  readonly packPath: string;
+  readonly idxPath: string;
+  /** Reverse index; git does without. */
+  readonly revPath?: string;
+}
+
+/** Links a checked pack into the folder, the index last: git finds packs by their index. */
+export async function addPack(folder: CacheFolder, layer: Layer, files: PackFiles): Promise<PresentLayer> {
+  const { id, sha256, pack } = layer;
+  await linkIfAbsent(files.packPath, packPath(folder, pack, 'pack'));
+  if (files.revPath !== undefined) await linkIfAbsent(files.revPath, packPath(folder, pack, 'rev'));
+  await linkIfAbsent(files.idxPath, packPath(folder, pack, 'idx'));
+  const [packFile, idxFile] = await Promise.all([stat(files.packPath), stat(files.idxPath)]);
+  const present = { id, sha256, pack, packBytes: packFile.size, idxBytes: idxFile.size };
+  folder.present.set(id, present);
+  await appendFile(join(folder.path, MANIFEST), `${JSON.stringify(present)}\n`);
+  return present;
+}
+
+export interface CachePaths {
+  readonly repositories: string;
+  readonly incoming: string;
+  readonly trash: string;
+}
+
+/**
+ * Empties what an earlier run left half-done. Its folders stay only if the machine has not started anew since:
+ * nothing here is synced, so a power cut may have left files short that the manifests call whole.
+ */
+export async function startCache(directory: string, paths: CachePaths): Promise<void> {
+  for (const path of [paths.repositories, paths.incoming, paths.trash]) await mkdir(path, { recursive: true });
+  const bootFile = join(directory, 'boot');
+  const boot = await bootId();
+  const before = await readFile(bootFile, 'utf8').catch(() => null);
+  if (boot === null || boot !== before) {
+    await rename(paths.repositories, join(paths.trash, randomUUID()));
+    await mkdir(paths.repositories);
+  }
+  await writeFile(bootFile, boot ?? '');
+  for (const path of [paths.incoming, paths.trash]) {
+    for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
+  }
+}
+
+/** Names this start of the machine; null where the system does not say. */
+async function bootId(): Promise<string | null> {
+  return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (text) => text.trim(),
+    () => null,
+  );
+}
+
+async function linkIfAbsent(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (cause) {
+    // Another layer with the same pack: packs are named by their content.
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+  }
+}
+
+async function readManifest(path: string): Promise<Map<LayerId, PresentLayer>> {
+  const present = new Map<LayerId, PresentLayer>();
+  const text = await readFile(join(path, MANIFEST), 'utf8').catch(missing(''));
+  // What follows the last line end was cut short.
+  for (const line of text.split('\n').slice(0, -1)) {
+    const layer = JSON.parse(line) as PresentLayer;
+    present.set(layer.id, layer);
+  }
+  return present;
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  return stat(path).then(({ size }) => size, missing(null));
+}
+
+function missing<Value>(value: Value): (cause: unknown) => Value {
+  return (cause) => {
+    if (isMissing(cause)) return value;
+    throw cause;
+  };
+}
+
+export function isMissing(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');
+}

@@ -1,0 +1,64 @@
+/**
+ * A commit as its row holds it: the JSON that a list of commits is put together from without looking inside.
+ *
+ * Must stay true: any commit that git takes has an entry of bounded size that PostgreSQL can store.
+ */
+import type { OrderCommit } from '../../core/git/commit-queue.ts';
+import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
+import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../core/kernel/limits.ts';
+import type { Commit } from '../../core/ports/object-database.ts';
+import type { CommitRow } from '../../core/ports/read-models.ts';
+import { storableText } from '../runner/bulk.ts';
+
+/** Id, message, author's name and e-mail, committer's, authored at, committed at, parents. */
+export type CommitEntry = readonly [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  number,
+  number,
+  ...(readonly string[]),
+];
+
+export function commitEntry({ id, message, author, committer, parents }: Commit): string {
+  const entry: CommitEntry = [
+    id,
+    shortened(message, COMMIT_LISTED_MESSAGE_LENGTH_MAX),
+    shortened(author.name, COMMIT_LISTED_NAME_LENGTH_MAX),
+    shortened(author.email, COMMIT_LISTED_NAME_LENGTH_MAX),
+    shortened(committer.name, COMMIT_LISTED_NAME_LENGTH_MAX),
+    shortened(committer.email, COMMIT_LISTED_NAME_LENGTH_MAX),
+    author.seconds,
+    committer.seconds,
+    ...parents,
+  ];
+  return JSON.stringify(entry);
+}
+
+function shortened(text: string, lengthMax: number): string {
+  return storableText(text.length > lengthMax ? text.slice(0, lengthMax) : text);
+}
+
+export function commitRow(entry: CommitEntry): CommitRow {
+  const [id, message, authorName, authorEmail, committerName, committerEmail, authoredAt, committedAt, ...parents] =
+    entry;
+  return {
+    ...{ id: id as ObjectId, message },
+    author: { name: authorName, email: authorEmail },
+    committer: { name: committerName, email: committerEmail },
+    ...{ authoredAt, committedAt, parents: parents as ObjectId[] },
+  };
+}
+
+/** What of an entry decides the order of commits. */
+export function orderCommitOf(text: string): OrderCommit {
+  const [id, , , , , , , seconds, ...parents] = JSON.parse(text) as CommitEntry;
+  return { id: objectId(id), seconds, parents: parents.map(objectId) };
+}
+
+export function orderCommit({ id, parents, committer }: Commit): OrderCommit {
+  return { id, parents, seconds: committer.seconds };
+}

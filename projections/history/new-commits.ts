@@ -1,0 +1,107 @@
+/**
+ * Finds the commits that moved tips bring: from the tips back to commits that have their row already.
+ *
+ * Must stay true: what is found together with what is known is closed under parents, or the walk says so by
+ * throwing `MissingCommits`; so a commit with a row never has an ancestor without one.
+ */
+import type { ObjectId } from '../../core/kernel/ids.ts';
+import type { Commit } from '../../core/ports/object-database.ts';
+import type { HistoryReader } from './git-reading.ts';
+
+/** Objects that the repository's layers of that revision should hold, and do not. */
+export class MissingCommits extends Error {
+  override readonly name = 'MissingCommits';
+}
+
+export interface NewCommits {
+  /** In any order; all of them, or none when there are too many to hold. */
+  readonly commits: readonly Commit[];
+  /** When there are too many: how to walk them again, in bounded memory. */
+  readonly walk: { readonly include: readonly ObjectId[]; readonly exclude: readonly ObjectId[] } | null;
+}
+
+export interface Search {
+  readonly reader: HistoryReader;
+  /** Which of the ids have their row. */
+  readonly known: (ids: readonly ObjectId[]) => Promise<ReadonlySet<ObjectId>>;
+  /** Where listed refs point to; tags may lead to trees and blobs, which are left out. */
+  readonly tips: readonly ObjectId[];
+  /** Tips that must be there; others may have left storage since. */
+  readonly required: ReadonlySet<ObjectId>;
+  /** Commits with rows that may bound a walk; asked for only when one is needed. */
+  readonly standing: () => Promise<readonly ObjectId[]>;
+}
+
+/** Steps back by reading parents before a walk of git's is worth its process. */
+const STEPS_MAX = 4;
+const STEP_COMMITS_MAX = 256;
+/** Commits held in memory at a time. */
+const HELD_COMMITS_MAX = 20_000;
+export const READ_COMMITS_AT_ONCE = 1_000;
+
+export async function findNewCommits(search: Search): Promise<NewCommits> {
+  const { reader, known } = search;
+  const found = new Map<ObjectId, Commit>();
+  const boundary = new Set<ObjectId>();
+  const include = await commitTips(search);
+  let frontier: readonly ObjectId[] = include;
+  for (let step = 0; frontier.length > 0; step += 1) {
+    if (step === STEPS_MAX || frontier.length > STEP_COMMITS_MAX) {
+      for (const id of await present(reader, await search.standing())) boundary.add(id);
+      return walkAll(reader, include, [...boundary]);
+    }
+    const parents = new Set<ObjectId>();
+    for (const commit of await readCommits(reader, frontier)) {
+      found.set(commit.id, commit);
+      for (const parent of commit.parents) parents.add(parent);
+    }
+    const unseen = [...parents].filter((id) => !found.has(id) && !boundary.has(id));
+    const stored = await known(unseen);
+    for (const id of stored) boundary.add(id);
+    frontier = unseen.filter((id) => !stored.has(id));
+  }
+  return { commits: [...found.values()], walk: null };
+}
+
+/** The tips that are commits without a row. */
+async function commitTips({ reader, known, tips, required }: Search): Promise<readonly ObjectId[]> {
+  const stored = await known(tips);
+  const unknown = tips.filter((id) => !stored.has(id));
+  if (unknown.length === 0) return [];
+  const infos = await reader.lookup(unknown);
+  return unknown.filter((id, index) => {
+    const info = infos[index] ?? null;
+    if (info === null && required.has(id)) throw new MissingCommits(`Object ${id} is in no layer`);
+    return info?.type === 'commit';
+  });
+}
+
+/** Tips that were forced away may have left storage since: git would refuse to walk from them. */
+async function present(reader: HistoryReader, ids: readonly ObjectId[]): Promise<readonly ObjectId[]> {
+  const infos = await reader.lookup(ids);
+  return ids.filter((_, index) => infos[index]?.type === 'commit');
+}
+
+export async function readCommits(reader: HistoryReader, ids: readonly ObjectId[]): Promise<readonly Commit[]> {
+  const commits = await reader.commits(ids);
+  return ids.map((id, index) => {
+    const commit = commits[index] ?? null;
+    if (commit === null) throw new MissingCommits(`Commit ${id} is in no layer`);
+    return commit;
+  });
+}
+
+async function walkAll(
+  reader: HistoryReader,
+  include: readonly ObjectId[],
+  exclude: readonly ObjectId[],
+): Promise<NewCommits> {
+  const ids: ObjectId[] = [];
+  for await (const id of reader.walk({ include, exclude, limit: HELD_COMMITS_MAX + 1 })) ids.push(id);
+  if (ids.length > HELD_COMMITS_MAX) return { commits: [], walk: { include, exclude } };
+  const commits: Commit[] = [];
+  for (let at = 0; at < ids.length; at += READ_COMMITS_AT_ONCE) {
+    commits.push(...(await readCommits(reader, ids.slice(at, at + READ_COMMITS_AT_ONCE))));
+  }
+  return { commits, walk: null };
+}

@@ -1,0 +1,133 @@
+/**
+ * Reads of a generation's history tables, for the one who writes them.
+ *
+ * Must stay true: nothing here reads Git; ids leave as 40 hex digits whatever the tables hold.
+ */
+import type { OrderCommit } from '../../core/git/commit-queue.ts';
+import type { StoredOrder } from '../../core/git/stored-commits.ts';
+import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import { layerKey } from '../../core/ports/layer-store.ts';
+import type { Layer, ObjectType } from '../../core/ports/object-database.ts';
+import { prepared } from '../runner/bulk.ts';
+import type { Queryable, Row, TableOf } from '../runner/projection.ts';
+import { orderCommitOf } from './entry.ts';
+import type { RefValue } from './fold.ts';
+
+/** A repository's row. */
+export interface Head {
+  readonly accountId: string;
+  readonly initialDefaultBranch: string | null;
+  readonly defaultBranch: string | null;
+  /** -1 before its own stream's first event. */
+  readonly revision: number;
+  readonly orderedTip: ObjectId | null;
+  readonly orderedCommits: number;
+  readonly incomplete: boolean;
+}
+
+export class StoredHistory {
+  readonly #database: Queryable;
+  readonly #table: TableOf;
+
+  constructor(database: Queryable, table: TableOf) {
+    this.#database = database;
+    this.#table = table;
+  }
+
+  async #rows(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    return (await this.#database.query(prepared(text, values))).rows;
+  }
+
+  async heads(ids: readonly RepositoryId[]): Promise<ReadonlyMap<RepositoryId, Head>> {
+    const rows = await this.#rows(
+      `SELECT *, encode(ordered_tip, 'hex') AS tip FROM ${this.#table('history_repositories')}
+        WHERE repository_id = ANY($1::uuid[])`,
+      [ids],
+    );
+    return new Map(rows.map((row) => [row['repository_id'] as RepositoryId, headOf(row)]));
+  }
+
+  async layers(repository: RepositoryId): Promise<readonly Layer[]> {
+    const rows = await this.#rows(
+      `SELECT id, key, size_bytes, sha256, pack FROM ${this.#table('history_layers')}
+        WHERE repository_id = $1 ORDER BY number`,
+      [repository],
+    );
+    return rows.map((row) => ({
+      id: uuid<LayerId>(row['id'] as string),
+      key: layerKey(row['key'] as string),
+      sizeBytes: Number(row['size_bytes']),
+      sha256: row['sha256'] as string,
+      pack: row['pack'] as string,
+    }));
+  }
+
+  async refs(repository: RepositoryId, name: string | null): Promise<ReadonlyMap<string, RefValue>> {
+    const rows = await this.#rows(
+      `SELECT name, encode(id, 'hex') AS id, type, encode(peeled, 'hex') AS peeled
+        FROM ${this.#table('history_refs')} WHERE repository_id = $1 AND ($2::text IS NULL OR name = $2)`,
+      [repository, name],
+    );
+    return new Map(rows.map((row) => [row['name'] as string, refOf(row)]));
+  }
+
+  /** Which of the ids have their row, and so have all their ancestors. */
+  async known(repository: RepositoryId, ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> {
+    if (ids.length === 0) return new Set();
+    const rows = await this.#rows(
+      `SELECT encode(id, 'hex') AS id FROM ${this.#table('history_commits')}
+        WHERE repository_id = $1 AND id = ANY(ARRAY(SELECT decode(t, 'hex') FROM unnest($2::text[]) AS t))`,
+      [repository, ids],
+    );
+    return new Set(rows.map((row) => row['id'] as ObjectId));
+  }
+
+  /** The stored order of a repository, so many commits long, as updates of it read it. */
+  order(repository: RepositoryId, count: number): StoredOrder {
+    const join = `${this.#table('history_commits')} AS c`;
+    return {
+      commits: async (ids) => {
+        const rows = await this.#rows(
+          `SELECT entry FROM ${join}
+            WHERE repository_id = $1 AND id = ANY(ARRAY(SELECT decode(t, 'hex') FROM unnest($2::text[]) AS t))`,
+          [repository, ids],
+        );
+        return rows.map(commitOf);
+      },
+      fromTip: async (offset, limit) => {
+        const rows = await this.#rows(
+          `SELECT entry FROM ${this.#table('history_order')} AS o JOIN ${join} USING (repository_id, id)
+            WHERE repository_id = $1 AND number < $2 AND number >= $3 ORDER BY number DESC`,
+          [repository, count - offset, count - offset - limit],
+        );
+        return rows.map(commitOf);
+      },
+    };
+  }
+}
+
+function headOf(row: Row): Head {
+  const tip = row['tip'] as string | null;
+  return {
+    accountId: row['account_id'] as string,
+    initialDefaultBranch: row['initial_default_branch'] as string | null,
+    defaultBranch: row['default_branch'] as string | null,
+    revision: row['revision'] as number,
+    orderedTip: tip === null ? null : objectId(tip),
+    orderedCommits: row['ordered_commits'] as number,
+    incomplete: row['incomplete'] as boolean,
+  };
+}
+
+function refOf(row: Row): RefValue {
+  const peeled = row['peeled'] as string | null;
+  return {
+    id: objectId(row['id'] as string),
+    type: row['type'] as ObjectType,
+    peeled: peeled === null ? null : objectId(peeled),
+  };
+}
+
+function commitOf(row: Row): OrderCommit {
+  return orderCommitOf(row['entry'] as string);
+}

@@ -1,0 +1,367 @@
+/** The shape of every error, outages, and what is logged of them. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, mock, test } from 'node:test';
+import { REFUSALS } from '../../../apps/api/refusals.ts';
+import { OUTAGES, outageAnswer } from '../../../apps/api/outages.ts';
+import { withoutSecrets } from '../../../apps/api/faults.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
+import { JSON_BODY_BYTES_MAX, READ_WAIT_MS } from '../../../core/kernel/limits.ts';
+import { EventStoreError } from '../../../core/ports/event-store.ts';
+import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { ReadModelError } from '../../../core/ports/read-models.ts';
+import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+
+describe('errors', () => {
+  let fixture: ApiFixture;
+  let owner: AccountId;
+  let token: TestToken;
+  let headFault: Error | null = null;
+  let openFault: Error | null = null;
+  let blobFault: Error | null = null;
+
+  before(async () => {
+    fixture = await createApiFixture({
+      wrapEvents: (events) => ({
+        ...events,
+        head: async () => {
+          if (headFault !== null) throw headFault;
+          return events.head();
+        },
+      }),
+      objects: (objects) => ({
+        ...objects.database,
+        open: async (committed) => {
+          if (openFault !== null) throw openFault;
+          const reader = await objects.database.open(committed);
+          return {
+            ...reader,
+            blob: (id, range) => (blobFault === null ? reader.blob(id, range) : failing(blobFault)),
+          };
+        },
+      }),
+    });
+    owner = await fixture.account('ada');
+    token = await fixture.token(owner);
+    const repository = await fixture.repository(owner, 'files');
+    const { objects } = fixture;
+    const large = objects.blob(Buffer.alloc(3 * 1024 * 1024, 'x'));
+    const tree = objects.tree({ file: ['100644', objects.blob('text')], large: ['100644', large] });
+    await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
+  });
+  after(() => fixture.close());
+  afterEach(() => {
+    headFault = null;
+    openFault = null;
+    blobFault = null;
+    fixture.readModels.failWith(null);
+    fixture.logged.length = 0;
+  });
+
+  const send = (
+    payload: string | Buffer,
+    headers: Readonly<Record<string, string>> = {},
+    method: 'POST' | 'PUT' = 'POST',
+  ) =>
+    fixture.app.inject({
+      method,
+      url: '/v1/repositories',
+      headers: { authorization: `Bearer ${token.secret}`, 'content-type': 'application/json', ...headers },
+      payload,
+    });
+
+  test('every answer carries its own request id, whatever the client sent', async () => {
+    const ids = new Set<string>();
+    for (const [method, url, by] of [
+      ['GET', '/v1/account/usage', token],
+      ['GET', '/v1/account/usage', null],
+      ['GET', '/v1/nothing', token],
+      ['POST', '/v1/account/usage', token],
+      ['POST', '/v1/repositories', token],
+      ['GET', '/v1/openapi.json', null],
+    ] as const) {
+      const answer = await fixture.request(method, url, by, { headers: { 'x-request-id': 'chosen' } });
+      const id = String(answer.headers['x-request-id']);
+      assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+      ids.add(id);
+    }
+    assert.equal(ids.size, 6);
+  });
+
+  test('the request id of an answer is that of the events it caused', async () => {
+    const created = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'traced' } });
+    const events = await fixture.context.events.readAll(
+      0n as Parameters<typeof fixture.context.events.readAll>[0],
+      1_000,
+    );
+    const event = events.find(({ requestId }) => requestId === created.headers['x-request-id']);
+    assert.equal(event?.type, 'RepositoryCreated');
+    assert.deepEqual(event?.actor, { kind: 'token', id: token.id });
+    assert.equal(fixture.finished.at(-1)?.operationId, 'createRepository');
+    assert.deepEqual(fixture.finished.at(-1)?.actor, { kind: 'token', id: token.id });
+  });
+
+  test('an unknown route is 401 without a token, else 404', async () => {
+    for (const url of [
+      '/',
+      '/v1',
+      '/v1/',
+      '/v1/nothing',
+      '/v1/repositories/',
+      '/v1/webhooks',
+      '/V1/repositories',
+      '/x?y=z',
+    ]) {
+      assert.equal((await fixture.request('GET', url, null)).statusCode, 401, url);
+      const answer = await fixture.request('GET', url, token);
+      assert.equal(answer.statusCode, 404, url);
+      assert.deepEqual(answer.json(), { detail: 'Not found' });
+    }
+    const withBody = await fixture.app.inject({
+      method: 'POST',
+      url: '/v1/nothing',
+      headers: { authorization: `Bearer ${token.secret}`, 'content-type': 'text/plain' },
+      payload: '{',
+    });
+    assert.equal(withBody.statusCode, 404);
+  });
+
+  test('a wrong method is 405 with those that are allowed', async () => {
+    for (const [method, url, allow] of [
+      ['DELETE', '/v1/repositories', 'GET, HEAD, POST'],
+      ['POST', '/v1/repos/ada/files', 'GET, HEAD, PATCH, DELETE'],
+      ['PUT', '/v1/repos/ada/files/contents/a/b', 'GET, HEAD'],
+      ['POST', '/v1/repos/ada/files/contents', 'GET, HEAD'],
+      ['PATCH', `/v1/access-tokens/${token.id}`, 'GET, HEAD, PUT, DELETE'],
+      ['OPTIONS', '/v1/account/usage', 'GET, HEAD'],
+      ['POST', '/v1/openapi.json', 'GET, HEAD'],
+    ] as const) {
+      const answer = await fixture.request(method, url, token);
+      assert.equal(answer.statusCode, 405, `${method} ${url}`);
+      assert.equal(answer.headers['allow'], allow);
+      assert.deepEqual(answer.json(), { detail: 'Method not allowed' });
+      assert.equal((await fixture.request(method, url, null)).statusCode, 401);
+    }
+  });
+
+  test('what is no JSON in UTF-8 is 400 with one text', async () => {
+    for (const [payload, headers, detail] of [
+      ['{', {}, 'The body is not valid JSON'],
+      ['{"name":"x"}garbage', {}, 'The body is not valid JSON'],
+      ["{'name':'x'}", {}, 'The body is not valid JSON'],
+      ['{"name":"a\0b"}', {}, 'The body is not valid JSON'],
+      [Buffer.from('{"name":"\xff"}', 'latin1'), {}, 'The body is not valid UTF-8'],
+      [
+        Buffer.from('{"name":"x"}', 'utf16le'),
+        { 'content-type': 'application/json; charset=utf-16' },
+        'A body is in UTF-8',
+      ],
+      ['{}', { 'content-encoding': 'gzip' }, 'A body is not compressed'],
+      ['{}', { 'content-type': 'text/plain' }, 'The content type of a body is application/json'],
+      [
+        'a=b',
+        { 'content-type': 'application/x-www-form-urlencoded' },
+        'The content type of a body is application/json',
+      ],
+      ['{}', { 'content-type': 'nonsense' }, 'The content type of a body is application/json'],
+    ] as const) {
+      const answer = await send(payload, headers);
+      assert.equal(answer.statusCode, 400, detail);
+      assert.deepEqual(answer.json(), { detail });
+    }
+    assert.equal(
+      (await send('{"name":"charset"}', { 'content-type': 'Application/JSON; charset="UTF-8"' })).statusCode,
+      201,
+    );
+  });
+
+  test('a body that is missing or no object is 422', async () => {
+    const missing = await send('');
+    assert.equal(missing.statusCode, 422);
+    assert.deepEqual(missing.json(), { detail: [{ loc: ['body'], msg: 'Field required', type: 'missing' }] });
+    for (const payload of ['null', '[]', '"text"', '5', '[{"name":"x"}]']) {
+      const answer = await send(payload);
+      assert.equal(answer.statusCode, 422, payload);
+      assert.deepEqual(answer.json().detail[0].loc, ['body'], payload);
+    }
+  });
+
+  test('NUL and lone surrogates are 422 in any string or key, however deep', async () => {
+    for (const [payload, loc, type] of [
+      ['{"name":"a\\u0000b"}', ['body', 'name'], 'string_nul'],
+      ['{"name":"a","description":"\\ud800"}', ['body', 'description'], 'string_surrogate'],
+      ['{"name":"a","description":"\\udc00\\ud800"}', ['body', 'description'], 'string_surrogate'],
+      ['{"name":"a","x":[1,{"y":"\\u0000"}]}', ['body', 'x', 1, 'y'], 'string_nul'],
+      ['{"name":"a","\\u0000":1}', ['body'], 'string_nul'],
+    ] as const) {
+      const answer = await send(payload);
+      assert.equal(answer.statusCode, 422, payload);
+      assert.deepEqual(answer.json().detail[0].loc, loc);
+      assert.equal(answer.json().detail[0].type, type);
+    }
+    const fine = await send('{"name":"escapes","description":"\\ud83d\\ude00 \\\\u0000 \\u0001"}');
+    assert.equal(fine.statusCode, 201);
+    assert.equal(fine.json().description, '😀 \\u0000 \u0001');
+  });
+
+  test('a body that nests as deeply as it is long neither crashes nor hangs', async () => {
+    const deep = `{"name":"deep","x":${'['.repeat(400_000)}"\\u0000"${']'.repeat(400_000)}}`;
+    assert.equal((await send(deep)).statusCode, 422);
+  });
+
+  test('keys of a prototype are only text', async () => {
+    const answer = await send(
+      '{"name":"proto","__proto__":{"description":"x"},"constructor":{"prototype":{"polluted":1}}}',
+    );
+    assert.equal(answer.statusCode, 201);
+    assert.equal(answer.json().description, null);
+    assert.equal(Reflect.get({}, 'polluted'), undefined);
+    assert.equal((await send('{"name":"first","name":"second"}')).json().name, 'second');
+  });
+
+  test('a body of 1 MiB is read, one byte more is 413', async () => {
+    const body = (size: number): string => {
+      const start = '{"name":"limit","x":"';
+      return `${start}${'x'.repeat(size - start.length - 2)}"}`;
+    };
+    assert.equal((await send(body(JSON_BODY_BYTES_MAX))).statusCode, 201);
+    const answer = await send(body(JSON_BODY_BYTES_MAX + 1));
+    assert.equal(answer.statusCode, 413);
+    assert.deepEqual(answer.json(), { detail: 'The body is larger than 1048576 bytes' });
+  });
+
+  test('each outage of the log, the models and the objects answers 503 with Retry-After, or 500', async () => {
+    const outages: readonly Error[] = [
+      ...(
+        ['log-unavailable', 'append-outcome-unknown', 'append-too-large', 'invalid-event', 'log-diverged'] as const
+      ).map((code) => new EventStoreError(code, 'secret words')),
+      ...(['read-model-behind', 'read-model-parked', 'read-model-unavailable'] as const).map(
+        (code) => new ReadModelError(code, 'secret words'),
+      ),
+      ...(['layer-corrupt', 'layer-missing', 'object-database-unavailable'] as const).map(
+        (code) => new ObjectDatabaseError(code, 'secret words'),
+      ),
+      ...(['layer-not-found', 'layer-store-full', 'layer-store-unavailable', 'range-not-satisfiable'] as const).map(
+        (code) => new LayerStoreError(code, 'secret words'),
+      ),
+    ];
+    for (const outage of outages) {
+      openFault = outage;
+      const answer = await fixture.request('GET', '/v1/repos/ada/files/contents/file', token);
+      const code = 'code' in outage ? String(outage.code) : '';
+      const known: { readonly [code: string]: { readonly retryAfterSeconds: number | null } | undefined } = OUTAGES;
+      const seconds = known[code]?.retryAfterSeconds ?? null;
+      assert.equal(answer.statusCode, seconds === null ? 500 : 503, code);
+      assert.equal(answer.headers['retry-after'], seconds === null ? undefined : String(seconds), code);
+      assert.equal(typeof answer.json().detail, 'string');
+      assert.ok(!answer.body.includes('secret words'));
+      assert.ok(fixture.logged.pop()?.includes(code), 'operators are told');
+    }
+  });
+
+  test('a log that is down stops every request before it is authenticated', async () => {
+    headFault = new EventStoreError('log-unavailable', 'down');
+    for (const by of [token, { ...token, secret: `strata_${'0'.repeat(46)}` }]) {
+      const answer = await fixture.request('GET', '/v1/account/usage', by);
+      assert.equal(answer.statusCode, 503);
+      assert.equal(answer.headers['retry-after'], '5');
+    }
+    assert.equal((await fixture.request('GET', '/v1/account/usage', null)).statusCode, 401);
+  });
+
+  test('a node that does not reach the head of the log in 10 s answers 503, not what it knows', async () => {
+    let hang = false;
+    const stuck = await createApiFixture({
+      wrapEvents: (events) => ({ ...events, head: () => (hang ? new Promise(() => {}) : events.head()) }),
+    });
+    const by = await stuck.token(await stuck.account('eve'));
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      hang = true;
+      const waiting = stuck.request('GET', '/v1/account/usage', by);
+      // The request reaches the barrier in its own time; the clock stands until then.
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      mock.timers.tick(READ_WAIT_MS);
+      const answer = await waiting;
+      assert.equal(answer.statusCode, 503);
+      assert.equal(answer.headers['retry-after'], '1');
+    } finally {
+      mock.timers.reset();
+      await stuck.close();
+    }
+  });
+
+  test('a read model that lags answers 503, and is not in the way of what needs none', async () => {
+    fixture.readModels.failWith(new ReadModelError('read-model-behind', 'behind'));
+    for (const url of ['/v1/repositories', '/v1/access-tokens', '/v1/account/usage', '/v1/repos/ada/files/branches']) {
+      const answer = await fixture.request('GET', url, token);
+      assert.equal(answer.statusCode, 503, url);
+      assert.equal(answer.headers['retry-after'], '1');
+    }
+    assert.equal((await fixture.request('GET', '/v1/repos/ada/files', token)).statusCode, 200);
+  });
+
+  test('a bug answers 500 with the request id, and is logged without secrets', async () => {
+    openFault = new Error(`no such thing: ${token.secret} at postgres://user:pass@host/db`);
+    const answer = await fixture.request('GET', '/v1/repos/ada/files/contents/file', token);
+    assert.equal(answer.statusCode, 500);
+    assert.deepEqual(answer.json(), { detail: `Internal error. The request id is ${answer.headers['x-request-id']}` });
+    const [line = ''] = fixture.logged;
+    assert.ok(line.includes(String(answer.headers['x-request-id'])));
+    assert.ok(line.includes('getContents'));
+    assert.ok(!line.includes(token.secret) && !line.includes('user:pass'));
+  });
+
+  test('a file that cannot be read to its end breaks the connection rather than look whole', async () => {
+    const port = await fixture.listen();
+    blobFault = new ObjectDatabaseError('layer-missing', 'gone');
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/repos/ada/files/contents/large?raw=true`, {
+      headers: { authorization: `Bearer ${token.secret}` },
+    });
+    await assert.rejects(answer.arrayBuffer());
+    assert.equal(fixture.objects.openReaders(), 0);
+  });
+
+  test('a canary in a header, a query, a body or malformed JSON appears in no answer and no log', async () => {
+    const canary = 'canary_7f3a9c';
+    const secret = `strata_${canary.replaceAll('_', '')}${'0'.repeat(34)}`;
+    const answers = [
+      await fixture.request('GET', `/v1/account/usage?token=${canary}`, { ...token, secret }),
+      await fixture.request('GET', `/v1/${canary}?x=${canary}`, token),
+      await fixture.request('GET', `/v1/repos/${canary}/${canary}`, token),
+      await fixture.request('GET', `/v1/repositories?page=${canary}`, token),
+      await fixture.request('GET', '/v1/account/usage', token, { headers: { cookie: canary, 'x-other': canary } }),
+      await send(`{"name": "${canary}`),
+      await send(JSON.stringify({ name: `${canary}/`, description: [canary] })),
+      await send(JSON.stringify({ name: 5, [canary]: canary })),
+      await send(canary, { 'content-type': canary }),
+    ];
+    openFault = new Error('boom');
+    answers.push(await fixture.request('GET', `/v1/repos/ada/files/contents/${canary}?ref=${canary}`, token));
+    for (const answer of answers) {
+      assert.ok(!answer.body.includes('canary'), answer.body);
+      assert.ok(!JSON.stringify(answer.headers).includes('canary'));
+    }
+    assert.ok(!fixture.logged.join('\n').includes('canary'), fixture.logged.join('\n'));
+    assert.ok(!JSON.stringify(fixture.finished).includes('canary'));
+  });
+
+  test('secrets are struck out of words wherever they stand', () => {
+    assert.equal(
+      withoutSecrets('a strata_Abc123, https://user:pw@host/x and postgres://u@h'),
+      'a strata_…, https://…@host/x and postgres://…@h',
+    );
+  });
+
+  test('words of refusals are sentences and their statuses those of the contract', () => {
+    for (const [code, { status }] of Object.entries(REFUSALS)) {
+      assert.ok([401, 403, 404, 409, 422].includes(status), code);
+    }
+    assert.equal(outageAnswer(new Error('no outage')), null);
+  });
+});
+
+async function* failing(error: Error): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(100);
+  throw error;
+}

@@ -1,0 +1,190 @@
+/** The OpenAPI document: every route it names is called, and the answer must fit the schema it gives. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { ROUTES } from '../../../apps/api/routes.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
+import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+
+interface Media {
+  readonly schema: { readonly $ref?: string };
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly security: readonly object[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly schema: object;
+    readonly required: boolean;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>>; readonly required?: boolean };
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, Media>> }>
+  >;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly servers: readonly { readonly url: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>;
+    readonly securitySchemes: Readonly<Record<string, object>>;
+  };
+}
+
+describe('the OpenAPI document', () => {
+  let fixture: ApiFixture;
+  let owner: AccountId;
+  let token: TestToken;
+  let document: Document;
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+
+  before(async () => {
+    fixture = await createApiFixture();
+    owner = await fixture.account('ada');
+    token = await fixture.token(owner);
+    document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
+    ajv.addSchema({ $id: 'openapi', ...document });
+  });
+  after(() => fixture.close());
+
+  function operations(): readonly { method: string; path: string; operation: Operation }[] {
+    return Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+    );
+  }
+
+  /** Checks an answer against what the document says of its status and content type. */
+  function assertFits(operation: Operation, answer: Awaited<ReturnType<ApiFixture['request']>>): void {
+    const what = `${operation.operationId} ${answer.statusCode}`;
+    const response = operation.responses[String(answer.statusCode)];
+    assert.ok(response !== undefined, `${what} is not in the document: ${answer.body}`);
+    assert.ok(response.description !== 'Default Response', `${what} says nothing`);
+    if (answer.body === '') return;
+    const type = String(answer.headers['content-type']).split(';', 1)[0] ?? '';
+    const media = response.content?.[type];
+    assert.ok(media !== undefined, `${what} as ${type} is not in the document`);
+    if (type !== 'application/json') return;
+    const validate = ajv.compile(absolute(media.schema));
+    assert.ok(validate(answer.json()), `${what}: ${ajv.errorsText(validate.errors)} in ${answer.body}`);
+  }
+
+  /** References within the document, made to work outside of it. */
+  function absolute(schema: object): object {
+    return JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components'));
+  }
+
+  async function preparedUrl(operationId: string, path: string): Promise<string> {
+    const name = `for-${operationId.toLowerCase()}`;
+    const repository = await fixture.repository(owner, name);
+    const { objects } = fixture;
+    const folder = objects.tree({ 'main.c': ['100644', objects.blob('int main;')] });
+    const tree = objects.tree({ src: ['040000', folder], link: ['120000', objects.blob('src')] });
+    await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
+    const other = await fixture.token(owner);
+    return path
+      .replace('{username}', 'ada')
+      .replace('{name}', name)
+      .replace('{path}', 'src/main.c')
+      .replace('{id}', other.id);
+  }
+
+  const BODIES: Readonly<Record<string, object>> = {
+    createRepository: { name: 'new', description: 'x' },
+    updateRepository: { description: 'y', default_branch: 'trunk' },
+    createAccessToken: { name: 'x', scope: 'ALL_REPO', grants: ['ALL'], expires_at: '2030-01-01T00:00:00Z' },
+    updateAccessToken: { name: 'y', expires_at: null },
+  };
+
+  test('is version 3.1, names the server, and needs no token', () => {
+    assert.equal(document.openapi, '3.1.0');
+    assert.deepEqual(document.servers, [{ url: 'http://localhost:8080' }]);
+    assert.deepEqual(Object.keys(document.components.securitySchemes), ['token']);
+  });
+
+  test('names every route of the table, and no other', () => {
+    const named = operations().map(({ method, path, operation }) => `${method} ${path} ${operation.operationId}`);
+    const table = ROUTES.map(({ method, path, operationId }) => `${method} ${path} ${operationId}`);
+    assert.deepEqual(named.toSorted(), table.toSorted());
+  });
+
+  test('gives every parameter of a path, and no schema that nothing uses', () => {
+    const text = JSON.stringify(document);
+    for (const { path, operation } of operations()) {
+      const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const given = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
+      assert.deepEqual(
+        given.map(({ name }) => name),
+        named,
+        path,
+      );
+      assert.ok(given.every(({ required }) => required));
+    }
+    for (const name of Object.keys(document.components.schemas)) {
+      assert.ok(text.includes(`"#/components/schemas/${name}"`), name);
+    }
+    assert.ok(!text.includes('"wire"'));
+  });
+
+  test('states the bounds of pages', () => {
+    const list = document.paths['/v1/repositories']?.['get'];
+    const limit = list?.parameters?.find(({ name }) => name === 'limit');
+    assert.equal(limit?.required, false);
+    assert.deepEqual(limit?.schema, { type: 'integer', minimum: 1, maximum: 100, default: 50 });
+  });
+
+  test('every route answers as the document says, when all is well and when it is not', async () => {
+    const powerless = await fixture.token(owner, { grants: ['GIT_HTTP_READ'] });
+    for (const { method, path, operation } of operations()) {
+      const url = await preparedUrl(operation.operationId, path);
+      const body = BODIES[operation.operationId];
+      const verb = ROUTES.find(({ operationId }) => operationId === operation.operationId)?.method;
+      assert.ok(verb !== undefined && verb === method);
+      assert.equal(operation.requestBody !== undefined, body !== undefined, operation.operationId);
+      const sent = body === undefined ? {} : { body };
+      const isPublic = operation.security.length === 0;
+      if (!isPublic) {
+        assertFits(operation, await fixture.request(verb, url, null, sent));
+        assertFits(operation, await fixture.request(verb, url, powerless, sent));
+      }
+      if (path.includes('{name}'))
+        assertFits(operation, await fixture.request(verb, url.replace('for-', 'no-'), token, sent));
+      if (path.includes('{id}')) assertFits(operation, await fixture.request(verb, `${url}0`, token, sent));
+      if (body !== undefined) {
+        assertFits(operation, await fixture.request(verb, url, token, { body: { name: 5, description: 5 } }));
+        assertFits(operation, await fixture.app.inject({ method: verb, url, headers: jsonBy(token), payload: '{' }));
+        const large = `{"x": "${'x'.repeat(1024 * 1024)}"}`;
+        assertFits(operation, await fixture.app.inject({ method: verb, url, headers: jsonBy(token), payload: large }));
+      }
+      const answer = await fixture.request(verb, url, isPublic ? null : token, sent);
+      assert.ok(answer.statusCode < 300, `${operation.operationId}: ${answer.body}`);
+      assertFits(operation, answer);
+      const { etag } = answer.headers;
+      if (etag !== undefined) {
+        const headers = { 'if-none-match': String(etag) };
+        const again = await fixture.request(verb, url, isPublic ? null : token, { headers });
+        assert.equal(again.statusCode, 304);
+        assertFits(operation, again);
+      }
+    }
+  });
+
+  test('the other shapes of contents fit too', async () => {
+    const url = await preparedUrl('shapes', '/v1/repos/{username}/{name}/contents/{path}');
+    const operation = document.paths['/v1/repos/{username}/{name}/contents/{path}']?.['get'];
+    assert.ok(operation !== undefined);
+    for (const path of ['src', 'link', 'src/main.c?raw=true', 'src?raw=true']) {
+      assertFits(operation, await fixture.request('GET', url.replace('src/main.c', path), token));
+    }
+    const raw = `${url}?raw=true`;
+    assertFits(operation, await fixture.request('GET', raw, token, { headers: { range: 'bytes=0-1' } }));
+    assertFits(operation, await fixture.request('GET', raw, token, { headers: { range: 'bytes=99-' } }));
+  });
+});
+
+function jsonBy(token: TestToken): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${token.secret}`, 'content-type': 'application/json' };
+}

@@ -1,0 +1,129 @@
+/** Git objects for tests of the read models: a real repository behind the reading half of the object database. */
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
+import type {
+  Commit,
+  CommittedObjects,
+  ObjectInfo,
+  ObjectReader,
+  ObjectType,
+  Signature,
+} from '../../core/ports/object-database.ts';
+import { git } from './git-process.ts';
+
+export interface GitObjects {
+  open(objects: CommittedObjects): Promise<ObjectReader>;
+  /** The bare repository that stands for all layers of one. */
+  readonly pathOf: (repository: RepositoryId) => string;
+  /** Called before each opening; what it throws, the opening throws. */
+  onOpen: (objects: CommittedObjects) => void;
+  /** Readers that were opened and not closed. */
+  readonly leases: () => number;
+  readonly walks: () => number;
+}
+
+export function gitObjects(folder: string): GitObjects {
+  let leases = 0;
+  let walks = 0;
+  const pathOf = (repository: RepositoryId): string => path.join(folder, `${repository}.git`);
+  const objects: GitObjects = {
+    pathOf,
+    onOpen: () => undefined,
+    leases: () => leases,
+    walks: () => walks,
+    async open(committed) {
+      objects.onOpen(committed);
+      leases += 1;
+      const cwd = pathOf(committed.repository);
+      const unused = (): never => {
+        throw new Error('The read models do not use this');
+      };
+      return {
+        lookup: (ids) => lookup(cwd, ids),
+        commits: (ids) => commits(cwd, ids),
+        commit: async (id) => (await commits(cwd, [id]))[0] ?? null,
+        async *walk({ include, exclude, skip, limit }) {
+          walks += 1;
+          const bounds = [
+            ...(skip === undefined ? [] : [`--skip=${skip}`]),
+            ...(limit === undefined ? [] : [`-n${limit}`]),
+          ];
+          const input = [...include, ...exclude.map((id) => `^${id}`)].join('\n');
+          const output = (await run(cwd, ['rev-list', ...bounds, '--stdin'], `${input}\n`)).toString();
+          for (const line of output.split('\n')) if (line !== '') yield objectId(line);
+        },
+        ...{ tips: unused, tree: unused, blob: unused, isAncestor: unused, reachable: unused, uploadPack: unused },
+        close: () => {
+          leases -= 1;
+        },
+      };
+    },
+  };
+  return objects;
+}
+
+/** A new bare repository. */
+export function initBare(folder: string): string {
+  git(['init', '--bare', '--quiet', '-b', 'main', folder]);
+  return folder;
+}
+
+function run(cwd: string, args: readonly string[], input: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', GIT_CONFIG_NOSYSTEM: '1', HOME: '/nonexistent' };
+    const options = { cwd, env, encoding: 'buffer', maxBuffer: 512 * 1024 * 1024 } as const;
+    const child = execFile('git', [...args], options, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`git ${args[0]}: ${stderr.toString()}`, { cause: error }));
+    });
+    child.stdin?.end(input);
+  });
+}
+
+async function lookup(cwd: string, ids: readonly ObjectId[]): Promise<readonly (ObjectInfo | null)[]> {
+  if (ids.length === 0) return [];
+  const output = (await run(cwd, ['cat-file', '--batch-check'], `${ids.join('\n')}\n`)).toString();
+  return output
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const [id = '', type = '', size = ''] = line.split(' ');
+      return type === 'missing' ? null : { id: objectId(id), type: type as ObjectType, sizeBytes: Number(size) };
+    });
+}
+
+async function commits(cwd: string, ids: readonly ObjectId[]): Promise<readonly (Commit | null)[]> {
+  if (ids.length === 0) return [];
+  const output = await run(cwd, ['cat-file', '--batch'], `${ids.join('\n')}\n`);
+  let at = 0;
+  return ids.map((id) => {
+    const lineEnd = output.indexOf(10, at);
+    const [, type, size] = output.toString('utf8', at, lineEnd).split(' ');
+    at = lineEnd + 1;
+    if (type === 'missing') return null;
+    const body = output.subarray(at, at + Number(size));
+    at += Number(size) + 1;
+    return type === 'commit' ? parseCommit(id, body.toString('utf8')) : null;
+  });
+}
+
+function parseCommit(id: ObjectId, text: string): Commit {
+  const headEnd = text.indexOf('\n\n');
+  const headers = text.slice(0, headEnd).split('\n');
+  const values = (name: string): string[] =>
+    headers.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1));
+  return {
+    id,
+    tree: objectId(values('tree')[0] ?? ''),
+    parents: values('parent').map(objectId),
+    author: signature(values('author')[0] ?? ''),
+    committer: signature(values('committer')[0] ?? ''),
+    message: text.slice(headEnd + 2),
+  };
+}
+
+function signature(line: string): Signature {
+  const [, name = '', email = '', seconds = '0'] = /^(.*?) ?<(.*)> (\d+)/.exec(line) ?? [];
+  return { name, email, seconds: Number(seconds), offsetMinutes: 0 };
+}
