@@ -26,6 +26,27 @@ describe('Turns', () => {
     );
   });
 
+  test('are not overtaken, nor exceeded, by those who come as one ends', async () => {
+    const turns = createTurns(2);
+    let running = 0;
+    let most = 0;
+    const started: string[] = [];
+    const work = (name: string) => async () => {
+      started.push(name);
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+    };
+    const chains = ['a', 'b', 'c', 'd'].map(async (name) => {
+      await turns(work(name));
+      await turns(work(`${name} again`));
+    });
+    await Promise.all(chains);
+    assert.equal(most, 2);
+    assert.deepEqual(started.slice(0, 4), ['a', 'b', 'c', 'd']);
+  });
+
   test('are given on by work that fails', async () => {
     const turns = createTurns(1);
     const failing = Array.from({ length: 3 }, () =>
