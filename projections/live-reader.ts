@@ -82,7 +82,10 @@ export function createLiveReader(database: Queryable, projection: Projection): L
       ],
     });
     if (row === null) return;
-    throw new ReadModelError('read-model-parked', `An event of ${row['stream']} could not be applied to ${name}`);
+    throw new ReadModelError(
+      'read-model-parked',
+      `An event of ${String(row['stream'])} could not be applied to ${name}`,
+    );
   }
 
   return {

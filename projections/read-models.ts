@@ -13,7 +13,7 @@ import type { UsageReader } from '../core/ports/usage.ts';
 import { readAccessTokens } from './access-tokens/queries.ts';
 import { type Branches, readBranches, readCommits, readStanding, type Standing } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
-import { readRepositories } from './repositories/queries.ts';
+import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import { readUsage } from './usage/queries.ts';
 
@@ -49,6 +49,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
   return {
     caughtUp: (position) => waitFor(position, READ_WAIT_MS),
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
+    halfDeleted: () => readHalfDeleted(repositories),
     async branches(repository) {
       const held = kept.get(repository);
       if (held !== undefined) {

@@ -5,7 +5,8 @@
  * packs only come, until the whole folder goes, so a process that runs in it never loses one.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { appendFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { Layer } from '../../core/ports/object-database.ts';
@@ -81,8 +82,9 @@ export async function isWhole(folder: CacheFolder): Promise<boolean> {
 }
 
 /** Whether somebody removed the folder under us. */
-export async function isThere(folder: CacheFolder): Promise<boolean> {
-  return (await sizeOf(join(folder.path, 'objects', 'pack'))) !== null;
+export function isThere(folder: CacheFolder): boolean {
+  // Asked at every opening, and answered from the kernel's memory: cheaper than another thread's answer.
+  return statSync(join(folder.path, 'objects', 'pack'), { throwIfNoEntry: false }) !== undefined;
 }
 
 export interface PackFiles {
@@ -90,19 +92,31 @@ export interface PackFiles {
   readonly idxPath: string;
   /** Reverse index; git does without. */
   readonly revPath?: string;
+  readonly packBytes: number;
+  readonly idxBytes: number;
 }
 
-/** Links a checked pack into the folder, the index last: git finds packs by their index. */
+/**
+ * Moves a checked pack into the folder, the index last: git finds packs by their index. A pack of the same name has
+ * the same bytes, since the name is their checksum, and may be replaced while it is read.
+ */
 export async function addPack(folder: CacheFolder, layer: Layer, files: PackFiles): Promise<PresentLayer> {
   const { id, sha256, pack } = layer;
-  await linkIfAbsent(files.packPath, packPath(folder, pack, 'pack'));
-  if (files.revPath !== undefined) await linkIfAbsent(files.revPath, packPath(folder, pack, 'rev'));
-  await linkIfAbsent(files.idxPath, packPath(folder, pack, 'idx'));
-  const [packFile, idxFile] = await Promise.all([stat(files.packPath), stat(files.idxPath)]);
-  const present = { id, sha256, pack, packBytes: packFile.size, idxBytes: idxFile.size };
+  const { packBytes, idxBytes, revPath } = files;
+  await Promise.all([
+    rename(files.packPath, packPath(folder, pack, 'pack')),
+    revPath === undefined ? null : rename(revPath, packPath(folder, pack, 'rev')),
+  ]);
+  await rename(files.idxPath, packPath(folder, pack, 'idx'));
+  const present = { id, sha256, pack, packBytes, idxBytes };
   folder.present.set(id, present);
-  await appendFile(join(folder.path, MANIFEST), `${JSON.stringify(present)}\n`);
   return present;
+}
+
+/** Notes in the manifest that layers are here; one that is not noted is fetched again after a restart. */
+export async function noteLayers(folder: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+  const lines = layers.map((layer) => `${JSON.stringify(layer)}\n`);
+  await appendFile(join(folder.path, MANIFEST), lines.join(''));
 }
 
 export interface CachePaths {
@@ -136,15 +150,6 @@ async function bootId(): Promise<string | null> {
     (text) => text.trim(),
     () => null,
   );
-}
-
-async function linkIfAbsent(from: string, to: string): Promise<void> {
-  try {
-    await link(from, to);
-  } catch (cause) {
-    // Another layer with the same pack: packs are named by their content.
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
-  }
 }
 
 async function readManifest(path: string): Promise<Map<LayerId, PresentLayer>> {

@@ -3,15 +3,19 @@
  *
  * Must stay true: a page holds the file's bytes at its place; nothing that was read is ever written to.
  */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 
 const PAGE_BYTES = 16 * 1024;
 /** Pages of one file, at most: with the number of the file they make one safe integer. */
 const PAGES_MAX = 2 ** 26;
+/** Reading so little of a file that was just written takes less time than asking another thread to do it. */
+const FRESH_BYTES_MAX = 64 * 1024;
 
 export interface PagedFile {
-  readonly path: string;
+  /** Changes when the file is given another name. */
+  path: string;
   readonly sizeBytes: number;
   /** Unique in this process: a file that takes another's name is another file. */
   readonly number: number;
@@ -19,6 +23,8 @@ export interface PagedFile {
 
 export interface FilePages {
   open(path: string): Promise<PagedFile>;
+  /** For a file that was written a moment ago, so that its bytes are in memory: read at once when it is small. */
+  openFresh(path: string): PagedFile;
   /** The bytes, or null unless all of them are in memory. */
   peek(file: PagedFile, start: number, length: number): Buffer | null;
   /** The bytes; fewer only where the file ends. */
@@ -52,20 +58,37 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
     const from = Math.floor(start / PAGE_BYTES) * PAGE_BYTES;
     const to = Math.min(Math.ceil(end / PAGE_BYTES) * PAGE_BYTES, file.sizeBytes);
     const bytes = await readAt(file, from, to - from);
+    store(file, from, bytes);
+    return bytes.subarray(start - from, end - from);
+  };
+
+  const store = (file: PagedFile, from: number, bytes: Buffer) => {
     for (let offset = 0; offset < bytes.length; offset += PAGE_BYTES) {
       // A copy each: a page that stays must not keep the whole read in memory.
       const page = Buffer.from(bytes.subarray(offset, offset + PAGE_BYTES));
       pages.set(file.number * PAGES_MAX + (from + offset) / PAGE_BYTES, page);
     }
-    return bytes.subarray(start - from, end - from);
+  };
+  const fileOf = (path: string, sizeBytes: number): PagedFile => {
+    if (sizeBytes > PAGES_MAX * PAGE_BYTES) throw new RangeError(`${path} is too large: ${sizeBytes} bytes`);
+    lastNumber += 1;
+    return { path, sizeBytes, number: lastNumber };
   };
 
   return {
-    open: async (path) => {
-      const { size } = await stat(path);
-      if (size > PAGES_MAX * PAGE_BYTES) throw new RangeError(`${path} is too large: ${size} bytes`);
-      lastNumber += 1;
-      return { path, sizeBytes: size, number: lastNumber };
+    open: async (path) => fileOf(path, (await stat(path)).size),
+    openFresh: (path) => {
+      const descriptor = openSync(path, 'r');
+      try {
+        const { size } = fstatSync(descriptor);
+        const file = fileOf(path, size);
+        if (size > FRESH_BYTES_MAX) return file;
+        const bytes = Buffer.allocUnsafeSlow(size);
+        if (readSync(descriptor, bytes, 0, size, 0) === size) store(file, 0, bytes);
+        return file;
+      } finally {
+        closeSync(descriptor);
+      }
     },
     peek,
     read: async (file, start, length) => {

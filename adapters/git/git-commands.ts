@@ -6,7 +6,8 @@
 import type { Socket } from 'node:net';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { checkGitVersion, type ConfigPairs, type Environment, findGit, gitEnvironment } from './git-environment.ts';
-import { type ProcessEnd, type ProcessRunner, ProcessStartError, type RunningProcess } from './process-runner.ts';
+import { ProcessStartError } from './helper-process.ts';
+import type { ProcessEnd, ProcessRunner, RunningProcess } from './process-runner.ts';
 
 /** Which objects a command sees: GIT_DIR, and for a quarantine the object directories. */
 export interface ObjectView {
@@ -131,7 +132,7 @@ export async function feed(stdin: Socket, input: AsyncIterable<Uint8Array>): Pro
   return true;
 }
 
-export function drained(stdin: Socket): Promise<void> {
+function drained(stdin: Socket): Promise<void> {
   return new Promise((resolve) => {
     if (stdin.destroyed || !stdin.writableNeedDrain) {
       resolve();

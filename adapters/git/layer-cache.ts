@@ -18,12 +18,14 @@ import {
   isThere,
   isWhole,
   makeCacheFolder,
+  noteLayers,
   type PackFiles,
   type PresentLayer,
   packPath,
   startCache,
 } from './cache-folder.ts';
 import { createFairSlots } from './fair-slots.ts';
+import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
 import { fetchLayer, isDiskFull } from './layer-fetch.ts';
 import type { GitLog } from './log.ts';
 import { type OpenPack, openPack, type PackMemory } from './object-source.ts';
@@ -39,14 +41,17 @@ export interface CacheLease {
 export interface LayerCache {
   /** Waits until every layer is here and checked. Rejects with an ObjectDatabaseError. */
   acquire(objects: CommittedObjects): Promise<CacheLease>;
-  /** Adds a layer whose pack is on this disk already; with it, `acquire` need not fetch it. */
-  install(lease: CacheLease, layer: Layer, files: PackFiles): Promise<void>;
+  /**
+   * Adds a layer whose pack is on this disk already; with it, `acquire` need not fetch it. The answer is whether the
+   * files were moved: they are not needed when somebody fetched the layer first.
+   */
+  install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
   drop(repository: RepositoryId): void;
   /** Bytes of packs and indexes in all folders. */
   sizeBytes(): number;
-  /** A new folder for files on their way in, on the same file system. */
-  incoming(): Promise<string>;
-  /** Resolves when what was evicted is gone from the disk. */
+  /** For files on their way in, on the same file system. */
+  readonly incoming: IncomingFolders;
+  /** Resolves when what was begun on the disk is done. */
   settled(): Promise<void>;
 }
 
@@ -71,6 +76,8 @@ interface Entry {
   readonly order: { readonly id: LayerId; readonly pack: OpenPack }[];
   readonly packs: Map<string, Promise<OpenPack>>;
   readonly arriving: Map<LayerId, Promise<PresentLayer>>;
+  /** Here, and not in the manifest yet. */
+  readonly unnoted: PresentLayer[];
   /** Folders found at start are checked when first used. */
   checked: boolean;
   leases: number;
@@ -90,9 +97,10 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   const entries = new Map<string, Promise<Entry>>();
   const known = new Map<string, Entry>();
   const slots = createFairSlots({ slots: FETCHES_MAX, slotsPerKey: FETCHES_PER_REPOSITORY_MAX });
+  const incoming = createIncomingFolders(paths.incoming);
   let totalBytes = 0;
   let openPacks = 0;
-  let removals: Promise<void> = Promise.resolve();
+  let background: Promise<void> = Promise.resolve();
 
   for (const folder of await findCacheFolders(paths.repositories)) {
     const entry = newEntry(folder, false);
@@ -103,7 +111,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
 
   const removeFolder = (folder: CacheFolder) => {
     const trash = join(paths.trash, randomUUID());
-    removals = removals.then(async () => {
+    background = background.then(async () => {
       try {
         await mkdir(paths.trash, { recursive: true });
         await rename(folder.path, trash);
@@ -163,7 +171,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
       known.delete(key);
       known.set(key, entry);
       try {
-        const usable = entry.checked ? await isThere(entry.folder) : await isWhole(entry.folder);
+        const usable = entry.checked ? isThere(entry.folder) : await isWhole(entry.folder);
         entry.checked = true;
         if (usable) return entry;
       } catch (error) {
@@ -204,21 +212,37 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
         entry.bytes += added.packBytes + added.idxBytes;
         if (!entry.retired) totalBytes += added.packBytes + added.idxBytes;
         evict(options.cacheBytesMax);
+        note(entry, added);
         return added;
       })
       .finally(() => entry.arriving.delete(layer.id));
     entry.arriving.set(layer.id, arriving);
     return arriving;
   };
+  /** Behind the request's back, and several at once when they come fast. */
+  const note = (entry: Entry, added: PresentLayer) => {
+    entry.unnoted.push(added);
+    if (entry.unnoted.length > 1) return;
+    background = background.then(async () => {
+      try {
+        if (!entry.retired) await noteLayers(entry.folder, entry.unnoted.splice(0));
+      } catch (error) {
+        // Only a restart misses it: then the layer is fetched again.
+        if (!isMissing(error)) options.log.warn({ folder: entry.folder.path, error }, 'A manifest was not written');
+      }
+    });
+  };
   const fetchInto = async (entry: Entry, layer: Layer): Promise<PresentLayer> => {
     const done = await slots.acquire(entry.key);
-    const folder = join(paths.incoming, randomUUID());
     try {
-      const files = await fetchLayer(options.layers, layer, folder);
-      return await addPack(entry.folder, layer, files);
+      const folder = await incoming.take();
+      try {
+        return await addPack(entry.folder, layer, await fetchLayer(options.layers, layer, folder));
+      } finally {
+        await incoming.remove(folder);
+      }
     } finally {
       done();
-      await rm(folder, { recursive: true, force: true });
     }
   };
   const fetchWithRoom = async (entry: Entry, layer: Layer): Promise<PresentLayer> => {
@@ -228,8 +252,8 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
       if (!isDiskFull(error)) throw error;
       // Other repositories can be had again; the one that is asked for now is worth their room.
       evict(Math.max(0, totalBytes / 2 - layer.sizeBytes));
-      await removals;
-      return await fetchInto(entry, layer);
+      await background;
+      return fetchInto(entry, layer);
     }
   };
 
@@ -238,12 +262,15 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
     if (already !== undefined) return already;
     const paths = [packPath(entry.folder, pack, 'pack'), packPath(entry.folder, pack, 'idx')] as const;
     const opened = openPack(options.memory, pack, ...paths);
+    keepOpen(entry, pack, opened);
+    return opened;
+  };
+  const keepOpen = (entry: Entry, pack: string, opened: Promise<OpenPack>) => {
     entry.packs.set(pack, opened);
     if (!entry.retired) openPacks += 1;
     opened.catch(() => {
       if (entry.packs.get(pack) === opened && entry.packs.delete(pack) && !entry.retired) openPacks -= 1;
     });
-    return opened;
   };
   const fill = async (entry: Entry, objects: CommittedObjects): Promise<void> => {
     const missing: Promise<{ readonly id: LayerId; readonly pack: OpenPack }>[] = [];
@@ -278,22 +305,29 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
         throw error;
       }
     },
-    install: async (lease, layer, files) => {
+    install: async (lease, layer, files, opened) => {
       const entry = known.get(entryKey(lease.folder.repository, lease.folder.shrinkEpoch));
       // A folder on its way out: the next one is filled from the store.
-      if (entry?.folder !== lease.folder) return;
-      await arrive(entry, layer, () => addPack(entry.folder, layer, files));
+      if (entry?.folder !== lease.folder) return false;
+      let moved = false;
+      await arrive(entry, layer, async () => {
+        const added = await addPack(entry.folder, layer, files);
+        moved = true;
+        if (!entry.packs.has(layer.pack)) {
+          opened.file.file.path = packPath(entry.folder, layer.pack, 'pack');
+          opened.index.file.path = packPath(entry.folder, layer.pack, 'idx');
+          keepOpen(entry, layer.pack, Promise.resolve(opened));
+        }
+        return added;
+      });
+      return moved;
     },
     drop: (repository) => {
       for (const entry of [...known.values()]) if (entry.folder.repository === repository) retire(entry);
     },
     sizeBytes: () => totalBytes,
-    incoming: async () => {
-      const folder = join(paths.incoming, randomUUID());
-      await mkdir(folder, { recursive: true });
-      return folder;
-    },
-    settled: () => removals,
+    incoming,
+    settled: () => background,
   };
 }
 
@@ -301,7 +335,7 @@ function newEntry(folder: CacheFolder, checked: boolean): Entry {
   let bytes = 0;
   for (const { packBytes, idxBytes } of folder.present.values()) bytes += packBytes + idxBytes;
   const key = entryKey(folder.repository, folder.shrinkEpoch);
-  const memory = { order: [], packs: new Map(), arriving: new Map() };
+  const memory = { order: [], packs: new Map(), arriving: new Map(), unnoted: [] };
   return { key, folder, ...memory, checked, leases: 0, bytes, retired: false };
 }
 

@@ -2,36 +2,30 @@
  * Brings one layer's pack from the layer store onto this node.
  *
  * Must stay true: the bytes are hashed while they arrive and nothing of them is used before the whole has the
- * SHA-256 of its event; whatever fails, nothing is left behind.
+ * SHA-256 of its event; whatever fails, its folder is for the caller to remove.
  */
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import { type Layer, ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import type { PackFiles } from './cache-folder.ts';
 import { LayerFormatError, packEntryName, readTar } from './layer-tar.ts';
 
-export interface FetchedLayer {
-  readonly packPath: string;
-  readonly idxPath: string;
-}
-
 /**
- * Writes the layer's pack and index into the folder, which is made. Rejects with an ObjectDatabaseError:
+ * Writes the layer's pack and index into the folder. Rejects with an ObjectDatabaseError:
  * `layer-missing`, `layer-corrupt` (its message names layer and key), `object-database-unavailable`.
  */
-export async function fetchLayer(layers: LayerStore, layer: Layer, folder: string): Promise<FetchedLayer> {
+export async function fetchLayer(layers: LayerStore, layer: Layer, folder: string): Promise<PackFiles> {
   try {
-    await mkdir(folder, { recursive: true });
     return await write(layers, layer, folder);
   } catch (cause) {
-    await rm(folder, { recursive: true, force: true });
     throw layerError(layer, cause);
   }
 }
 
-async function write(layers: LayerStore, layer: Layer, folder: string): Promise<FetchedLayer> {
-  const paths = { packPath: join(folder, 'pack'), idxPath: join(folder, 'idx') };
+async function write(layers: LayerStore, layer: Layer, folder: string): Promise<PackFiles> {
+  const paths = { packPath: join(folder, 'fetched.pack'), idxPath: join(folder, 'fetched.idx') };
   const wanted = new Map([
     [packEntryName(layer.pack, 'pack'), paths.packPath],
     [packEntryName(layer.pack, 'idx'), paths.idxPath],
@@ -66,7 +60,8 @@ async function write(layers: LayerStore, layer: Layer, folder: string): Promise<
   const sha256 = hash.digest('hex');
   if (sha256 !== layer.sha256) throw new LayerFormatError(`its SHA-256 is ${sha256}, not ${layer.sha256}`);
   if (wanted.size > 0) throw new LayerFormatError(`it lacks ${[...wanted.keys()].join(' and ')}`);
-  return paths;
+  const [pack, idx] = await Promise.all([stat(paths.packPath), stat(paths.idxPath)]);
+  return { ...paths, packBytes: pack.size, idxBytes: idx.size };
 }
 
 async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {

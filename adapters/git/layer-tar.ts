@@ -6,8 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
 import type { LayerContent } from '../../core/ports/object-database.ts';
+import type { FilePages, PagedFile } from './file-pages.ts';
 
 const BLOCK_BYTES = 512;
 /** Eleven octal digits. */
@@ -23,20 +23,20 @@ export function packEntryName(pack: string, extension: 'pack' | 'idx'): string {
 export interface LayerSource {
   /** The pack's checksum, hex. */
   readonly pack: string;
-  readonly packPath: string;
-  readonly idxPath: string;
+  readonly packFile: PagedFile;
+  readonly idxFile: PagedFile;
   readonly updates: string;
   readonly description: string;
 }
 
 /** The tar of a pack on disk; its files must stay until the last `body` was read. */
-export async function layerContent(source: LayerSource): Promise<LayerContent> {
-  const [packBytes, idxBytes] = await Promise.all([fileBytes(source.packPath), fileBytes(source.idxPath)]);
+export async function layerContent(pages: FilePages, source: LayerSource): Promise<LayerContent> {
+  const { packFile, idxFile } = source;
   const updates = Buffer.from(source.updates);
   const description = Buffer.from(source.description);
   const entries: readonly TarEntry[] = [
-    { name: packEntryName(source.pack, 'pack'), sizeBytes: packBytes, content: source.packPath },
-    { name: packEntryName(source.pack, 'idx'), sizeBytes: idxBytes, content: source.idxPath },
+    { name: packEntryName(source.pack, 'pack'), sizeBytes: packFile.sizeBytes, content: packFile },
+    { name: packEntryName(source.pack, 'idx'), sizeBytes: idxFile.sizeBytes, content: idxFile },
     { name: 'updates', sizeBytes: updates.length, content: updates },
     { name: 'layer.json', sizeBytes: description.length, content: description },
   ];
@@ -47,7 +47,17 @@ export async function layerContent(source: LayerSource): Promise<LayerContent> {
     for await (const chunk of tarChunks(entries)) hash.update(chunk);
     return { sizeBytes, sha256: hash.digest('hex'), body: () => tarChunks(entries) };
   }
-  const whole = Buffer.concat(await wholeTar(entries));
+  const whole = Buffer.alloc(sizeBytes);
+  let at = 0;
+  for (const entry of entries) {
+    tarHeader(entry).copy(whole, at);
+    const { content } = entry;
+    (Buffer.isBuffer(content) ? content : await pages.read(content, 0, content.sizeBytes)).copy(
+      whole,
+      at + BLOCK_BYTES,
+    );
+    at += BLOCK_BYTES + entry.sizeBytes + paddingBytes(entry.sizeBytes);
+  }
   const body = async function* () {
     yield whole;
   };
@@ -57,28 +67,15 @@ export async function layerContent(source: LayerSource): Promise<LayerContent> {
 interface TarEntry {
   readonly name: string;
   readonly sizeBytes: number;
-  /** The bytes, or the path of the file that holds them. */
-  readonly content: Buffer | string;
-}
-
-async function wholeTar(entries: readonly TarEntry[]): Promise<readonly Buffer[]> {
-  const contents = await Promise.all(
-    entries.map(({ content }) => (typeof content === 'string' ? readFile(content) : content)),
-  );
-  const parts = entries.flatMap((entry, index) => [
-    tarHeader(entry),
-    contents[index] ?? Buffer.alloc(0),
-    Buffer.alloc(paddingBytes(entry.sizeBytes)),
-  ]);
-  return [...parts, Buffer.alloc(2 * BLOCK_BYTES)];
+  /** The bytes, or the file that holds them. */
+  readonly content: Buffer | PagedFile;
 }
 
 async function* tarChunks(entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
   for (const entry of entries) {
     yield tarHeader(entry);
-    if (typeof entry.content === 'string') {
-      yield* createReadStream(entry.content, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>;
-    } else yield entry.content;
+    if (Buffer.isBuffer(entry.content)) yield entry.content;
+    else yield* createReadStream(entry.content.path, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>;
     const padding = paddingBytes(entry.sizeBytes);
     if (padding > 0) yield Buffer.alloc(padding);
   }
@@ -107,10 +104,6 @@ function tarHeader({ name, sizeBytes }: TarEntry): Buffer {
 
 function paddingBytes(sizeBytes: number): number {
   return (BLOCK_BYTES - (sizeBytes % BLOCK_BYTES)) % BLOCK_BYTES;
-}
-
-async function fileBytes(path: string): Promise<number> {
-  return (await stat(path)).size;
 }
 
 export class LayerFormatError extends Error {

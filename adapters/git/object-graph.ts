@@ -10,7 +10,7 @@ import { parseCommitLinks, parseTag } from './object-parsing.ts';
 import type { ObjectSource } from './object-source.ts';
 
 /** Tags of tags of tags: deeper ones are answered as if they were not there. */
-export const TAG_DEPTH_MAX = 1_000;
+const TAG_DEPTH_MAX = 1_000;
 /** Commits that `isAncestor` looks at in process: about as long as starting git takes. */
 const WALKED_COMMITS_MAX = 256;
 

@@ -10,7 +10,7 @@ import { type KeptObjects, openPackFile, type PackFile, type StoredObject } from
 import { openPackIndex, type PackIndex } from './pack-index.ts';
 
 /** Built into git: there without being in any pack. */
-export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
+const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 
 export interface OpenPack {
   readonly name: string;
@@ -24,8 +24,22 @@ export interface PackMemory {
 }
 
 export async function openPack(memory: PackMemory, name: string, packPath: string, idxPath: string): Promise<OpenPack> {
-  const index = await openPackIndex(memory.pages, idxPath);
-  return { name, index, file: await openPackFile(memory.pages, memory.kept, packPath, index) };
+  const { pages, kept } = memory;
+  const [packFile, idxFile] = await Promise.all([pages.open(packPath), pages.open(idxPath)]);
+  const index = await openPackIndex(pages, idxFile);
+  return { name, index, file: openPackFile(pages, kept, packFile, index) };
+}
+
+/** As `openPack`, for a pack that git wrote a moment ago. */
+export async function openFreshPack(
+  memory: PackMemory,
+  name: string,
+  packPath: string,
+  idxPath: string,
+): Promise<OpenPack> {
+  const { pages, kept } = memory;
+  const index = await openPackIndex(pages, pages.openFresh(idxPath));
+  return { name, index, file: openPackFile(pages, kept, pages.openFresh(packPath), index) };
 }
 
 /** Reads what is beyond the bounds of reading in process. Gets only ids that a pack has. */

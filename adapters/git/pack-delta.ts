@@ -4,7 +4,7 @@
  * Must stay true: whatever a delta says, nothing is read outside its base and nothing written outside its result.
  */
 
-export class PackDeltaError extends Error {
+class PackDeltaError extends Error {
   override readonly name = 'PackDeltaError';
 }
 

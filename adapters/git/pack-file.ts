@@ -43,26 +43,21 @@ export function createKeptObjects(memoryBytesMax: number): KeptObjects {
 }
 
 export interface PackFile {
-  readonly sizeBytes: number;
+  readonly file: PagedFile;
   /** Null when its chain of deltas is longer than one may be. */
   info(offset: number): Promise<{ readonly type: ObjectType; readonly sizeBytes: number } | null>;
   /** Null when it, or something on its chain of deltas, is beyond the bounds. */
   read(offset: number, sizeBytesMax: number): Promise<StoredObject | null>;
 }
 
-export class PackFileError extends Error {
+class PackFileError extends Error {
   override readonly name = 'PackFileError';
 }
 
-export async function openPackFile(
-  pages: FilePages,
-  kept: KeptObjects,
-  path: string,
-  index: PackIndex,
-): Promise<PackFile> {
-  const pack: Pack = { pages, kept, index, file: await pages.open(path) };
+export function openPackFile(pages: FilePages, kept: KeptObjects, file: PagedFile, index: PackIndex): PackFile {
+  const pack: Pack = { pages, kept, index, file };
   return {
-    sizeBytes: pack.file.sizeBytes,
+    file,
     info: (offset) => infoAt(pack, offset),
     read: (offset, sizeBytesMax) => readAt(pack, offset, sizeBytesMax),
   };

@@ -22,6 +22,7 @@ const RESIDENT_OBJECTS_MAX = 4_096;
 
 export interface PackIndex {
   readonly objectCount: number;
+  readonly file: PagedFile;
   /** Of the pack it is for, hex. */
   readonly packChecksum: string;
   /** Memory it holds as long as it is open. */
@@ -30,12 +31,12 @@ export interface PackIndex {
   find(id: Uint8Array): number | null | Promise<number | null>;
 }
 
-export class PackIndexError extends Error {
+class PackIndexError extends Error {
   override readonly name = 'PackIndexError';
 }
 
-export async function openPackIndex(pages: FilePages, path: string): Promise<PackIndex> {
-  const file = await pages.open(path);
+export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<PackIndex> {
+  const { path } = file;
   const head = await pages.read(file, 0, TABLES_START);
   if (head.length < TABLES_START || head.readUInt32BE(0) !== MAGIC || head.readUInt32BE(4) !== VERSION) {
     throw new PackIndexError(`${path} is no pack index of version 2`);
@@ -52,7 +53,7 @@ export async function openPackIndex(pages: FilePages, path: string): Promise<Pac
     throw new PackIndexError(`${path} has ${file.sizeBytes} bytes, which is wrong for ${objectCount} objects`);
   }
   const trailer = await pages.read(file, file.sizeBytes - TRAILER_BYTES, ID_BYTES);
-  const about = { objectCount, packChecksum: trailer.toString('hex') };
+  const about = { objectCount, file, packChecksum: trailer.toString('hex') };
   if (objectCount <= RESIDENT_OBJECTS_MAX) {
     const tables = Buffer.from(await pages.read(file, TABLES_START, file.sizeBytes - TABLES_START - TRAILER_BYTES));
     return { ...about, residentBytes: tables.length, find: (id) => findResident(tables, objectCount, id) };

@@ -4,7 +4,6 @@
  * Must stay true: it ends by install or discard, and leaves no file of its own behind; it holds the lease on the
  * layers it was checked against until then.
  */
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalJson } from '../../core/kernel/json.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
@@ -16,7 +15,13 @@ import type { CacheLease, LayerCache } from './layer-cache.ts';
 import { layerContent } from './layer-tar.ts';
 import type { GitLog } from './log.ts';
 import { isAncestorNearby, readTips } from './object-graph.ts';
-import { createObjectSource, type ObjectSource, type OpenPack, openPack, type PackMemory } from './object-source.ts';
+import {
+  createObjectSource,
+  type ObjectSource,
+  openFreshPack,
+  type OpenPack,
+  type PackMemory,
+} from './object-source.ts';
 
 export interface QuarantineContext {
   readonly git: Git;
@@ -42,7 +47,7 @@ export async function createQuarantine(
   const { git, cache, memory, log } = context;
   const { pack, receivedBytes, folder } = received;
   const fileOf = (extension: string) => join(folder ?? '', 'pack', `pack-${pack}.${extension}`);
-  const own = folder === null ? null : await openPack(memory, pack, fileOf('pack'), fileOf('idx'));
+  const own = folder === null ? null : await openFreshPack(memory, pack, fileOf('pack'), fileOf('idx'));
   let lease = leased;
   let objects = objectsOf(git, lease, own, folder);
   let ended = false;
@@ -53,9 +58,11 @@ export async function createQuarantine(
     ended = true;
     return true;
   };
-  const clear = async () => {
+  const clear = async (moved: boolean) => {
     lease.release();
-    if (folder !== null) await rm(folder, { recursive: true, force: true });
+    if (folder === null) return;
+    if (moved) await cache.incoming.giveBack(folder);
+    else await cache.incoming.remove(folder);
   };
 
   return {
@@ -66,10 +73,10 @@ export async function createQuarantine(
     isAncestor: (ancestor, descendant) => isAncestor(git, objects, ancestor, descendant),
     layer: async (updates, description) => {
       if (own === null) throw new TypeError('A pack of no objects makes no layer');
-      return layerContent({
+      return layerContent(memory.pages, {
         pack,
-        packPath: fileOf('pack'),
-        idxPath: fileOf('idx'),
+        packFile: own.file.file,
+        idxFile: own.index.file,
         updates: updates.map((line) => `${line}\n`).join(''),
         description: `${canonicalJson(description)}\n`,
       });
@@ -94,19 +101,28 @@ export async function createQuarantine(
     },
     install: async (layer: Layer) => {
       if (!end()) return;
+      let moved = false;
       try {
-        if (folder !== null) {
-          const files = { packPath: fileOf('pack'), idxPath: fileOf('idx'), revPath: fileOf('rev') };
-          await cache.install(lease, layer, files);
+        if (own !== null) {
+          const packBytes = own.file.file.sizeBytes;
+          const idxBytes = own.index.file.sizeBytes;
+          const files = {
+            packPath: fileOf('pack'),
+            idxPath: fileOf('idx'),
+            revPath: fileOf('rev'),
+            packBytes,
+            idxBytes,
+          };
+          moved = await cache.install(lease, layer, files, own);
         }
       } catch (error) {
         // The push is committed: whoever reads next fetches the layer from the store.
-        log.warn({ layer: layer.id, error }, 'A new layer could not be linked into the cache');
+        log.warn({ layer: layer.id, error }, 'A new layer could not be moved into the cache');
       }
-      clear().catch((error: unknown) => log.warn({ folder, error }, 'A quarantine stays on the disk'));
+      clear(moved).catch((error: unknown) => log.warn({ folder, error }, 'A quarantine stays on the disk'));
     },
     discard: async () => {
-      if (end()) await clear();
+      if (end()) await clear(false);
     },
   };
 }

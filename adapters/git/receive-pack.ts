@@ -4,8 +4,6 @@
  * Must stay true: whatever ends it but success, no file, process or lease is left.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { PackRefusal, Quarantine, ReceivePackOptions } from '../../core/ports/object-database.ts';
 import { indexPack, quarantineView, unlessAborted } from './index-pack.ts';
 import type { CacheLease } from './layer-cache.ts';
@@ -34,7 +32,7 @@ export async function receivePack(
       kept = true;
       return quarantine;
     }
-    folder = await context.cache.incoming();
+    folder = await context.cache.incoming.take();
     const quarantine = await receiveInto(context, options, input, lease, folder);
     kept = !('refused' in quarantine);
     return quarantine;
@@ -45,7 +43,7 @@ export async function receivePack(
   } finally {
     if (!kept) {
       lease?.release();
-      if (folder !== null) await rm(folder, { recursive: true, force: true });
+      if (folder !== null) await context.cache.incoming.remove(folder);
     }
   }
 }
@@ -57,7 +55,6 @@ async function receiveInto(
   lease: CacheLease,
   folder: string,
 ): Promise<Quarantine | PackRefusal> {
-  await mkdir(join(folder, 'pack'));
   const indexed = await indexPack(context.git, {
     view: quarantineView(lease.folder, folder),
     input,

@@ -99,8 +99,12 @@ async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly stri
   const eventsMax = categories === null ? WINDOW_EVENTS_MAX : FILTERED_WINDOW_EVENTS_MAX;
   // One more for the anchor, which the start of the log has not.
   const rowsMax = eventsMax + (from.position > LOG_START ? 1 : 0);
-  const bounds = [from.position, categories, rowsMax, WINDOW_SIZE_BYTES_MAX];
-  const { rows } = await pool.query<EventRow & WindowColumns>(READ_WINDOW, bounds);
+  // Named, since every subscription asks it after every append: planning it anew costs more than it does.
+  const { rows } = await pool.query<EventRow & WindowColumns>({
+    name: 'log-read-window',
+    text: READ_WINDOW,
+    values: [from.position, categories, rowsMax, WINDOW_SIZE_BYTES_MAX],
+  });
   const [first] = rows;
   const last = rows.at(-1);
   if (first === undefined || last === undefined) {

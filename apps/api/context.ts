@@ -4,6 +4,7 @@ import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { Digest } from '../../core/ports/digest.ts';
+import type { Reach } from '../../core/ports/fault-points.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
@@ -20,6 +21,7 @@ export interface ApiContext extends Context {
   readonly usage: UsageReader;
   readonly lastUse: LastUse;
   readonly transfer: TransferMeter;
+  readonly reach: Reach;
   /** A fresh secret of an access token, in the form of interface.md. */
   readonly newTokenSecret: () => string;
   /** The address a request came from, behind trusted proxies that of their client. */

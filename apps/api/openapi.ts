@@ -118,8 +118,8 @@ export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
       },
     },
     transform: (route) => {
-      const { schema, url } = described(route);
-      return { schema, url: url.replace(/\*$/, ':path') };
+      const shown = described(route);
+      return { ...shown, url: shown.url.replace(/\*$/, ':path') };
     },
     transformObject: (document) => withoutUnused(named(document)),
   };

@@ -20,11 +20,13 @@ import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Digest } from '../../core/ports/digest.ts';
+import type { Reach } from '../../core/ports/fault-points.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/use-cases/entities.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { armedFaultPoints } from './fault-points.ts';
 import type { Settings } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
@@ -35,6 +37,7 @@ export interface Foundation {
     readonly vault: Vault;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
+    readonly reach: Reach;
   };
   /** For read models and operational tables; not the log's own. */
   readonly pool: Pool;
@@ -103,6 +106,7 @@ export async function composeFoundation(
       vault,
       passwords: createPasswordHasher(),
       plans: settings.plans,
+      reach: armedFaultPoints(process.env),
     };
     return { context, pool, connectionString, close: () => parts.close() };
   } catch (error) {

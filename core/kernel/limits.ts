@@ -43,6 +43,8 @@ export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
 /** What is shown of a symbolic link's target: PATH_MAX of Linux, beyond which no checkout could make the link. */
 export const SYMLINK_TARGET_BYTES_MAX = 4_096;
 export const JSON_BODY_BYTES_MAX = MIB;
+/** From the end of a request's head to that of its JSON body. */
+export const JSON_BODY_SPAN_MS = 60_000;
 export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 100;
 

@@ -1,5 +1,5 @@
 /**
- * Named places where a test may make the process die: the steps between a push's first byte and its answer.
+ * Named places where a test may make the process die: the steps of a push, and those between two appends of one command.
  *
  * Must stay true: in production every one is a call that does nothing.
  */
@@ -11,6 +11,9 @@ export const FAULT_POINTS = [
   'push-appended',
   'push-installed',
   'push-answered',
+  'repository-closed',
+  'account-username-claimed',
+  'account-created',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];

@@ -77,6 +77,8 @@ export interface ReadModels {
   caughtUp(position: LogPosition): Promise<void>;
   /** Repositories of an account that are not deleted, by name without case; only the given ids unless null. */
   repositories(account: AccountId, only: readonly RepositoryId[] | null, page: Page): Promise<PageOf<RepositoryRow>>;
+  /** Repositories whose deletion is cut in half: closed, and their names not yet given back. */
+  halfDeleted(): Promise<readonly { readonly account: AccountId; readonly repository: RepositoryId }[]>;
   /** Every branch in byte order of names; null for a repository the model does not know. */
   branches(repository: RepositoryId): Promise<(AtRevision & { readonly branches: readonly BranchRow[] }) | null>;
   /**

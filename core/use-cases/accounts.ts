@@ -19,6 +19,7 @@ import { type AccountId, plusMs, type Timestamp } from '../kernel/ids.ts';
 import { CLAIM_SPAN_MS, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../kernel/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import { codePointCount } from '../kernel/text.ts';
+import type { Reach } from '../ports/fault-points.ts';
 import type { PasswordHasher } from '../ports/password-hasher.ts';
 import type { Vault } from '../ports/vault.ts';
 import { type Context, execute } from './execute.ts';
@@ -31,10 +32,11 @@ export interface NewAccount {
 }
 
 type AccountContext = Context & { readonly vault: Vault; readonly passwords: PasswordHasher };
+type CreationContext = AccountContext & { readonly reach: Reach };
 type Refused = { readonly refused: Refusal };
 
 export async function createAccount(
-  context: AccountContext,
+  context: CreationContext,
   cause: Cause,
   wanted: NewAccount,
 ): Promise<{ readonly id: AccountId } | Refused> {
@@ -43,6 +45,7 @@ export async function createAccount(
   const id = context.ids.next<AccountId>();
   const usernameTaken = refuse({ code: 'username-taken', username: wanted.username });
   if (!(await claim(context, cause, usernameClaims, wanted.username, id))) return usernameTaken;
+  await context.reach('account-username-claimed');
   const emailClaim = await context.vault.fingerprint('email', emailKey(wanted.email));
   if (!(await claim(context, cause, emailClaims, emailClaim, id))) {
     await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Release');
@@ -66,6 +69,7 @@ export async function createAccount(
     await settleClaim(context, cause, emailClaims, emailClaim, id, 'Release');
     return created;
   }
+  await context.reach('account-created');
   await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Confirm');
   await settleClaim(context, cause, emailClaims, emailClaim, id, 'Confirm');
   return { id };
@@ -127,7 +131,7 @@ async function settleClaim(
   });
 }
 
-export function passwordRefusal(password: string): Refusal | null {
+function passwordRefusal(password: string): Refusal | null {
   const length = codePointCount(password);
   return length < PASSWORD_LENGTH_MIN || length > PASSWORD_LENGTH_MAX ? { code: 'password-length' } : null;
 }

@@ -5,7 +5,6 @@
  * revoked or expired token is found so on every node at the next request (the caller awaited the barrier).
  */
 import { accessTokens } from '../access-token/evolve.ts';
-import { type Grant, permits } from '../access-token/grants.ts';
 import { type ActiveAccessToken, isExpired, reaches } from '../access-token/state.ts';
 import { type AccessTokenId, type AccountId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -54,11 +53,6 @@ async function bearerOf(
 
 function unlessExpired(context: Pick<Context, 'clock'>, bearer: Bearer): Bearer | null {
   return isExpired(bearer.token, context.clock.now()) ? null : bearer;
-}
-
-/** Whether the bearer passes a check for the grant, on the repository where one is meant. */
-export function allowed(bearer: Bearer, grant: Grant, repository?: RepositoryId): boolean {
-  return permits(bearer.token.grants, grant) && (repository === undefined || reaches(bearer.token, repository));
 }
 
 /**

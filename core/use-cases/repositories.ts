@@ -15,6 +15,7 @@ import type { Cause } from '../kernel/envelope.ts';
 import type { AccountId, RepositoryId, Uuid } from '../kernel/ids.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import { asciiLowerCase } from '../kernel/text.ts';
+import type { Reach } from '../ports/fault-points.ts';
 import { decideRepository } from '../repository/decide.ts';
 import { repositories } from '../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../repository/state.ts';
@@ -66,7 +67,7 @@ export async function findRepositoryById(
 }
 
 /** As `findRepository`, also where only half of a deletion was done: for deleting it again. */
-export async function findListedRepository(
+async function findListedRepository(
   context: Context,
   username: string,
   name: string,
@@ -179,9 +180,13 @@ export async function changeRepository(
   return (await findRepositoryById(context, origin.account, id)) ?? refuse({ code: 'repository-not-found' });
 }
 
-/** Deletes a repository of the account. Repeating it finishes what was cut in half. */
+/**
+ * Closes the repository's stream first, so that racing pushes conflict, then gives the name back. From the first
+ * append on the repository is gone for everybody; if it is the only one, the second follows by whoever repeats the
+ * request or wants the name, or by `finish-deletions.ts`.
+ */
 export async function deleteRepository(
-  context: Context,
+  context: Context & { readonly reach: Reach },
   origin: RepositoryCommandOrigin,
   id: RepositoryId,
 ): Promise<{ readonly deleted: RepositoryId } | Refused> {
@@ -192,18 +197,20 @@ export async function deleteRepository(
     decideRepository(state, { type: 'CloseRepository' }),
   );
   if ('refused' in closed) return closed;
-  await releaseName(context, origin, id);
-  return { deleted: id };
+  await context.reach('repository-closed');
+  // From here the repository is gone; a guard must not leave its name taken.
+  return releaseName(context, { account: origin.account, cause: origin.cause }, id);
 }
 
-/** The second half of a deletion: no guard, since the repository is gone already and must not keep its name. */
-async function releaseName(context: Context, origin: RepositoryCommandOrigin, id: RepositoryId): Promise<void> {
-  const { account, cause } = origin;
-  const released = await execute(context, accounts, account, { account, cause }, (state) =>
+/** The second half of a deletion. Done already, by somebody who deletes it too, is done. */
+export async function releaseName(
+  context: Context,
+  origin: { readonly account: AccountId; readonly cause: Cause },
+  id: RepositoryId,
+): Promise<{ readonly deleted: RepositoryId } | Refused> {
+  const released = await execute(context, accounts, origin.account, origin, (state) =>
     decideAccount(state, { type: 'DeleteRepository', id }),
   );
-  // Somebody else finishing it first comes to the same.
-  if ('refused' in released && released.refused.code !== 'repository-not-found') {
-    throw new TypeError(`Releasing a repository's name was refused: ${released.refused.code}`);
-  }
+  if ('refused' in released && released.refused.code !== 'repository-not-found') return released;
+  return { deleted: id };
 }

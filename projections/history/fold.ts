@@ -6,7 +6,14 @@
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import {
+  type LayerId,
+  type ObjectId,
+  objectId,
+  type RepositoryId,
+  uuid,
+  ZERO_OBJECT_ID,
+} from '../../core/kernel/ids.ts';
 import { layerKey } from '../../core/ports/layer-store.ts';
 import type { Layer, ObjectType } from '../../core/ports/object-database.ts';
 import { type RepositoryEvent, repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
@@ -32,6 +39,8 @@ export interface RepositoryChange {
   readonly layers: Layer[];
   /** Where branches and tags pointed to at any time in the batch. */
   readonly tips: Set<ObjectId>;
+  /** Commits that branches pointed to before the batch. */
+  readonly left: Set<ObjectId>;
 }
 
 /** By repository, in the order in which they first appear. */
@@ -42,7 +51,7 @@ export function foldBatch(events: readonly RecordedEvent[]): ReadonlyMap<Reposit
     if (change === undefined) {
       change = {
         ...{ id, accountId, gone: false, initialDefaultBranch: null, defaultBranch: null, revision: null },
-        ...{ refs: new Map(), layers: [], tips: new Set() },
+        ...{ refs: new Map(), layers: [], tips: new Set(), left: new Set() },
       };
       changes.set(id, change);
     }
@@ -83,7 +92,11 @@ function foldRefs(change: RepositoryChange, data: Extract<RepositoryEvent, { typ
   if (data.parts !== null && data.updates.length === 0) {
     throw new TypeError(`The updates of push ${data.push_id} stand in parts that were not read`);
   }
-  for (const { ref, after, type, peeled, kind } of data.updates) {
+  for (const { ref, before, after, type, peeled, kind } of data.updates) {
+    // Branches only: of a tag this says neither its type nor what it leads to.
+    if (ref.startsWith('refs/heads/') && before !== ZERO_OBJECT_ID && !change.refs.has(ref)) {
+      change.left.add(objectId(before));
+    }
     if (kind === 'delete' || type === null) {
       change.refs.set(ref, null);
       continue;

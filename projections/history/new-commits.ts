@@ -36,7 +36,7 @@ export interface Search {
 const STEPS_MAX = 4;
 const STEP_COMMITS_MAX = 256;
 /** Commits held in memory at a time. */
-export const HELD_COMMITS_MAX = 20_000;
+const HELD_COMMITS_MAX = 20_000;
 export const READ_COMMITS_AT_ONCE = 1_000;
 
 export async function findNewCommits(search: Search): Promise<NewCommits> {

@@ -4,7 +4,7 @@
  * Must stay true: nothing is written here. Objects that are missing because a later event replaced them do not
  * stop the model: the repository is marked incomplete until that event comes.
  */
-import type { AppendList } from '../../core/kernel/append-list.ts';
+import { AppendList } from '../../core/kernel/append-list.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -21,9 +21,15 @@ export interface PlanContext {
   readonly objects: Pick<ObjectDatabase, 'open'>;
   readonly events: Pick<EventStore, 'readStream'>;
   readonly stored: StoredHistory;
-  /** Layers committed before the batch; grows with what it is asked for. */
-  readonly layersOf: (repository: RepositoryId, revision: number) => Promise<AppendList<Layer>>;
 }
+
+/** What is stored of a repository before the batch. */
+export interface Base {
+  readonly head: Head | null;
+  readonly layers: AppendList<Layer>;
+}
+
+export const NO_BASE: Base = { head: null, layers: AppendList.from([]) };
 
 export interface RepositoryPlan {
   readonly change: RepositoryChange;
@@ -39,11 +45,11 @@ const NO_COMMITS: NewCommits = { commits: [], walk: null };
 export async function planRepository(
   context: PlanContext,
   change: RepositoryChange,
-  before: Head | null,
+  { head: before, layers }: Base,
 ): Promise<RepositoryPlan> {
   const revision = change.revision ?? before?.revision ?? -1;
   const wanted = await wantedTips(context.stored, change, before);
-  const committed = await committedObjects(context, change, before?.revision ?? -1, revision);
+  const committed = committedObjects(change, layers, revision);
   const after: Head = {
     accountId: change.accountId,
     initialDefaultBranch: change.initialDefaultBranch ?? before?.initialDefaultBranch ?? null,
@@ -109,13 +115,12 @@ function branchOf(head: Head): string {
   return head.defaultBranch ?? head.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
 }
 
-async function committedObjects(
-  context: PlanContext,
+function committedObjects(
   change: RepositoryChange,
-  before: number,
+  before: AppendList<Layer>,
   revision: number,
-): Promise<RepositoryPlan['committed']> {
-  let layers = await context.layersOf(change.id, before);
+): RepositoryPlan['committed'] {
+  let layers = before;
   for (const layer of change.layers) layers = layers.append(layer);
   // No event removes layers yet, so the shrink epoch never moves (architecture, invariant 3).
   return { repository: change.id, revision, shrinkEpoch: 0, layers };
@@ -127,7 +132,13 @@ async function readGit(
   about: { readonly change: RepositoryChange; readonly before: Head | null; readonly wanted: Wanted },
 ): Promise<{ readonly commits: NewCommits; readonly order: OrderChange }> {
   const { change, before, wanted } = about;
-  const known = (ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> => stored.known(change.id, ids);
+  // Where a branch stood before has its row: in the usual push that is all there is to ask.
+  const standing = before === null || before.incomplete ? new Set<ObjectId>() : change.left;
+  const known = async (ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> => {
+    const asked = ids.filter((id) => !standing.has(id));
+    const found = await stored.known(change.id, asked);
+    return asked.length === ids.length ? found : new Set([...found, ...ids.filter((id) => standing.has(id))]);
+  };
   const commits = await findNewCommits({
     ...{ reader, known, tips: wanted.tips, required: wanted.required },
     standing: async () => {

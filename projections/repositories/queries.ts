@@ -1,4 +1,4 @@
-/** The list of an account's repositories, as REST shows it. */
+/** The list of an account's repositories, as REST shows it, and the deletions that wait for their end. */
 import type { AccountId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { Page, PageOf, RepositoryRow } from '../../core/ports/read-models.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
@@ -30,4 +30,20 @@ export async function readRepositories(
 ): Promise<PageOf<RepositoryRow>> {
   const { value } = await reader.read(repositoriesQuery, [account, only, page.limit, page.offset], () => ({ account }));
   return value as PageOf<RepositoryRow>;
+}
+
+/** A deleted repository has no row in either table. */
+const halfDeletedQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(r), '[]') FROM (
+    SELECT r.account_id AS account, r.id AS repository
+    FROM ${table('repository_contents')} AS c JOIN ${table('repositories')} AS r USING (id)
+    WHERE c.closed) AS r`,
+};
+
+export async function readHalfDeleted(
+  reader: LiveReader,
+): Promise<readonly { readonly account: AccountId; readonly repository: RepositoryId }[]> {
+  // Whose events are parked elsewhere changes nothing about these.
+  const { value } = await reader.read(halfDeletedQuery, [], () => ({ streams: [] }));
+  return value as readonly { readonly account: AccountId; readonly repository: RepositoryId }[];
 }

@@ -45,6 +45,8 @@ const contents: ProjectionTable = {
       size_bytes bigint NOT NULL DEFAULT 0,
       pushed_at text,
       closed boolean NOT NULL DEFAULT false)`,
+    // Looked for every few seconds (readHalfDeleted), and next to none at any time.
+    `CREATE INDEX ON ${table} (id) WHERE closed`,
   ],
 };
 

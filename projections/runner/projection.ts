@@ -39,8 +39,24 @@ export interface ProjectionTable {
   readonly compare: 'exact' | 'leftovers';
 }
 
-/** Writes what was prepared. Called once, inside the checkpoint's transaction. */
-export type Write = (transaction: Queryable) => Promise<void>;
+/** A statement over a list: its `$1`, the only parameter, is the list as JSON, for `json_to_recordset`. */
+export interface ListStatement {
+  readonly text: string;
+  readonly items: readonly unknown[];
+}
+
+/** What a batch changes. */
+export interface Write {
+  /**
+   * Statements that do not depend on one another: they run as one, at once with the checkpoint, and see the
+   * tables as they were before. So no two may touch the same row.
+   */
+  readonly lists: readonly ListStatement[];
+  /** Work that must come before them, or that one statement cannot do; within the checkpoint's transaction. */
+  readonly before?: (transaction: Queryable) => Promise<void>;
+  /** After the commit: what the applier may keep for the next batch. */
+  readonly committed?: () => void;
+}
 
 /**
  * One generation of a model being written by this process. It may cache what it wrote: the runner opens a new

@@ -9,7 +9,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { type Checkpoint, checkpointAfter, moveCheckpoint } from './checkpoint.ts';
+import { joined } from './bulk.ts';
+import { type Checkpoint, checkpointAfter, moveCheckpoint, moveCheckpointWith } from './checkpoint.ts';
 import { CheckpointMoved, describeFault, type FaultKind, faultKind, ProjectionHalted } from './faults.ts';
 import { holdEvents, parkedStreams, readParked, removeParked, setRetry, streamsToRetry } from './parking.ts';
 import type { Applier, Queryable, Write } from './projection.ts';
@@ -42,6 +43,7 @@ const TEMPORARY_RETRY_MS = 15_000;
 /** So many streams do not break by themselves: the model is wrong, or something it needs is, and it halts. */
 const PARKED_STREAMS_MAX = 100;
 const REPLAY_PAGE_EVENTS = 500;
+const NOTHING: Write = { lists: [] };
 
 export class GenerationWriter {
   readonly #options: WriterOptions;
@@ -167,17 +169,18 @@ export class GenerationWriter {
     const next = checkpointAfter(this.#checkpoint, events, position);
     const held = events.filter(({ stream }) => this.#parked.has(stream));
     const free = held.length === 0 ? events : events.filter(({ stream }) => !this.#parked.has(stream));
+    const move = { generation, from: this.#checkpoint.position, to: next };
     try {
-      const write = free.length === 0 ? null : await this.#prepare(free);
-      const from = this.#checkpoint.position;
-      if (write === null && held.length === 0) await moveCheckpoint(connection, generation, from, next);
+      const write = free.length === 0 ? NOTHING : await this.#prepare(free);
+      if (write.before === undefined && held.length === 0) await moveCheckpointWith(connection, move, write.lists);
       else {
         await inTransaction(connection, async () => {
-          await moveCheckpoint(connection, generation, from, next);
-          if (write !== null) await write(connection);
+          await moveCheckpoint(connection, move);
+          await carryOut(connection, write);
           await holdEvents(connection, generation, held);
         });
       }
+      write.committed?.();
     } catch (error) {
       this.#applier = null;
       throw error;
@@ -197,7 +200,7 @@ export class GenerationWriter {
     const next = checkpointAfter(this.#checkpoint, [event], event.position);
     const reason = describeFault(fault);
     await inTransaction(connection, async () => {
-      await moveCheckpoint(connection, generation, this.#checkpoint.position, next);
+      await moveCheckpoint(connection, { generation, from: this.#checkpoint.position, to: next });
       await holdEvents(connection, generation, [event]);
       const retryAfterMs = this.#isTemporary(fault) ? TEMPORARY_RETRY_MS : null;
       await setRetry(connection, generation, event.stream, reason, retryAfterMs);
@@ -224,10 +227,11 @@ export class GenerationWriter {
     const write = await this.#prepare(whole);
     await inTransaction(connection, async () => {
       // Standing still, but fenced: another writer of this generation would fail here.
-      await moveCheckpoint(connection, generation, this.#checkpoint.position, this.#checkpoint);
-      await write(connection);
+      await moveCheckpoint(connection, { generation, from: this.#checkpoint.position, to: this.#checkpoint });
+      await carryOut(connection, write);
       await removeParked(connection, generation, stream, from + parked.length - 1);
     });
+    write.committed?.();
     return true;
   }
 
@@ -242,4 +246,10 @@ export class GenerationWriter {
   #isTemporary(error: unknown): boolean {
     return this.#options.generation.projection.isTemporary?.(error) ?? false;
   }
+}
+
+async function carryOut(transaction: Queryable, write: Write): Promise<void> {
+  await write.before?.(transaction);
+  const statement = joined(write.lists, null);
+  if (statement !== null) await transaction.query(statement);
 }

@@ -1,75 +1,174 @@
 /**
- * The server killed by SIGKILL at every step of a push: what was acknowledged is there, what was not is whole or
- * absent, and the next push works.
+ * The server killed by SIGKILL at every step that can be cut in half: what was acknowledged is there, what was not
+ * is whole or absent, and the next attempt works.
  */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FAULT_POINTS, type FaultPoint } from '../../core/ports/fault-points.ts';
+import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
+  admin,
   api,
   commitFile,
   createAccount,
+  createRefs,
   createRepository,
+  createToken,
   git,
   newWorkTree,
   type Strata,
   startStrata,
   tryGit,
 } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** Points behind the append: the push is committed although its client was never told. */
 const COMMITTED: ReadonlySet<FaultPoint> = new Set(['push-appended', 'push-installed', 'push-answered'] as const);
 const PUSH_POINTS = FAULT_POINTS.filter((point) => point.startsWith('push-'));
+/** Only a push too wide for one event has parts: few refs are, if their names are long. */
+const WIDE_NAMES = Array.from({ length: 200 }, (_, n) => `refs/heads/${`${'long'.repeat(60)}/`.repeat(8)}${n}`);
+const DELETION_SPAN_MS = 30_000;
 
-async function branchesOverRest(strata: Strata, account: Account): Promise<string> {
-  const answer = await api(strata, account.token, 'GET', `/v1/repos/${account.username}/project/branches`);
-  assert.equal(answer.status, 200, answer.text);
-  const { branches } = answer.body as { branches: { name: string; commit: { hexsha: string } }[] };
-  return branches.map(({ name, commit }) => `${commit.hexsha}\trefs/heads/${name}\n`).join('');
-}
+const DIES_AT = (point: FaultPoint) => ({ STRATA_FAULT_POINT: point });
+const LIVES = { STRATA_FAULT_POINT: '' };
 
 describe('A server killed', () => {
+  const ending = suiteEnding();
+  let strata: Strata;
+  let ada: Account;
+
+  before(async () => {
+    strata = await startNode(ending, await sharedParts(ending));
+    ada = await createAccount(strata, 'ada');
+  });
+
   for (const point of PUSH_POINTS) {
     test(`at ${point} keeps what was acknowledged and nothing by half`, async (context) => {
-      let strata = await startStrata(context);
-      const ada = await createAccount(strata, 'ada');
-      const url = await createRepository(strata, ada, 'project');
+      const url = await createRepository(strata, ada, point);
       const work = await newWorkTree(context);
       const acknowledged = (await git(work, ['rev-parse', 'HEAD'])).trim();
       await git(work, ['push', '--quiet', url, 'main']);
 
-      strata = await strata.restart({ STRATA_FAULT_POINT: point });
+      strata = await strata.restart(DIES_AT(point));
       const unacknowledged = await commitFile(work, 'second', 'second\n');
-      if (point === 'push-parts-appended') {
-        // Only a push too wide for one event has parts.
-        const refs = Array.from({ length: 4_000 }, (_, n) => `create refs/heads/many/${n} ${unacknowledged}\n`);
-        await git(work, ['update-ref', '--stdin'], refs.join(''));
-      }
+      if (point === 'push-parts-appended') await createRefs(work, WIDE_NAMES, unacknowledged);
       const pushed = await tryGit(work, ['push', '--quiet', url, 'refs/heads/*']);
       if (point !== 'push-answered') assert.notEqual(pushed.code, 0, 'the server was to die before it answered');
+      await hasDied(strata);
 
-      strata = await strata.restart({ STRATA_FAULT_POINT: '' });
-      const listed = await git(work, ['ls-remote', url, 'refs/heads/main']);
+      strata = await strata.restart(LIVES);
+      const listed = await git(work, ['ls-remote', url]);
       const expected = COMMITTED.has(point) ? unacknowledged : acknowledged;
-      assert.equal(listed, `${expected}\trefs/heads/main\n`);
-      assert.equal(await branchesOverRest(strata, ada), await git(work, ['ls-remote', '--heads', url]));
-      const clones = await tempDir(context);
-      await git(clones, ['clone', '--quiet', '--mirror', url, 'fresh.git']);
-      await git(path.join(clones, 'fresh.git'), ['fsck', '--full', '--strict']);
-      assert.deepEqual(await leftovers(strata), []);
+      assert.equal(listed, `${expected}\tHEAD\n${expected}\trefs/heads/main\n`);
+      await isWhole(context, strata, ada, point, url);
 
       await git(work, ['push', '--quiet', url, 'refs/heads/*']);
-      assert.equal(await branchesOverRest(strata, ada), await git(work, ['ls-remote', '--heads', url]));
+      assert.match(await git(work, ['ls-remote', url, 'refs/heads/main']), new RegExp(unacknowledged));
+      await isWhole(context, strata, ada, point, url);
     });
   }
+
+  test('at repository-closed has deleted the repository, and gives its name back by itself', async (context) => {
+    const url = await createRepository(strata, ada, 'closed');
+    const work = await newWorkTree(context);
+    await git(work, ['push', '--quiet', url, 'main']);
+    strata = await strata.restart(DIES_AT('repository-closed'));
+    await assert.rejects(api(strata, ada.token, 'DELETE', '/v1/repos/ada/closed'));
+    await hasDied(strata);
+
+    strata = await strata.restart(LIVES);
+    assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/closed')).status, 404);
+    assert.match((await tryGit(work, ['ls-remote', url])).stderr, /Repository not found/);
+    assert.equal(await namesListed(strata, ada).then((names) => names.includes('closed')), false);
+    for (const deadline = Date.now() + DELETION_SPAN_MS; ; await sleep(200)) {
+      const again = await api(strata, ada.token, 'POST', '/v1/repositories', { name: 'closed' });
+      if (again.status === 201) break;
+      assert.equal(again.status, 409, again.text);
+      assert.ok(Date.now() < deadline, 'the deletion was not finished');
+    }
+    assert.equal(await git(work, ['ls-remote', url]), '', 'the new repository holds nothing of the old');
+  });
+
+  test('at account-username-claimed has made no account, and the address is free', async () => {
+    await assert.rejects(createAccount(dying(strata, 'account-username-claimed'), 'bert'), /exited null/);
+    await assert.rejects(createToken(strata, 'bert'), /no account/);
+    // The claim runs out after ten minutes; until then the name is taken.
+    await assert.rejects(createAccount(strata, 'bert'), /taken/i);
+    const args = ['account', 'create', '--username', 'bertha', '--email', 'bert@example.org', '--password-stdin'];
+    await admin(strata, args, 'correct horse battery\n');
+  });
+
+  test('at account-created has made the whole account', async (context) => {
+    await assert.rejects(createAccount(dying(strata, 'account-created'), 'cleo'), /exited null/);
+    const { token } = await createToken(strata, 'cleo');
+    const url = await createRepository(strata, { id: '', username: 'cleo', token }, 'project');
+    await git(await newWorkTree(context), ['push', '--quiet', url, 'main']);
+    await assert.rejects(createAccount(strata, 'cleo'), /taken/i);
+  });
 });
+
+test('A server killed with its own PostgreSQL comes back with what it acknowledged', async (context) => {
+  let strata = await startStrata(context);
+  const ada = await createAccount(strata, 'ada');
+  const url = await createRepository(strata, ada, 'embedded');
+  const work = await newWorkTree(context);
+  await git(work, ['push', '--quiet', url, 'main']);
+  strata = await strata.restart(DIES_AT('push-appended'));
+  const second = await commitFile(work, 'second', 'second\n');
+  assert.notEqual((await tryGit(work, ['push', '--quiet', url, 'main'])).code, 0);
+  strata = await strata.restart(LIVES);
+  assert.equal(await git(work, ['ls-remote', url]), `${second}\tHEAD\n${second}\trefs/heads/main\n`);
+  await isWhole(context, strata, ada, 'embedded', url);
+});
+
+/** The environment of a `strata-admin` that dies there. */
+function dying(strata: Strata, point: FaultPoint): Pick<Strata, 'env'> {
+  return { env: { ...strata.env, ...DIES_AT(point) } };
+}
+
+/** That the point was reached at all: a test that killed nothing would prove nothing. */
+async function hasDied({ process }: Strata): Promise<void> {
+  for (const deadline = Date.now() + 10_000; process.signalCode === null; await sleep(10)) {
+    assert.ok(Date.now() < deadline, 'the server did not reach its fault point');
+  }
+  assert.equal(process.signalCode, 'SIGKILL');
+}
+
+/** A fresh clone passes git fsck, REST says what git ls-remote says, and no quarantine is left. */
+async function isWhole(
+  context: Parameters<typeof tempDir>[0],
+  strata: Strata,
+  account: Account,
+  name: string,
+  url: string,
+): Promise<void> {
+  const clones = await tempDir(context);
+  await git(clones, ['clone', '--quiet', '--mirror', url, 'fresh.git']);
+  await git(path.join(clones, 'fresh.git'), ['fsck', '--full', '--strict']);
+  const answer = await api(strata, account.token, 'GET', `/v1/repos/${account.username}/${name}/branches`);
+  assert.equal(answer.status, 200, answer.text);
+  const { branches } = answer.body as { branches: { name: string; commit: { hexsha: string } }[] };
+  const overRest = branches.map((branch) => `${branch.commit.hexsha}\trefs/heads/${branch.name}\n`).join('');
+  assert.equal(overRest, await git(clones, ['ls-remote', '--heads', url]));
+  assert.deepEqual(await leftovers(strata), []);
+}
+
+async function namesListed(strata: Strata, account: Account): Promise<readonly string[]> {
+  const answer = await api(strata, account.token, 'GET', '/v1/repositories?limit=100');
+  return (answer.body as { repositories: { name: string }[] }).repositories.map(({ name }) => name);
+}
 
 /** Quarantines and temporary files that no running push owns. */
 async function leftovers(strata: Strata): Promise<readonly string[]> {
-  const entries = await readdir(strata.dataDir, { recursive: true });
-  return entries.filter((entry) => !entry.startsWith('postgres/') && /quarantine\/.|tmp_|\.tmp$|incoming/.test(entry));
+  const folders = [
+    path.join(strata.dataDir, 'cache'),
+    strata.env['STRATA_LAYERS_DIR'] ?? path.join(strata.dataDir, 'layers'),
+  ];
+  const entries = await Promise.all(folders.map((folder) => readdir(folder, { recursive: true })));
+  return entries.flat().filter((entry) => /quarantine\/.|tmp_|\.tmp$|\.incoming\/./.test(entry));
 }

@@ -1,9 +1,7 @@
 /** Two servers on one PostgreSQL and one layer store: every answer is as new as the record, on both. */
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
-import { testDatabase } from '../support/postgres.ts';
+import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
   api,
@@ -15,21 +13,10 @@ import {
   gitUrl,
   newWorkTree,
   type Strata,
-  startStrata,
   tryGit,
 } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
-
-async function startPair(ending: Ending): Promise<readonly [Strata, Strata]> {
-  const database = await testDatabase();
-  cleanUp(ending, () => database.close());
-  const env = { STRATA_DATABASE_URL: database.connectionString, STRATA_MASTER_KEY: 'ab'.repeat(32) };
-  const dataDir = await tempDir(ending);
-  const layers = { STRATA_LAYERS_DIR: path.join(dataDir, 'layers') };
-  const first = await startStrata(ending, { env: { ...env, ...layers } });
-  const second = await startStrata(ending, { env: { ...env, ...layers } });
-  return [first, second];
-}
 
 describe('On two servers', () => {
   const ending = suiteEnding();
@@ -38,7 +25,8 @@ describe('On two servers', () => {
   let ada: Account;
 
   before(async () => {
-    [first, second] = await startPair(ending);
+    const shared = await sharedParts(ending);
+    [first, second] = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
     ada = await createAccount(first, 'ada');
   });
 
@@ -79,7 +67,7 @@ describe('On two servers', () => {
     for (let round = 0; round < 3; round += 1) {
       const rivals: string[] = [];
       for (let rival = 0; rival < 20; rival += 1) {
-        await git(work, ['checkout', '--quiet', '-B', `rival-${rival}`, 'main']);
+        await git(work, ['checkout', '--quiet', '--force', '-B', `rival-${rival}`, 'main']);
         rivals.push(await commitFile(work, 'winner', `${round} ${rival}\n`));
       }
       const pushes = rivals.map((_, rival) =>

@@ -12,7 +12,7 @@ import {
 import { type AccountId, type EventId, timestamp, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore, Subscription } from '../../core/ports/event-store.ts';
 
-function newId(): EventId {
+export function newId(): EventId {
   return uuid(randomUUID());
 }
 

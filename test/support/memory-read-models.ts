@@ -185,6 +185,14 @@ export function createMemoryReadModels(options: {
         .sort((a, b) => byRefOrder(a.name.toLowerCase(), b.name.toLowerCase()));
       return { items: rows.slice(offset, offset + limit), total: rows.length };
     },
+    halfDeleted: async () => {
+      const all = await fold();
+      return [...all.accounts].flatMap(([account, { state }]) => {
+        const owned = state.status === 'open' ? [...state.repositories.keys()] : [];
+        const closed = owned.filter((id) => all.repositories.get(id)?.state.status === 'closed');
+        return closed.map((repository) => ({ account, repository }));
+      });
+    },
     branches: async (id) => {
       branchReads += 1;
       const found = await findRepository(id);

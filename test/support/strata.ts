@@ -6,6 +6,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -105,7 +106,7 @@ function strataFreeEnvironment(): Record<string, string> {
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -122,7 +123,7 @@ export interface Finished {
 }
 
 /** Runs a program to its end; never rejects for a failure of the program. */
-export async function run(
+async function run(
   command: string,
   args: readonly string[],
   options: {
@@ -261,6 +262,16 @@ export async function newWorkTree(context: Ending): Promise<string> {
   await git(directory, ['init', '--quiet', '--initial-branch=main']);
   await commitFile(directory, 'README', 'hello\n');
   return directory;
+}
+
+/** Makes the refs, all of one commit; none may exist. Written packed, since a file each takes git long. */
+export async function createRefs(directory: string, names: readonly string[], commit: string): Promise<void> {
+  await git(directory, ['pack-refs', '--all']);
+  const file = path.join(directory, '.git/packed-refs');
+  const known = (await readFile(file, 'utf8')).split('\n').filter((line) => /^[0-9a-f]/.test(line));
+  const lines = [...known, ...names.map((name) => `${commit} ${name}`)];
+  const inOrder = lines.toSorted((a, b) => Buffer.compare(Buffer.from(a.slice(41)), Buffer.from(b.slice(41))));
+  await writeFile(file, `# pack-refs with: sorted \n${inOrder.join('\n')}\n`);
 }
 
 /** Writes a file, commits it and answers the commit's id. */

@@ -66,7 +66,7 @@ describe('filling the cache', () => {
         await assert.rejects(received, /is corrupt/);
         layers.change(layer?.key, null);
       }
-      assert.deepEqual(await readdir(join(database.directory, 'incoming')), []);
+      assert.deepEqual(await filesIn(join(database.directory, 'incoming'), /_|\./), []);
       await readAll(database, history.objects);
     }));
 
@@ -111,8 +111,8 @@ describe('filling the cache', () => {
       const objects = grown(history.objects, layer);
       await Promise.all([readAll(database, objects), received.install(layer)]);
       await readAll(database, objects);
-      await eventually('the quarantine is gone', async () => {
-        return (await readdir(join(database.directory, 'incoming'))).length === 0;
+      await eventually('the quarantine is empty', async () => {
+        return (await filesIn(join(database.directory, 'incoming'), /\.(pack|idx|rev)$/)).length === 0;
       });
     }));
 });
@@ -244,7 +244,7 @@ describe('a full disk', () => {
       const large = repository.pack([repository.commit({ full: randomBytes(2_000_000) }, { parents: [] })]);
       const received = await database.receive(database.newObjects(), large);
       assert.deepEqual(received, { refused: 'disk-full', detail: 'the server has no room left' });
-      assert.deepEqual(await readdir(join(database.directory, 'incoming')), []);
+      assert.deepEqual(await filesIn(join(database.directory, 'incoming'), /_|\./), []);
       const small = repository.pack([repository.commit({ full: 'no' }, { parents: [] })]);
       await readAll(database, await database.push(database.newObjects(), small), null);
     } finally {
@@ -292,7 +292,7 @@ describe('a push whose client goes away', () => {
       }
       await assert.rejects(database.receive(history.objects, hanging(), { signal: abort.signal }), /cancelled/);
       await assert.rejects(database.receive(history.objects, pack, { signal: abort.signal }), /cancelled/);
-      assert.deepEqual(await readdir(join(database.directory, 'incoming')), []);
+      assert.deepEqual(await filesIn(join(database.directory, 'incoming'), /_|\./), []);
       await database.database.drop(history.objects.repository);
       await eventually('nothing holds the repository', async () => {
         return (await filesIn(database.directory, /\.pack$/)).length === 0;

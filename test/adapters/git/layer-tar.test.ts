@@ -5,6 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { createFilePages } from '../../../adapters/git/file-pages.ts';
 import { LayerFormatError, layerContent, readTar } from '../../../adapters/git/layer-tar.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { LayerContent, Quarantine } from '../../../core/ports/object-database.ts';
@@ -22,11 +23,12 @@ describe('the tar of a layer', () => {
       await writeFile(join(folder.path, `${name}.idx`), randomBytes(512));
     }
   });
-  const contentOf = (name: string) =>
-    layerContent({
+  const pages = createFilePages({ memoryBytesMax: 2 ** 20 });
+  const contentOf = async (name: string) =>
+    layerContent(pages, {
       pack: 'a'.repeat(40),
-      packPath: join(folder.path, `${name}.pack`),
-      idxPath: join(folder.path, `${name}.idx`),
+      packFile: await pages.open(join(folder.path, `${name}.pack`)),
+      idxFile: await pages.open(join(folder.path, `${name}.idx`)),
       updates: 'x refs/heads/main\n',
       description: '{"format":1}\n',
     });

@@ -98,8 +98,8 @@ describe('a large index, read by pages', () => {
       // Every offset above 0x10 goes to the table of 64-bit offsets.
       runGit(['index-pack', '--index-version=2,0x10', '-o', join(folder.path, 'p.idx'), path]);
       const pages = createFilePages({ memoryBytesMax: 1_000_000 });
-      const index = await openPackIndex(pages, join(folder.path, 'p.idx'));
-      const pack = await openPackFile(pages, createKeptObjects(1_000), path, index);
+      const index = await openPackIndex(pages, await pages.open(join(folder.path, 'p.idx')));
+      const pack = openPackFile(pages, createKeptObjects(1_000), await pages.open(path), index);
       for (const bytes of blobs) {
         const offset = await index.find(Buffer.from(rawId('blob', bytes), 'hex'));
         assert.deepEqual((await pack.read(offset ?? 0, 100))?.bytes, bytes);
@@ -183,10 +183,13 @@ describe('hostile packs', () => {
       for (const length of [0, 100, 1_032, size - 1]) {
         const cut = join(folder.path, `${length}.idx`);
         writeFileSync(cut, readFileSync(idx).subarray(0, length));
-        await assert.rejects(openPackIndex(pages, cut), /no pack index|wrong for/);
+        await assert.rejects(openPackIndex(pages, pages.openFresh(cut)), /no pack index|wrong for/);
       }
       runGit(['index-pack', '--index-version=1', '-o', join(folder.path, 'old.idx'), pack]);
-      await assert.rejects(openPackIndex(pages, join(folder.path, 'old.idx')), /no pack index of version 2/);
+      await assert.rejects(
+        openPackIndex(pages, await pages.open(join(folder.path, 'old.idx'))),
+        /no pack index of version 2/,
+      );
     } finally {
       folder.remove();
     }
@@ -203,6 +206,6 @@ async function open(folder: string, name: string, bytes: Buffer): Promise<Opened
   writeFileSync(path, bytes);
   runGit(['index-pack', '-o', join(folder, `${name}.idx`), path]);
   const pages = createFilePages({ memoryBytesMax: 1_000_000 });
-  const index = await openPackIndex(pages, join(folder, `${name}.idx`));
-  return { index, pack: await openPackFile(pages, createKeptObjects(1_000_000), path, index) };
+  const index = await openPackIndex(pages, await pages.open(join(folder, `${name}.idx`)));
+  return { index, pack: openPackFile(pages, createKeptObjects(1_000_000), await pages.open(path), index) };
 }

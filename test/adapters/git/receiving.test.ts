@@ -43,7 +43,11 @@ async function refused(
 }
 
 async function nothingLeft(): Promise<void> {
-  assert.deepEqual(await readdir(join(db.directory, 'incoming')), []);
+  const left = await readdir(join(db.directory, 'incoming'), { recursive: true, withFileTypes: true });
+  assert.deepEqual(
+    left.filter((entry) => entry.isFile()),
+    [],
+  );
 }
 
 describe('a pack that is taken', () => {

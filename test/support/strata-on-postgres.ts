@@ -1,0 +1,54 @@
+/**
+ * Servers on a database of the shared PostgreSQL: quick to start and to start again, alone or several together,
+ * with their log open to the test.
+ */
+import path from 'node:path';
+import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
+import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { cleanUp, type Ending } from './cleanup.ts';
+import { keepLog } from './log.ts';
+import { testDatabase } from './postgres.ts';
+import { type Strata, startStrata } from './strata.ts';
+import { tempDir } from './temp-dir.ts';
+
+export interface TestLog {
+  head(): Promise<LogPosition>;
+  /** Every event after a position; all of them without one. */
+  since(position?: LogPosition): Promise<readonly RecordedEvent[]>;
+}
+
+/** What servers of one service share: database, master key, layers. */
+export interface SharedParts {
+  readonly env: Readonly<Record<string, string>>;
+  readonly layersDir: string;
+  readonly log: TestLog;
+}
+
+export async function sharedParts(ending: Ending): Promise<SharedParts> {
+  const database = await testDatabase();
+  cleanUp(ending, () => database.close());
+  const layersDir = path.join(await tempDir(ending), 'layers');
+  const events = createPostgresEventStore({ connectionString: database.connectionString, log: keepLog() });
+  cleanUp(ending, () => events.close());
+  return {
+    env: {
+      STRATA_DATABASE_URL: database.connectionString,
+      STRATA_MASTER_KEY: 'ab'.repeat(32),
+      STRATA_LAYERS_DIR: layersDir,
+    },
+    layersDir,
+    log: {
+      head: () => events.head(),
+      since: (position = LOG_START) => events.readAll(position, 1_000_000),
+    },
+  };
+}
+
+/** A server of the service; its cache is its own. */
+export function startNode(
+  ending: Ending,
+  shared: SharedParts,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Strata> {
+  return startStrata(ending, { env: { ...shared.env, ...env } });
+}
