@@ -4,6 +4,8 @@
  * Must stay true: proportional set size (proc(5), smaps_rollup), so that pages shared by processes count once;
  * resident size only where smaps cannot be read. PostgreSQL is summed apart, since its bound is its own.
  */
+import { readlinkSync } from 'node:fs';
+import path from 'node:path';
 import { type ProcessGroup, readText } from './processes.ts';
 
 export interface MemorySample {
@@ -32,7 +34,7 @@ export function sampleMemory(group: ProcessGroup): MemorySample {
     const rollup = readText(`/proc/${pid}/smaps_rollup`);
     const bytes =
       rollup === '' ? Number(readText(`/proc/${pid}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES : field(rollup, 'Pss');
-    const program = readText(`/proc/${pid}/comm`).trim();
+    const program = programOf(pid);
     if (program === 'postgres') databaseBytes += bytes;
     else {
       programBytes[program] = (programBytes[program] ?? 0) + bytes;
@@ -63,6 +65,16 @@ export function startMemorySampler(group: ProcessGroup, intervalMs: number): Mem
       return peak;
     },
   };
+}
+
+/** The executable's name; programs may rename their threads (Node calls its first MainThread). */
+function programOf(pid: number): string {
+  try {
+    return path.basename(readlinkSync(`/proc/${pid}/exe`));
+  } catch {
+    // It has ended, or is another user's.
+    return readText(`/proc/${pid}/comm`).trim();
+  }
 }
 
 function field(rollup: string, name: string): number {
