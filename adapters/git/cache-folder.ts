@@ -6,7 +6,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { appendFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { Layer } from '../../core/ports/object-database.ts';
@@ -117,6 +117,22 @@ export async function addPack(folder: CacheFolder, layer: Layer, files: PackFile
 export async function noteLayers(folder: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
   const lines = layers.map((layer) => `${JSON.stringify(layer)}\n`);
   await appendFile(join(folder.path, MANIFEST), lines.join(''));
+}
+
+/** Gives a folder layers of another one, whose packs are linked: both may go without the other. */
+export async function copyLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+  for (const pack of new Set(layers.map((layer) => layer.pack))) {
+    for (const extension of ['pack', 'rev', 'idx'] as const) {
+      const target = packPath(to, pack, extension);
+      await link(packPath(from, pack, extension), target).catch((cause: unknown) => {
+        // A reverse index need not be; and two layers may have the same pack.
+        const needless = isMissing(cause) && extension === 'rev';
+        if (!needless && !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+      });
+    }
+  }
+  for (const layer of layers) to.present.set(layer.id, layer);
+  await noteLayers(to, layers);
 }
 
 export interface CachePaths {

@@ -6,6 +6,7 @@
  */
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { ObjectReader, WalkOptions } from '../../core/ports/object-database.ts';
+import type { Bitmaps } from './bitmaps.ts';
 import type { Git, GitCommand } from './git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './git-objects.ts';
 import type { CacheLease } from './layer-cache.ts';
@@ -23,6 +24,7 @@ const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
 export interface ReaderContext {
   readonly git: Git;
   readonly views: ViewFolders;
+  readonly bitmaps: Bitmaps;
   readonly reachable: ReachableSets;
   readonly answers: AnswerCache;
 }
@@ -57,6 +59,11 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
       leave();
     }
   };
+  /** For work that outlives a request of this reader; the request has the lease still. */
+  const hold = () => {
+    uses += 1;
+    return leave;
+  };
   const enter = () => {
     if (closed) throw new TypeError('This reader is closed');
     uses += 1;
@@ -82,7 +89,12 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     reachable: (ids, tips, tipsKey) => held(() => reachable(context, access, ids, tips, tipsKey)),
     uploadPack: (options) => {
       const make = (signal: AbortSignal) =>
-        heldStream(() => uploadPack(git, context.views, lease.folder, { ...options, signal }));
+        heldStream(async function* () {
+          yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
+          let objectCount = 0;
+          for (const { index } of lease.packs) objectCount += index.objectCount;
+          context.bitmaps.fetched(lease.folder, options.view, objectCount, hold);
+        });
       if (options.answerKey === null) return make(options.signal);
       return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
     },

@@ -154,7 +154,7 @@ export interface RefsView {
   readonly key: string;
   /** The branch HEAD names, in full, born or not. */
   readonly head: string;
-  /** In byte order of names; `peeled` is set for annotated tags only. */
+  /** In byte order of names, to be read any number of times; `peeled` is set for annotated tags only. */
   readonly refs: Iterable<{ readonly name: string; readonly id: ObjectId; readonly peeled: ObjectId | null }>;
 }
 
