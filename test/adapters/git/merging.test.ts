@@ -161,7 +161,9 @@ describe('bitmaps', () => {
       const request = once(Buffer.from(`0011command=fetch0001${want}0009done\n0000`));
       const reader = await database.database.open(objects);
       const signal = new AbortController().signal;
-      const bytes = Buffer.concat(await Array.fromAsync(reader.uploadPack({ view, protocol: 2, request, signal })));
+      const bytes = Buffer.concat(
+        await Array.fromAsync(reader.uploadPack({ view, protocol: 2, request, answerKey: null, signal })),
+      );
       reader.close();
       await database.database.settled();
       return Number(/Total (\d+)/.exec(bytes.toString('latin1'))?.[1]);
