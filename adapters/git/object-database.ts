@@ -65,9 +65,9 @@ const PROCESSES_MAX = 32;
 const PROCESSES_PER_REPOSITORY_MAX = 16;
 /** A fetch takes 6 ms more at this many. */
 const PACKS_MAX = 100;
-const PAGES_MEMORY_BYTES = 64 * MIB;
+const PAGES_MEMORY_BYTES = 32 * MIB;
 const KEPT_OBJECTS_MEMORY_BYTES = 16 * MIB;
-const REACHABLE_SETS_MEMORY_BYTES = 64 * MIB;
+const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
 
 /** Starts the process helper; throws when there is no git, or one older than 2.39. */
 export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
