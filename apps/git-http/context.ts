@@ -1,4 +1,5 @@
 /** What the Git endpoints work with; made by apps/server. */
+import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
@@ -11,6 +12,8 @@ export interface GitHttpContext extends PushContext {
   readonly plans: Plans;
   readonly lastUse: LastUse;
   readonly transfer: TransferMeter;
+  /** The address a request came from, behind trusted proxies that of their client. */
+  readonly clientAddress: (request: IncomingMessage) => string;
   /** Vault reference of the address a request came from, or null when it is not recorded. */
   readonly sourceAddressRef: (account: AccountId, address: string) => Promise<string | null>;
   /** `strata/<version>`: what clients see as the server's agent. */
