@@ -30,6 +30,8 @@ export interface CacheEntry {
   readonly folder: CacheFolder;
   /** By position in the repository's sequence of layers, as far as they were all seen here. */
   readonly order: { readonly id: LayerId; readonly pack: OpenPack }[];
+  /** The packs of the first `count` of them, each once: mostly what is asked for next as well. */
+  leased: { readonly count: number; readonly packs: readonly OpenPack[] } | null;
   readonly packs: Map<string, Promise<OpenPack>>;
   readonly arriving: Map<LayerId, Promise<PresentLayer>>;
   /** Here, and not in the manifest yet. */
@@ -107,6 +109,7 @@ export async function openCacheEntries(paths: CachePaths, cacheBytesMax: number,
       openPacks -= entry.packs.size;
       entry.packs.clear();
       entry.order.length = 0;
+      entry.leased = null;
     }
   };
   const release = (entry: CacheEntry) => {
@@ -211,7 +214,7 @@ function newEntry(folder: CacheFolder, checked: boolean): CacheEntry {
   for (const size of sizes.values()) bytes += size;
   const key = entryKey(folder.repository, folder.shrinkEpoch);
   const memory = { order: [], packs: new Map(), arriving: new Map(), unnoted: [] };
-  return { key, folder, ...memory, checked, merging: false, leases: 0, bytes, retired: false };
+  return { key, folder, ...memory, leased: null, checked, merging: false, leases: 0, bytes, retired: false };
 }
 
 function entryKey(repository: RepositoryId, shrinkEpoch: number): string {

@@ -102,6 +102,7 @@ export function startHelper(options: HelperOptions): Helper {
     reject(new ProcessStartError(why));
     buryHelper(helper);
   };
+  server.once('error', (error) => bury(`The process helper cannot be reached: ${error.message}`));
   child.once('error', (error) => bury(`The process helper did not start: ${error.message}`));
   child.once('exit', (code, signal) => bury(`The process helper ended (${signal ?? code})`));
   child.stderr?.setEncoding('utf8').on('data', lineSplitter(options.onHelperLine));
@@ -191,8 +192,9 @@ export async function takeConnections(helper: Helper, count: number): Promise<Da
   const taken: DataConnection[] = [];
   for (const [number, socket] of helper.idle) {
     if (taken.length === count) break;
-    taken.push({ number, socket });
     helper.idle.delete(number);
+    // In use it keeps this process running: what it brings may come after the process ended.
+    taken.push({ number, socket: socket.ref() });
   }
   return taken;
 }
@@ -203,4 +205,9 @@ function killGroup(pid: number): void {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
+}
+
+/** Puts connections back that were not used. */
+export function returnConnections(helper: Helper, connections: readonly DataConnection[]): void {
+  for (const { number, socket } of connections) helper.idle.set(number, socket.unref());
 }

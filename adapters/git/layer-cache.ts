@@ -196,13 +196,15 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
           throw new TypeError(`Layers of ${entry.key} changed without a new shrink epoch`);
         }
         considerMerge(entry);
-        const packs = new Set(entry.order.slice(0, count).map(({ pack }) => pack));
+        if (entry.leased?.count !== count) {
+          entry.leased = { count, packs: [...new Set(entry.order.slice(0, count).map(({ pack }) => pack))] };
+        }
         let released = false;
         const release = () => {
           if (!released) entries.release(entry);
           released = true;
         };
-        return { folder: entry.folder, packs: [...packs], release };
+        return { folder: entry.folder, packs: entry.leased.packs, release };
       } catch (error) {
         entries.release(entry);
         throw error;

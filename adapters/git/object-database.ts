@@ -61,8 +61,9 @@ const LIMITS: ProcessLimits = {
 };
 /** Beside the packs, of what they may take. */
 const ANSWERS_SHARE = 0.25;
-const PROCESSES_MAX = 32;
-const PROCESSES_PER_REPOSITORY_MAX = 16;
+/** Many: a process whose client is slow mostly waits, and holds its place. */
+const PROCESSES_MAX = 96;
+const PROCESSES_PER_REPOSITORY_MAX = 64;
 /** A fetch takes 6 ms more at this many. */
 const PACKS_MAX = 100;
 const PAGES_MEMORY_BYTES = 32 * MIB;

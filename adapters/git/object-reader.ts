@@ -15,7 +15,7 @@ import { parseCommit, parseTree } from './object-parsing.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import { createObjectSource } from './object-source.ts';
 import { isAncestor, type ObjectAccess } from './quarantine.ts';
-import { idLines, type ReachableSets } from './reachable-sets.ts';
+import { idBatches, type ReachableSets } from './reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
 import type { ViewFolders } from './view-folders.ts';
 
@@ -133,7 +133,8 @@ async function* walk(git: Git, { view }: ObjectAccess, options: WalkOptions): As
   if (skip !== undefined) args.push(`--skip=${skip}`);
   if (limit !== undefined) args.push(`--max-count=${limit}`);
   const command: GitCommand = { args, view };
-  yield* idLines(git.stream(command, lines([...include, ...exclude.map((id) => `^${id}`)])));
+  const revisions = [...include, ...exclude.map((id) => `^${id}`)];
+  for await (const batch of idBatches(git.stream(command, lines(revisions)))) yield* batch;
 }
 
 async function reachable(
@@ -164,6 +165,7 @@ async function areReached(
   tips: readonly ObjectId[],
 ): Promise<boolean> {
   const command: GitCommand = { args: ['rev-list', '--max-count=1', '--stdin'], view };
-  for await (const _ of idLines(git.stream(command, lines([...commits, ...tips.map((id) => `^${id}`)])))) return false;
+  const revisions = [...commits, ...tips.map((id) => `^${id}`)];
+  for await (const batch of idBatches(git.stream(command, lines(revisions)))) if (batch.length > 0) return false;
   return true;
 }

@@ -13,6 +13,7 @@ import {
   type HelperExit,
   type HelperOptions,
   ProcessStartError,
+  returnConnections,
   startHelper,
   takeConnections,
 } from './helper-process.ts';
@@ -125,7 +126,7 @@ async function start(helper: Helper, id: number, asked: RunOptions, release: () 
   const count = Number(asked.stdin === 'stream') + Number(asked.stdout === 'stream');
   const connections = await takeConnections(helper, count);
   if (signal?.aborted) {
-    for (const { number, socket } of connections) helper.idle.set(number, socket);
+    returnConnections(helper, connections);
     throw signal.reason;
   }
   const stdout = asked.stdout === 'stream' ? (connections.pop() ?? null) : null;
