@@ -68,7 +68,8 @@ export function startSubscription(reader: LogReader, log: Log, options: Subscrib
     close: async () => {
       closing = true;
       alarm.ring();
-      await closed;
+      // Why it broke, if it did, is said by `closed`.
+      await Promise.allSettled([closed]);
     },
     closed,
   };
