@@ -43,19 +43,27 @@ export function basicPassword(authorization: string | undefined): string | null 
   return colon === -1 ? null : decoded.slice(colon + 1);
 }
 
-/** Whether a header that must be single came more than once: Node silently keeps the first of these. */
-export function hasRepeatedHeader(request: IncomingMessage): boolean {
+/**
+ * Why a request is refused for its form alone; null for a sound one. What two servers on its way could read
+ * differently is read by none: of repeated headers Node silently keeps the first, and any coding before `chunked`
+ * it ignores.
+ */
+export function formFault(request: IncomingMessage): string | null {
   const seen = new Set<string>();
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
     const name = request.rawHeaders[index]?.toLowerCase() ?? '';
     if (!SINGLE_HEADERS.has(name)) continue;
-    if (seen.has(name)) return true;
+    if (seen.has(name)) return `The header ${name} came more than once`;
     seen.add(name);
   }
-  return false;
+  const coding = request.headers['transfer-encoding']?.trim().toLowerCase() ?? 'chunked';
+  return coding === 'chunked' ? null : 'The only transfer coding accepted is chunked';
 }
 
-const SINGLE_HEADERS = new Set(['authorization', 'host', 'content-length', 'content-type', 'content-encoding']);
+const SINGLE_HEADERS = new Set([
+  ...['authorization', 'content-encoding', 'content-length', 'content-type', 'git-protocol', 'host'],
+  'transfer-encoding',
+]);
 
 export type BodyErrorCode = 'body-encoding-unknown' | 'body-too-large' | 'body-broken';
 

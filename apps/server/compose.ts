@@ -26,7 +26,7 @@ import type { Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
-const ENTITIES_SIZE_BYTES_MAX = 128 * 1024 * 1024;
+const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
 /** A deletion that its own request did not finish is finished between one and two of these later. */
 const DELETIONS_INTERVAL_MS = 5_000;
@@ -62,9 +62,9 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       log,
     });
     parts.add(() => objects.close());
-    const { runner, readModels } = composeProjections(foundation, objects, log, metrics.projections);
+    const { runner, readModels, close } = composeProjections(foundation, objects, log, metrics.projections);
+    parts.add(close);
     await runner.start();
-    parts.add(() => runner.close());
     const finishDeletions = createDeletionFinisher({ ...context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
     const lastUse = createPostgresLastUse(pool, context.clock);

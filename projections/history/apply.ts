@@ -6,14 +6,13 @@
  */
 import { LRUCache } from 'lru-cache';
 import { AppendList } from '../../core/kernel/append-list.ts';
-import type { RecordedEvent } from '../../core/kernel/envelope.ts';
+import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { type ObjectDatabase, ObjectDatabaseError } from '../../core/ports/object-database.ts';
-import type { Applier, Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
-import { foldBatch } from './fold.ts';
-import { GitFault } from './git-reading.ts';
-import { MissingCommits } from './new-commits.ts';
+import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import { StreamFault } from '../runner/faults.ts';
+import type { Applier, PrepareMode, Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
+import { foldBatch, type RepositoryChange } from './fold.ts';
 import { type Base, NO_BASE, planRepository, type RepositoryPlan } from './plan.ts';
 import { StoredHistory } from './stored.ts';
 import { historyTables } from './table.ts';
@@ -23,8 +22,12 @@ export interface HistoryOptions {
   readonly objects: Pick<ObjectDatabase, 'open'>;
   /** To tell objects that a later event replaced from those that are lost. */
   readonly events: Pick<EventStore, 'readStream'>;
+  /** What one repository may take while the others wait; the default is about a second's work. */
+  readonly bounds?: { readonly newCommits: number; readonly orderedCommits: number };
 }
 
+/** Reading and writing a commit takes about 50 us, ordering one about 10. */
+const BOUNDS = { newCommits: 10_000, orderedCommits: 100_000 };
 /** Repositories kept between batches, each with its layers. */
 const CACHED_LAYERS_MAX = 100_000;
 /** Repositories whose Git data is read at a time. */
@@ -37,17 +40,9 @@ export function createHistoryProjection(options: HistoryOptions): Projection {
     categories: ['account', 'repository'],
     tables: historyTables,
     onPoison: 'park',
-    isTemporary,
     weight: ({ data }) => (Array.isArray(data['updates']) ? Math.max(1, data['updates'].length) : 1),
     open: (table) => new HistoryApplier(options, table),
   };
-}
-
-/** A storage that is away comes back; bytes that are wrong stay so. */
-function isTemporary(error: unknown): boolean {
-  if (error instanceof MissingCommits) return true;
-  if (!(error instanceof GitFault)) return false;
-  return !(error.cause instanceof ObjectDatabaseError && error.cause.code === 'layer-corrupt');
 }
 
 class HistoryApplier implements Applier {
@@ -63,17 +58,17 @@ class HistoryApplier implements Applier {
     this.#table = table;
   }
 
-  async prepare(events: readonly RecordedEvent[], database: Queryable): Promise<Write> {
+  async prepare(events: readonly RecordedEvent[], database: Queryable, { patient }: PrepareMode): Promise<Write> {
     const changes = foldBatch(events);
     if (changes.size === 0) return { lists: [] };
     const stored = new StoredHistory(database, this.#table);
-    const gone = [...changes.values()].filter((change) => change.gone).map(({ id }) => id);
-    const staying = [...changes.values()].filter((change) => !change.gone);
-    const bases = await this.#basesOf(
-      stored,
-      staying.map(({ id }) => id),
-    );
-    const context = { ...this.#options, stored };
+    const gone = [...changes.values()].filter((change) => change.gone !== null);
+    const staying = [...changes.values()].filter((change) => change.gone === null);
+    const bounds = patient ? null : (this.#options.bounds ?? BOUNDS);
+    if (bounds !== null) await refuseLongRemovals(stored, gone, bounds.orderedCommits);
+    const ids = staying.map(({ id }) => id);
+    const bases = await this.#basesOf(stored, ids);
+    const context = { ...this.#options, stored, bounds };
     const plans: RepositoryPlan[] = [];
     for (let at = 0; at < staying.length; at += READ_AT_ONCE) {
       const some = staying.slice(at, at + READ_AT_ONCE);
@@ -86,7 +81,7 @@ class HistoryApplier implements Applier {
     }
     const write = historyWrite(this.#table, { gone, plans, objects: this.#options.objects });
     const committed = (): void => {
-      for (const id of gone) this.#bases.delete(id);
+      for (const { id } of gone) this.#bases.delete(id);
       for (const {
         change,
         after,
@@ -111,5 +106,19 @@ class HistoryApplier implements Applier {
       bases.set(id, { head, layers: AppendList.from(await stored.layers(id)) });
     }
     return bases;
+  }
+}
+
+/** Taking a great history away would hold up everybody, too. */
+async function refuseLongRemovals(
+  stored: StoredHistory,
+  gone: readonly RepositoryChange[],
+  commitsMax: number,
+): Promise<void> {
+  const closed = gone.filter((change) => change.gone === 'closed').map(({ id }) => id);
+  if (closed.length === 0) return;
+  for (const [id, { orderedCommits }] of await stored.heads(closed)) {
+    if (orderedCommits <= commitsMax) continue;
+    throw new StreamFault(streamName('repository', id), 'soon', `More than ${commitsMax} commits to remove`);
   }
 }

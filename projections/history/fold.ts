@@ -27,8 +27,11 @@ export interface RefValue {
 export interface RepositoryChange {
   readonly id: RepositoryId;
   readonly accountId: string;
-  /** The repository's end came: nothing else matters. */
-  gone: boolean;
+  /**
+   * The repository's end came: nothing else matters. `closed` is the end of its own stream; when only its name was
+   * given back, its stream has ended before, or is parked and will.
+   */
+  gone: 'closed' | 'name-given-back' | null;
   /** From its creation, when that is in the batch. */
   initialDefaultBranch: string | null;
   defaultBranch: string | null;
@@ -50,7 +53,7 @@ export function foldBatch(events: readonly RecordedEvent[]): ReadonlyMap<Reposit
     let change = changes.get(id);
     if (change === undefined) {
       change = {
-        ...{ id, accountId, gone: false, initialDefaultBranch: null, defaultBranch: null, revision: null },
+        ...{ id, accountId, gone: null, initialDefaultBranch: null, defaultBranch: null, revision: null },
         ...{ refs: new Map(), layers: [], tips: new Set(), left: new Set() },
       };
       changes.set(id, change);
@@ -67,7 +70,7 @@ export function foldBatch(events: readonly RecordedEvent[]): ReadonlyMap<Reposit
     const event = readEvent(accountEventKinds, recorded);
     if (event.type !== 'RepositoryCreated' && event.type !== 'RepositoryDeleted') continue;
     const change = changeOf(uuid(event.data.repository_id), entityIdOf(recorded.stream));
-    if (event.type === 'RepositoryDeleted') change.gone = true;
+    if (event.type === 'RepositoryDeleted') change.gone ??= 'name-given-back';
     else change.initialDefaultBranch = event.data.default_branch;
   }
   return changes;
@@ -83,7 +86,7 @@ function foldRepositoryEvent(change: RepositoryChange, event: RepositoryEvent, r
       change.defaultBranch = event.data.default_branch;
       break;
     case 'RepositoryClosed':
-      change.gone = true;
+      change.gone = 'closed';
       break;
   }
 }

@@ -10,10 +10,11 @@ import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { CommittedObjects, Layer, ObjectDatabase } from '../../core/ports/object-database.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
+import { StreamFault } from '../runner/faults.ts';
 import { orderCommit } from './entry.ts';
 import { isListed, type RefValue, type RepositoryChange } from './fold.ts';
-import { type HistoryReader, isMissing, withReader } from './git-reading.ts';
-import { findNewCommits, MissingCommits, type NewCommits } from './new-commits.ts';
+import { GitFault, type HistoryReader, isMissing, mayPass, withReader } from './git-reading.ts';
+import { findNewCommits, MissingCommits, type NewCommits, TooManyCommits } from './new-commits.ts';
 import { type OrderChange, orderChange } from './order.ts';
 import type { Head, StoredHistory } from './stored.ts';
 
@@ -21,6 +22,8 @@ export interface PlanContext {
   readonly objects: Pick<ObjectDatabase, 'open'>;
   readonly events: Pick<EventStore, 'readStream'>;
   readonly stored: StoredHistory;
+  /** What is longer is not read while other repositories wait; null: everything is. */
+  readonly bounds: { readonly newCommits: number; readonly orderedCommits: number } | null;
 }
 
 /** What is stored of a repository before the batch. */
@@ -67,15 +70,26 @@ export async function planRepository(
   }
   try {
     return await withReader(context.objects, committed, async (reader) => {
-      const { commits, order } = await readGit(context.stored, reader, { change, before, wanted });
+      const { commits, order } = await readGit(context, reader, { change, before, wanted });
       return { ...plan, commits, order, after: counted(after, order) };
     });
   } catch (error) {
     const gone = error instanceof MissingCommits || isMissing(error);
-    if (!gone || !(await isSuperseded(context.events, change.id, revision))) throw error;
+    if (!gone || !(await isSuperseded(context.events, change.id, revision))) throw faultOf(change, error);
     const standing = { orderedTip: oldTip, incomplete: true };
     return { ...plan, order: { kind: 'keep' }, commits: NO_COMMITS, after: { ...after, ...standing } };
   }
+}
+
+/** What concerns this repository alone, said to be so. */
+function faultOf({ id, accountId, revision }: RepositoryChange, error: unknown): unknown {
+  const stream = revision === null ? streamName('account', accountId) : streamName('repository', id);
+  const cause = { cause: error };
+  if (error instanceof TooManyCommits) return new StreamFault(stream, 'soon', error.message, cause);
+  if (error instanceof MissingCommits) return new StreamFault(stream, 'later', error.message, cause);
+  if (error instanceof GitFault)
+    return new StreamFault(stream, mayPass(error) ? 'later' : 'asked', error.message, cause);
+  return error;
 }
 
 function counted(after: Head, order: OrderChange): Head {
@@ -127,7 +141,7 @@ function committedObjects(
 }
 
 async function readGit(
-  stored: StoredHistory,
+  { stored, bounds }: PlanContext,
   reader: HistoryReader,
   about: { readonly change: RepositoryChange; readonly before: Head | null; readonly wanted: Wanted },
 ): Promise<{ readonly commits: NewCommits; readonly order: OrderChange }> {
@@ -140,7 +154,7 @@ async function readGit(
     return asked.length === ids.length ? found : new Set([...found, ...ids.filter((id) => standing.has(id))]);
   };
   const commits = await findNewCommits({
-    ...{ reader, known, tips: wanted.tips, required: wanted.required },
+    ...{ reader, known, tips: wanted.tips, required: wanted.required, commitsMax: bounds?.newCommits ?? null },
     standing: async () => {
       const refs = await stored.refs(change.id, null);
       const tips = [...refs].flatMap(([name, value]) => (isListed(name) ? [value.peeled ?? value.id] : []));
@@ -154,6 +168,7 @@ async function readGit(
     newTip: wanted.tip,
     brought: commits.commits.map(orderCommit),
     stored: stored.order(change.id, before?.orderedCommits ?? 0),
+    commitsMax: bounds?.orderedCommits ?? null,
   });
   return { commits, order };
 }

@@ -11,10 +11,11 @@ import type { ListStatement, Queryable, TableOf, Write } from '../runner/project
 import { commitEntry } from './entry.ts';
 import { withReader } from './git-reading.ts';
 import { READ_COMMITS_AT_ONCE, readCommits } from './new-commits.ts';
+import type { RepositoryChange } from './fold.ts';
 import type { RepositoryPlan } from './plan.ts';
 
 export interface HistoryBatch {
-  readonly gone: readonly RepositoryId[];
+  readonly gone: readonly RepositoryChange[];
   readonly plans: readonly RepositoryPlan[];
   readonly objects: Pick<ObjectDatabase, 'open'>;
 }
@@ -147,12 +148,23 @@ function orderOf(table: TableOf, plans: readonly RepositoryPlan[]): ListStatemen
   return { text, items };
 }
 
-async function removeRepositories(transaction: Queryable, table: TableOf, ids: readonly RepositoryId[]): Promise<void> {
+async function removeRepositories(
+  transaction: Queryable,
+  table: TableOf,
+  gone: readonly RepositoryChange[],
+): Promise<void> {
+  const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
+  const closed = gone.filter((change) => change.gone === 'closed').map(({ id }) => id);
   for (const name of ['repositories', 'refs', 'commits', 'order', 'layers']) {
-    const text = `DELETE FROM ${table(`history_${name}`)}
-      WHERE repository_id = ANY(ARRAY(SELECT value::uuid FROM json_array_elements_text($1)))`;
-    await forAll(transaction, ids, text);
+    const text = `DELETE FROM ${table(`history_${name}`)} WHERE repository_id = ANY(ARRAY(${ids}))`;
+    await forAll(transaction, closed, text);
   }
+  const others = gone.filter((change) => change.gone !== 'closed').map(({ id }) => id);
+  const repositories = table('history_repositories');
+  // Its own stream may be under replay just now, and will end with the removal: that is not waited for.
+  const free = `SELECT repository_id FROM ${repositories}
+    WHERE repository_id = ANY(ARRAY(${ids})) FOR UPDATE SKIP LOCKED`;
+  await forAll(transaction, others, `DELETE FROM ${repositories} WHERE repository_id IN (${free})`);
 }
 
 /** Takes away what is replaced, from the tip's end. */

@@ -80,6 +80,7 @@ function openWriter(
   return GenerationWriter.open({
     ...{ connection: oneAtATime(connection), generation, events, complete },
     checkpoint: { position: LOG_START, last: null },
+    patient: true,
     hooks: {
       advanced: () => undefined,
       parked: ({ stream, revision }, fault) =>

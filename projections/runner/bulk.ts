@@ -4,7 +4,7 @@
  * Must stay true: no text that a user chose can fail a statement. What PostgreSQL's text cannot hold, NUL and
  * lone surrogates, is replaced by U+FFFD on its way.
  */
-import type { ListStatement, Queryable, Statement } from './projection.ts';
+import type { ListStatement, Queryable, Statement, Write } from './projection.ts';
 
 const NAMES = new Map<string, string>();
 
@@ -40,6 +40,13 @@ export function joined(
   }
   if (parts.length === 0) return null;
   return prepared(`WITH ${parts.join(', ')} SELECT ${first === null ? '' : first.result}`, values);
+}
+
+/** Does all that a write says, within a transaction. */
+export async function carryOut(transaction: Queryable, write: Write): Promise<void> {
+  await write.before?.(transaction);
+  const statement = joined(write.lists, null);
+  if (statement !== null) await transaction.query(statement);
 }
 
 /** JSON whose strings PostgreSQL can hold. */

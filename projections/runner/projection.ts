@@ -63,8 +63,17 @@ export interface Write {
  * one after any transaction that failed, and whenever somebody else has moved the checkpoint.
  */
 export interface Applier {
-  /** Reads what it needs, in the database or elsewhere, and returns what to write. Events are in log order. */
-  prepare(events: readonly RecordedEvent[], database: Queryable): Promise<Write>;
+  /**
+   * Reads what it needs, in the database or elsewhere, and returns what to write. Events are in log order.
+   * Throws `StreamFault` for what it knows to be one stream's trouble, and, unless it may be `patient`, for what
+   * would hold up every other stream.
+   */
+  prepare(events: readonly RecordedEvent[], database: Queryable, mode: PrepareMode): Promise<Write>;
+}
+
+export interface PrepareMode {
+  /** Nobody waits for it: a rebuild, or the replay of one stream beside the others. */
+  readonly patient: boolean;
 }
 
 export interface Projection {
@@ -77,8 +86,6 @@ export interface Projection {
   readonly tables: readonly ProjectionTable[];
   /** What to do with an event that cannot be applied: stop, or set its stream aside and go on. */
   readonly onPoison: 'halt' | 'park';
-  /** Whether a fault may pass by itself, such as a storage that is away: a parked stream is then tried again. */
-  readonly isTemporary?: (error: unknown) => boolean;
   /** How much of a transaction's bound an event takes; the default is 1. */
   readonly weight?: (event: RecordedEvent) => number;
   readonly open: (table: TableOf) => Applier;

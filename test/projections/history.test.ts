@@ -11,6 +11,7 @@ import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
 import type { RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
 import { splitUpdates, updatesDigestText } from '../../core/repository/wide-updates.ts';
+import type { HistoryOptions } from '../../projections/history/apply.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { CLOCKS, importHistories, randomShapes, seededNumbers } from '../core/git/random-histories.ts';
@@ -40,12 +41,20 @@ interface Service extends StartedRunner {
 }
 
 /** A log, a database and every model on them; repositories lie under the file's folder. */
-async function serve(context: TestContext, options: { readonly started?: boolean } = {}): Promise<Service> {
+async function serve(
+  context: TestContext,
+  options: { readonly started?: boolean; readonly bounds?: NonNullable<HistoryOptions['bounds']> } = {},
+): Promise<Service> {
   const pool = await newDatabase(context);
   const store = createMemoryEventStore();
   const objects = gitObjects(folder.path);
   const again = (): StartedRunner & { readonly reads: ReadModels } => {
-    const models = createModels({ objects, events: store });
+    const bounds = options.bounds === undefined ? {} : { bounds: options.bounds };
+    const models = createModels({
+      objects: { open: (committed) => objects.open(committed) },
+      events: store,
+      ...bounds,
+    });
     const started = newRunner(context, { events: store, database: pool, models: Object.values(models) });
     const { waitFor } = started.runner;
     const clock = { now: () => append.now };
@@ -462,12 +471,81 @@ describe('when objects cannot be read', () => {
     await broken.push({ 'refs/heads/other': broken.line(3, null, 77) });
     await service.reads.caughtUp(service.append.last);
     await sound.check();
-    await assert.rejects(service.reads.branches(broken.id), isReadModelError('read-model-parked'));
+    await assert.rejects(service.reads.branches(broken.id), isReadModelError('read-model-behind'));
     away = false;
     await service.pool.query(`UPDATE read_models.parked SET retry_at = now() WHERE retry_at IS NOT NULL`);
     await until(async () => (await service.runner.parked()).length === 0);
     await broken.check();
     assert.equal(service.objects.leases(), 0);
+  });
+});
+
+describe('a history too long to be read while others wait', () => {
+  const bounds = { newCommits: 20, orderedCommits: 60 };
+
+  test('is applied beside the other repositories, with all that is pushed to it meanwhile', async (context) => {
+    const service = await serve(context, { bounds });
+    const long = await Pushed.create(service);
+    const other = await Pushed.create(service);
+    let proceed: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    const { open } = service.objects;
+    const opened = new Set<number | 'none'>();
+    service.objects.open = async (committed) => {
+      // The first opening finds that it is long; the next is the one beside the others.
+      if (committed.repository === long.id && opened.size > 0) await held;
+      if (committed.repository === long.id) opened.add(committed.revision);
+      return open(committed);
+    };
+    const base = long.line(100);
+    await long.push({ 'refs/heads/main': base });
+    await other.push({ 'refs/heads/main': other.line(5) });
+    await service.reads.caughtUp(service.append.last);
+    await other.check();
+    await assert.rejects(service.reads.branches(long.id), isReadModelError('read-model-behind'));
+    await long.push({ 'refs/heads/main': long.commit('next', [base], 3_000_000), 'refs/heads/side': base });
+    await service.reads.caughtUp(service.append.last);
+    proceed();
+    await until(async () => (await service.runner.parked()).length === 0);
+    await long.check();
+    // Afterwards it is a repository like any other.
+    const tip = long.commit('last', [base], 3_000_001);
+    await long.push({ 'refs/heads/main': tip });
+    await service.reads.caughtUp(service.append.last);
+    await long.check();
+    assert.ok(!service.log.lines.some(({ level }) => level === 'error'));
+    const [verified] = await service.runner.verify('history');
+    assert.equal(verified?.differences, 0);
+    await service.append.deleteRepository(long.account, long.id, 'project');
+    await service.reads.caughtUp(service.append.last);
+    await until(async () => (await service.runner.parked()).length === 0);
+    assert.equal(await service.reads.branches(long.id), null);
+    const { rowCount } = await service.pool.query('SELECT FROM read_models.history_commits_v1_1');
+    assert.equal(rowCount, 5);
+  });
+
+  test('is finished by the next runner when the first one dies over it', async (context) => {
+    const service = await serve(context, { bounds });
+    const long = await Pushed.create(service);
+    const { open } = service.objects;
+    let openings = 0;
+    service.objects.open = async (committed) => {
+      openings += 1;
+      if (openings > 1) await new Promise(() => undefined);
+      return open(committed);
+    };
+    await long.push({ 'refs/heads/main': long.line(100) });
+    await service.reads.caughtUp(service.append.last);
+    await until(() => openings === 2);
+    await service.runner.close();
+    service.objects.open = open;
+    const { runner, reads } = service.again();
+    await runner.start();
+    await until(async () => (await runner.parked()).length === 0);
+    await reads.caughtUp(service.append.last);
+    await long.check('main', reads);
   });
 });
 

@@ -198,7 +198,7 @@ describe('an event of a type that this program does not know', () => {
       new Set(parked.map(({ projection }) => projection)),
       new Set(['repositories', 'history', 'usage']),
     );
-    assert.match(parked[0]?.error ?? '', /unknown to this program/);
+    assert.match(parked[0]?.error ?? '', /unknown-event/);
     assert.ok(log.lines.some(({ level, message }) => level === 'error' && message.includes('parked')));
   });
 });

@@ -289,6 +289,32 @@ describe('when something breaks', () => {
   });
 });
 
+describe('closing', () => {
+  test('gives up a batch that takes long, which a later start applies', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    let reading = false;
+    const stuck = counting();
+    const models = [
+      {
+        ...stuck,
+        open: () => ({
+          prepare: () => {
+            reading = true;
+            return new Promise<never>(() => undefined);
+          },
+        }),
+      },
+    ];
+    const first = await startRunner(context, { events: store, database: pool, models });
+    const expected = await appendSome(append, 1, 1);
+    await until(() => reading);
+    await first.runner.close();
+    const second = await startRunner(context, { events: store, database: pool, models: [stuck] });
+    await second.runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), expected);
+  });
+});
+
 describe('an event that cannot be applied', () => {
   const poisoned = streamName('account', newUuid());
 
