@@ -74,7 +74,7 @@ export function createLiveReader(database: Queryable, projection: Projection): L
   async function refuseParked(current: number, concerns: Concerns): Promise<void> {
     const row = await one({
       name: 'read-models-parked',
-      text: `SELECT stream FROM read_models.parked WHERE name = $1 AND version = $2 AND generation = $3
+      text: `SELECT stream, retry_at IS NOT NULL AS passing FROM read_models.parked WHERE name = $1 AND version = $2 AND generation = $3
         AND (stream = ANY($4) OR account_id = $5) LIMIT 1`,
       values: [
         ...[name, version, current],
@@ -82,7 +82,9 @@ export function createLiveReader(database: Queryable, projection: Projection): L
       ],
     });
     if (row === null) return;
-    throw new ReadModelError('read-model-parked', `An event of ${row['stream']} could not be applied to ${name}`);
+    const stream = String(row['stream']);
+    if (row['passing'] === true) throw behind(`${stream} is being applied to ${name}`);
+    throw new ReadModelError('read-model-parked', `An event of ${stream} could not be applied to ${name}`);
   }
 
   return {

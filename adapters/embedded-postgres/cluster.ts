@@ -125,7 +125,7 @@ export function processSurroundings(): { readonly cwd: string; readonly env: Rec
   return { cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' } };
 }
 
-export async function exists(file: string): Promise<boolean> {
+async function exists(file: string): Promise<boolean> {
   try {
     await stat(file);
     return true;

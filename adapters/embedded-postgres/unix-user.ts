@@ -4,7 +4,6 @@
  * Must stay true: a cluster keeps the user that owns it.
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { EmbeddedPostgresError, systemCode } from './error.ts';
@@ -48,7 +47,10 @@ export async function postgresUser(cluster: string): Promise<UnixUser | null> {
 export async function checkReachable(user: UnixUser, target: string): Promise<void> {
   const { uid, gid } = user;
   const shell = spawn('/bin/sh', ['-c', 'test -x "$1"', 'sh', target], { uid, gid, stdio: 'ignore', cwd: '/' });
-  const [exitCode] = await once(shell, 'exit');
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    shell.once('error', reject);
+    shell.once('exit', resolve);
+  });
   if (exitCode === 0) return;
   let barring = target;
   for (let folder = path.dirname(target); ; folder = path.dirname(folder)) {

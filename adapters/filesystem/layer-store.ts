@@ -5,7 +5,7 @@
  * appears whole or not at all, by link(2), which also decides which of two puts made it.
  */
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import {
   type ByteRange,
@@ -54,12 +54,7 @@ export async function createFilesystemLayerStore(options: FilesystemLayerStoreOp
     },
     delete: async (key) => {
       const path = pathOf(key);
-      try {
-        await unlink(path);
-        await syncFolder(dirname(path));
-      } catch (cause) {
-        if (!isMissing(cause)) throw storeError(cause);
-      }
+      if (await onDisk(removeFile(path))) await onDisk(syncFolder(dirname(path)));
     },
     list: (prefix) => list(root, prefix),
   };
@@ -92,7 +87,7 @@ async function put(target: Target, body: AsyncIterable<Uint8Array>, sizeBytes: n
     await onDisk(syncFolder(dirname(path)));
     return outcome;
   } finally {
-    await onDisk(rm(temporary, { force: true }));
+    await onDisk(removeFile(temporary));
   }
 }
 
@@ -226,7 +221,7 @@ async function sweep(incoming: string): Promise<void> {
   for await (const entry of await opendir(incoming)) {
     const path = join(incoming, entry.name);
     try {
-      if ((await stat(path)).mtimeMs < oldest) await unlink(path);
+      if ((await stat(path)).mtimeMs < oldest) await removeFile(path);
     } catch (cause) {
       // Another process's put ended meanwhile.
       if (!isMissing(cause)) throw cause;
@@ -241,6 +236,17 @@ async function syncFolder(folder: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+/** Whether there was such a file. */
+async function removeFile(path: string): Promise<boolean> {
+  try {
+    await unlink(path);
+    return true;
+  } catch (cause) {
+    if (isMissing(cause)) return false;
+    throw cause;
   }
 }
 

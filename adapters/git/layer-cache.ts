@@ -1,322 +1,248 @@
 /**
- * The objects of repositories on this node: a cache filled from layers, one bare folder a repository.
+ * The layers on this node: fetched and checked when a repository is opened, kept for the next time.
  *
- * Must stay true: which layers are present stands in the manifest, never inferred from file names; a pack appears
- * by its index last; a repository is evicted whole and only while nobody holds a lease on it; after a restart of
- * the machine the cache begins anew, since nothing in it was ever synced.
+ * Must stay true: each layer is fetched once at a time, whoever waits for it; every folder can be made again from
+ * the layer store.
  */
-import { randomUUID } from 'node:crypto';
-import { renameSync } from 'node:fs';
-import { appendFile, link, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
-import type { RepositoryId } from '../../core/kernel/ids.ts';
-import type { Log } from '../../core/ports/log.ts';
-import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
+import { join } from 'node:path';
+import type { LayerId, RepositoryId } from '../../core/kernel/ids.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../core/ports/object-database.ts';
-import { unpackLayer } from './layer-tar.ts';
+import { type CacheEntry, openCacheEntries } from './cache-entries.ts';
+import {
+  addPack,
+  type CacheFolder,
+  copyLayers,
+  isMissing,
+  noteLayers,
+  type PackFiles,
+  type PresentLayer,
+  packPath,
+  startCache,
+} from './cache-folder.ts';
+import { createFairSlots } from './fair-slots.ts';
+import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
+import { fetchLayer, isDiskFull } from './layer-fetch.ts';
+import type { GitLog } from './log.ts';
+import { type OpenPack, openPack, type PackMemory } from './object-source.ts';
 
-/** Layers fetched at once for one repository. */
-const FETCHES_MAX = 4;
+/** A hold on a repository's folder; whoever has one gives it back once. */
+export interface CacheLease {
+  readonly folder: CacheFolder;
+  /** Packs that hold the layers asked for, in their order; the last is the newest. */
+  readonly packs: readonly OpenPack[];
+  release(): void;
+}
+
+export interface LayerCache {
+  /** Waits until every layer is here and checked. Rejects with an ObjectDatabaseError. */
+  acquire(objects: CommittedObjects): Promise<CacheLease>;
+  /**
+   * Adds a layer whose pack is on this disk already; with it, `acquire` need not fetch it. The answer is whether the
+   * files were moved: they are not needed when somebody fetched the layer first.
+   */
+  install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
+  drop(repository: RepositoryId): void;
+  /** Bytes of packs and indexes in all folders. */
+  sizeBytes(): number;
+  /** For files on their way in, on the same file system. */
+  readonly incoming: IncomingFolders;
+  /** Resolves when what was begun on the disk is done. */
+  settled(): Promise<void>;
+}
 
 export interface LayerCacheOptions {
   readonly directory: string;
   readonly layers: LayerStore;
   readonly cacheBytesMax: number;
-  readonly log: Log;
+  readonly memory: PackMemory;
+  readonly log: GitLog;
+  /** Makes a folder with the same layers in fewer packs; null when that is not worth it. */
+  readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
+  /** Packs in a folder before they are merged. */
+  readonly packsMax: number;
 }
 
-/** A repository that stays while the lease is held. */
-export interface Lease {
-  /** A bare repository without refs. */
-  readonly gitDir: string;
-  readonly objectsDir: string;
-  readonly packDir: string;
-  /** Changes whenever the set of packs does. */
-  readonly generation: () => number;
-  release(): void;
-}
-
-interface Cached {
-  readonly id: RepositoryId;
-  readonly gitDir: string;
-  /** Layer id to its pack's name. */
-  readonly present: Map<string, string>;
-  readonly filling: Map<string, Promise<void>>;
-  /** What `ensure` found complete last: the same again costs nothing. */
-  complete: { shrinkEpoch: number; count: number } | null;
-  sizeBytes: number;
-  leases: number;
-  generation: number;
-}
-
-export interface LayerCache {
-  /** Holds the repository and makes every layer of the set present. */
-  lease(objects: CommittedObjects): Promise<Lease>;
-  /** After a commit: takes a quarantine's files as the layer's. */
-  install(repository: RepositoryId, layer: Layer, fromPackDir: string): Promise<void>;
-  drop(repository: RepositoryId): Promise<void>;
-  /** A new empty folder on the same file system, e.g. for a quarantine. */
-  workshop(): Promise<string>;
-  sizeBytes(): number;
-}
+/** Layers fetched at once, and of them for one repository. */
+const FETCHES_MAX = 16;
+const FETCHES_PER_REPOSITORY_MAX = 6;
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
-  const repositoriesDir = path.join(options.directory, 'repositories');
-  const workshopDir = path.join(options.directory, 'quarantine');
-  await beginAnewAfterBoot(options.directory);
-  // Nobody works here yet: what lies in the workshop was left by a process that died.
-  await rm(workshopDir, { recursive: true, force: true });
-  await mkdir(workshopDir, { recursive: true });
-  await mkdir(repositoriesDir, { recursive: true });
-  const cache = new Cache(options, repositoriesDir, workshopDir);
-  await cache.readManifests();
-  return cache;
-}
+  const { directory, log } = options;
+  const paths = {
+    repositories: join(directory, 'repositories'),
+    incoming: join(directory, 'incoming'),
+    trash: join(directory, 'trash'),
+  };
+  await startCache(directory, paths);
+  const entries = await openCacheEntries(paths, options.cacheBytesMax, log);
+  const slots = createFairSlots({ slots: FETCHES_MAX, slotsPerKey: FETCHES_PER_REPOSITORY_MAX });
+  const incoming = createIncomingFolders(paths.incoming);
+  // One at a time, and not among the entries' own work, which arriving layers may wait for.
+  let merging: Promise<void> = Promise.resolve();
 
-/** A crash of the machine may have torn any file: the mark says in which life of the machine they were written. */
-async function beginAnewAfterBoot(directory: string): Promise<void> {
-  const markFile = path.join(directory, 'boot');
-  const mark = await bootMark();
-  const before = await readFile(markFile, 'utf8').catch(ignoreMissing);
-  if (before === mark) return;
-  await rm(directory, { recursive: true, force: true });
-  await mkdir(directory, { recursive: true });
-  await writeFile(markFile, mark);
-}
-
-async function bootMark(): Promise<string> {
-  const linux = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(ignoreMissing);
-  // Elsewhere the minute of the boot, as far as the clock tells.
-  return linux?.trim() ?? String(Math.round((Date.now() / 1_000 - os.uptime()) / 60));
-}
-
-function ignoreMissing(error: unknown): null {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-  throw error;
-}
-
-class Cache implements LayerCache {
-  readonly #options: LayerCacheOptions;
-  readonly #repositoriesDir: string;
-  readonly #workshopDir: string;
-  /** In the order of use: the first is the next to go. */
-  readonly #cached = new Map<RepositoryId, Cached>();
-
-  constructor(options: LayerCacheOptions, repositoriesDir: string, workshopDir: string) {
-    this.#options = options;
-    this.#repositoriesDir = repositoriesDir;
-    this.#workshopDir = workshopDir;
-  }
-
-  async readManifests(): Promise<void> {
-    for (const name of await readdir(this.#repositoriesDir)) {
-      const gitDir = path.join(this.#repositoriesDir, name);
-      const manifest = await readFile(path.join(gitDir, 'layers'), 'utf8').catch(ignoreMissing);
-      if (manifest === null) {
-        await rm(gitDir, { recursive: true, force: true });
-        continue;
-      }
-      const cached = newCached(name as RepositoryId, gitDir);
-      for (const line of manifest.split('\n')) {
-        const [layer, pack, size] = line.split(' ');
-        // A line cut off by a kill: its layer is fetched again.
-        if (layer === undefined || pack === undefined || !/^\d+;$/.test(size ?? '')) continue;
-        cached.present.set(layer, pack);
-        cached.sizeBytes += Number.parseInt(size ?? '0', 10);
-      }
-      this.#cached.set(cached.id, cached);
-    }
-  }
-
-  sizeBytes(): number {
-    let total = 0;
-    for (const cached of this.#cached.values()) total += cached.sizeBytes;
-    return total;
-  }
-
-  async workshop(): Promise<string> {
-    const directory = path.join(this.#workshopDir, randomUUID());
-    await mkdir(directory, { recursive: true });
-    return directory;
-  }
-
-  async lease(objects: CommittedObjects): Promise<Lease> {
-    const cached = this.#use(objects.repository);
-    cached.leases += 1;
-    let held = true;
-    const release = (): void => {
-      if (!held) return;
-      held = false;
-      cached.leases -= 1;
-      void this.#evict();
-    };
-    try {
-      await this.#ensureFolder(cached);
-      await this.#ensureLayers(cached, objects);
-    } catch (error) {
-      release();
-      throw error;
-    }
-    const objectsDir = path.join(cached.gitDir, 'objects');
-    return {
-      gitDir: cached.gitDir,
-      objectsDir,
-      packDir: path.join(objectsDir, 'pack'),
-      generation: () => cached.generation,
-      release,
-    };
-  }
-
-  #use(id: RepositoryId): Cached {
-    const cached = this.#cached.get(id) ?? newCached(id, path.join(this.#repositoriesDir, id));
-    this.#cached.delete(id);
-    this.#cached.set(id, cached);
-    return cached;
-  }
-
-  /** The folder may be missing, at first use or because somebody deleted the cache. */
-  async #ensureFolder(cached: Cached): Promise<void> {
-    const packDir = path.join(cached.gitDir, 'objects', 'pack');
-    const there = await stat(packDir).catch(ignoreMissing);
-    if (there !== null) return;
-    cached.present.clear();
-    cached.complete = null;
-    cached.sizeBytes = 0;
-    cached.generation += 1;
-    await mkdir(packDir, { recursive: true });
-    await mkdir(path.join(cached.gitDir, 'refs'), { recursive: true });
-    await mkdir(this.#workshopDir, { recursive: true });
-    await writeFile(path.join(cached.gitDir, 'config'), '[core]\n\trepositoryformatversion = 0\n\tbare = true\n');
-    await writeFile(path.join(cached.gitDir, 'HEAD'), 'ref: refs/heads/none\n');
-    await writeFile(path.join(cached.gitDir, 'layers'), '');
-  }
-
-  async #ensureLayers(cached: Cached, objects: CommittedObjects): Promise<void> {
-    const { shrinkEpoch, layers } = objects;
-    const known = cached.complete !== null && cached.complete.shrinkEpoch === shrinkEpoch ? cached.complete.count : 0;
-    if (known >= layers.length) return;
-    const missing: Layer[] = [];
-    for (let index = known; index < layers.length; index += 1) {
-      const layer = layers.at(index);
-      if (layer !== undefined && !cached.present.has(layer.id)) missing.push(layer);
-    }
-    const next = missing[Symbol.iterator]();
-    const work = async (): Promise<void> => {
-      for (const layer of next) await this.#fill(cached, layer);
-    };
-    await Promise.all(Array.from({ length: Math.min(FETCHES_MAX, missing.length) }, work));
-    cached.complete = { shrinkEpoch, count: layers.length };
-  }
-
-  /** One fetch, or one install, for everybody who needs the layer at this moment. */
-  #fill(cached: Cached, layer: Layer): Promise<void> {
-    return this.#once(cached, layer, async () => {
-      const directory = await this.workshop();
+  const arrive = (entry: CacheEntry, layer: Layer, bring: () => Promise<PresentLayer>): Promise<PresentLayer> => {
+    const present = entry.folder.present.get(layer.id);
+    if (present !== undefined && present.sha256 === layer.sha256) return Promise.resolve(present);
+    const running = entry.arriving.get(layer.id);
+    if (running !== undefined) return running;
+    const arriving = bring()
+      .then((added) => {
+        entries.grow(entry, added.packBytes + added.idxBytes);
+        note(entry, added);
+        return added;
+      })
+      .finally(() => entry.arriving.delete(layer.id));
+    entry.arriving.set(layer.id, arriving);
+    return arriving;
+  };
+  /** Behind the request's back, and several at once when they come fast. */
+  const note = (entry: CacheEntry, added: PresentLayer) => {
+    entry.unnoted.push(added);
+    if (entry.unnoted.length > 1) return;
+    entries.later(async () => {
       try {
-        await unpackLayer(layer, await this.#read(layer), directory);
-        await this.#link(cached, layer, directory);
-      } finally {
-        await rm(directory, { recursive: true, force: true });
+        if (!entry.retired) await noteLayers(entry.folder, entry.unnoted.splice(0));
+      } catch (error) {
+        // Only a restart misses it: then the layer is fetched again.
+        if (!isMissing(error)) log.warn({ folder: entry.folder.path, error }, 'A manifest was not written');
       }
     });
-  }
-
-  async #read(layer: Layer): Promise<AsyncIterable<Uint8Array>> {
+  };
+  const fetchInto = async (entry: CacheEntry, layer: Layer): Promise<PresentLayer> => {
+    const done = await slots.acquire(entry.key);
     try {
-      return await this.#options.layers.get(layer.key);
-    } catch (cause) {
-      if (!(cause instanceof LayerStoreError) || cause.code !== 'layer-not-found') throw cause;
-      throw new ObjectDatabaseError('layer-missing', `Layer ${layer.id} is not at ${layer.key}`, { cause });
-    }
-  }
-
-  #once(cached: Cached, layer: Layer, make: () => Promise<void>): Promise<void> {
-    const running = cached.filling.get(layer.id);
-    if (running !== undefined) return running;
-    if (cached.present.has(layer.id)) return Promise.resolve();
-    const made = make().finally(() => cached.filling.delete(layer.id));
-    cached.filling.set(layer.id, made);
-    return made;
-  }
-
-  async install(repository: RepositoryId, layer: Layer, fromPackDir: string): Promise<void> {
-    const cached = this.#use(repository);
-    cached.leases += 1;
-    try {
-      await this.#once(cached, layer, async () => {
-        await this.#ensureFolder(cached);
-        await this.#link(cached, layer, fromPackDir);
-      });
-    } finally {
-      cached.leases -= 1;
-      void this.#evict();
-    }
-  }
-
-  /** The index last: until then no reader takes the pack for there. Two layers may hold the same pack. */
-  async #link(cached: Cached, layer: Layer, fromPackDir: string): Promise<void> {
-    const packDir = path.join(cached.gitDir, 'objects', 'pack');
-    let bytes = 0;
-    for (const suffix of ['pack', 'rev', 'idx']) {
-      const name = `pack-${layer.pack}.${suffix}`;
-      const source = path.join(fromPackDir, name);
-      const there = await stat(source).catch(ignoreMissing);
-      // A layer holds no reverse index: git makes do without one.
-      if (there === null && suffix === 'rev') continue;
-      bytes += there?.size ?? 0;
-      await link(source, path.join(packDir, name)).catch((error: unknown) => {
-        if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-      });
-    }
-    await appendFile(path.join(cached.gitDir, 'layers'), `${layer.id} ${layer.pack} ${bytes};\n`);
-    cached.present.set(layer.id, layer.pack);
-    cached.sizeBytes += bytes;
-    cached.generation += 1;
-  }
-
-  async drop(repository: RepositoryId): Promise<void> {
-    const cached = this.#cached.get(repository);
-    if (cached !== undefined && cached.leases === 0) await this.#remove(cached);
-  }
-
-  async #evict(): Promise<void> {
-    let total = this.sizeBytes();
-    for (const cached of [...this.#cached.values()]) {
-      if (total <= this.#options.cacheBytesMax) return;
-      if (cached.leases > 0) continue;
-      total -= cached.sizeBytes;
+      const folder = await incoming.take();
       try {
-        await this.#remove(cached);
-      } catch (error) {
-        this.#options.log.warn({ error, repository: cached.id }, 'A cached repository could not be evicted');
+        return await addPack(entry.folder, layer, await fetchLayer(options.layers, layer, folder));
+      } finally {
+        await incoming.remove(folder);
       }
+    } finally {
+      done();
     }
-  }
-
-  /** Out of sight at once, without an await: whoever comes next begins a new folder. */
-  async #remove(cached: Cached): Promise<void> {
-    this.#cached.delete(cached.id);
-    const grave = path.join(this.#workshopDir, randomUUID());
+  };
+  const fetchWithRoom = async (entry: CacheEntry, layer: Layer): Promise<PresentLayer> => {
     try {
-      renameSync(cached.gitDir, grave);
+      return await fetchInto(entry, layer);
     } catch (error) {
-      ignoreMissing(error);
+      if (!isDiskFull(error)) throw error;
+      // Other repositories can be had again; the one that is asked for now is worth their room.
+      entries.evict(Math.max(0, entries.sizeBytes() / 2 - layer.sizeBytes));
+      await entries.settled();
+      return fetchInto(entry, layer);
+    }
+  };
+
+  const open = (entry: CacheEntry, { pack }: PresentLayer): Promise<OpenPack> => {
+    const already = entry.packs.get(pack);
+    if (already !== undefined) return already;
+    const files = [packPath(entry.folder, pack, 'pack'), packPath(entry.folder, pack, 'idx')] as const;
+    const opened = openPack(options.memory, pack, ...files);
+    entries.keepOpen(entry, pack, opened);
+    return opened;
+  };
+  const fill = async (entry: CacheEntry, objects: CommittedObjects): Promise<void> => {
+    const missing: Promise<{ readonly id: LayerId; readonly pack: OpenPack }>[] = [];
+    const start = entry.order.length;
+    for (let position = start; position < objects.layers.length; position += 1) {
+      const layer = objects.layers.at(position);
+      if (layer === undefined) throw new RangeError(`A sequence of layers has none at ${position}`);
+      const arrived = arrive(entry, layer, () => fetchWithRoom(entry, layer));
+      missing.push(arrived.then(async (present) => ({ id: layer.id, pack: await open(entry, present) })));
+    }
+    const arrived = await Promise.allSettled(missing);
+    for (const [index, result] of arrived.entries()) {
+      if (result.status === 'rejected') throw asDatabaseError(result.reason);
+      // Another request may have come as far meanwhile.
+      if (entry.order.length === start + index) entry.order.push(result.value);
+    }
+  };
+
+  /** Puts a folder of fewer packs in an entry's place, with all that arrived while it was made. */
+  const mergePacks = async (entry: CacheEntry): Promise<void> => {
+    const merged = await options.merge(entry.folder, incoming, paths.repositories);
+    if (merged === null) return;
+    for (;;) {
+      const behind = [...entry.folder.present.values()].filter(({ id }) => !merged.present.has(id));
+      if (entry.retired) return entries.remove(merged);
+      if (behind.length === 0 && entry.arriving.size === 0) return entries.replace(entry, merged);
+      await copyLayers(entry.folder, merged, behind);
+      await Promise.allSettled(entry.arriving.values());
+    }
+  };
+  const considerMerge = (entry: CacheEntry) => {
+    if (entry.packs.size < options.packsMax || entry.merging || entry.retired) return;
+    const held = entries.holdExisting(entry.folder.repository, entry.folder.shrinkEpoch);
+    if (held !== entry) {
+      if (held !== null) entries.release(held);
       return;
     }
-    await rm(grave, { recursive: true, force: true });
-  }
+    entry.merging = true;
+    merging = merging
+      .then(() => mergePacks(entry))
+      // It stays as it is, slower; `merging` stays set, so that it is not tried at every push.
+      .catch((error: unknown) => log.warn({ folder: entry.folder.path, error }, 'Packs were not merged'))
+      .finally(() => entries.release(entry));
+  };
+
+  return {
+    acquire: async (objects) => {
+      const entry = await entries.hold(objects);
+      try {
+        const count = objects.layers.length;
+        if (entry.order.length < count) await fill(entry, objects);
+        if (entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
+          throw new TypeError(`Layers of ${entry.key} changed without a new shrink epoch`);
+        }
+        considerMerge(entry);
+        if (entry.leased?.count !== count) {
+          entry.leased = { count, packs: [...new Set(entry.order.slice(0, count).map(({ pack }) => pack))] };
+        }
+        let released = false;
+        const release = () => {
+          if (!released) entries.release(entry);
+          released = true;
+        };
+        return { folder: entry.folder, packs: entry.leased.packs, release };
+      } catch (error) {
+        entries.release(entry);
+        throw error;
+      }
+    },
+    install: async (lease, layer, files, opened) => {
+      // Perhaps another folder by now than the one that was leased, with the same objects.
+      const entry = entries.holdExisting(lease.folder.repository, lease.folder.shrinkEpoch);
+      if (entry === null) return false;
+      let moved = false;
+      try {
+        await arrive(entry, layer, async () => {
+          const added = await addPack(entry.folder, layer, files);
+          moved = true;
+          if (!entry.packs.has(layer.pack)) {
+            opened.file.file.path = packPath(entry.folder, layer.pack, 'pack');
+            opened.index.file.path = packPath(entry.folder, layer.pack, 'idx');
+            entries.keepOpen(entry, layer.pack, Promise.resolve(opened));
+          }
+          return added;
+        });
+        return moved;
+      } finally {
+        entries.release(entry);
+      }
+    },
+    drop: entries.drop,
+    sizeBytes: entries.sizeBytes,
+    incoming,
+    settled: async () => {
+      await merging;
+      await entries.settled();
+    },
+  };
 }
 
-function newCached(id: RepositoryId, gitDir: string): Cached {
-  return {
-    id,
-    gitDir,
-    present: new Map(),
-    filling: new Map(),
-    complete: null,
-    sizeBytes: 0,
-    leases: 0,
-    generation: 0,
-  };
+function asDatabaseError(cause: unknown): Error {
+  if (cause instanceof ObjectDatabaseError) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new ObjectDatabaseError('object-database-unavailable', message, { cause });
 }

@@ -1,138 +1,153 @@
 /**
- * A layer's tar: `objects/pack/pack-*.{pack,idx}`, `updates` and `layer.json` (architecture, Storage).
+ * A layer as a tar (architecture, Storage): `objects/pack/pack-<hex>.pack` and `.idx`, `updates`, `layer.json`, in
+ * that order, ustar (POSIX.1-1988) with times and owners of zero.
  *
- * Must stay true: the bytes are a function of the content alone, so a layer can be named by its digest; what is
- * unpacked is only what this program packs: any other entry, or another digest, is corruption.
+ * Must stay true: the same pack, updates and description give the same bytes for ever.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import path from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { extract } from 'tar-stream';
-import { canonicalJson } from '../../core/kernel/json.ts';
-import { type Layer, type LayerContent, ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { createReadStream } from 'node:fs';
+import type { LayerContent } from '../../core/ports/object-database.ts';
+import type { FilePages, PagedFile } from './file-pages.ts';
 
 const BLOCK_BYTES = 512;
-/** Two empty blocks end a tar: tar(5). */
-const END_BYTES = 2 * BLOCK_BYTES;
+/** Eleven octal digits. */
+const ENTRY_BYTES_MAX = 8 ** 11 - 1;
+/** Smaller layers are made in one piece; larger ones are read from their files each time. */
+const WHOLE_LAYER_BYTES_MAX = 1024 * 1024;
 const READ_CHUNK_BYTES = 1024 * 1024;
 
-interface Entry {
+export function packEntryName(pack: string, extension: 'pack' | 'idx'): string {
+  return `objects/pack/pack-${pack}.${extension}`;
+}
+
+export interface LayerSource {
+  /** The pack's checksum, hex. */
+  readonly pack: string;
+  readonly packFile: PagedFile;
+  readonly idxFile: PagedFile;
+  readonly updates: string;
+  readonly description: string;
+}
+
+/** The tar of a pack on disk; its files must stay until the last `body` was read. */
+export async function layerContent(pages: FilePages, source: LayerSource): Promise<LayerContent> {
+  const { packFile, idxFile } = source;
+  const updates = Buffer.from(source.updates);
+  const description = Buffer.from(source.description);
+  const entries: readonly TarEntry[] = [
+    { name: packEntryName(source.pack, 'pack'), sizeBytes: packFile.sizeBytes, content: packFile },
+    { name: packEntryName(source.pack, 'idx'), sizeBytes: idxFile.sizeBytes, content: idxFile },
+    { name: 'updates', sizeBytes: updates.length, content: updates },
+    { name: 'layer.json', sizeBytes: description.length, content: description },
+  ];
+  let sizeBytes = 2 * BLOCK_BYTES;
+  for (const entry of entries) sizeBytes += BLOCK_BYTES + entry.sizeBytes + paddingBytes(entry.sizeBytes);
+  if (sizeBytes > WHOLE_LAYER_BYTES_MAX) {
+    const hash = createHash('sha256');
+    for await (const chunk of tarChunks(entries)) hash.update(chunk);
+    return { sizeBytes, sha256: hash.digest('hex'), body: () => tarChunks(entries) };
+  }
+  const whole = Buffer.alloc(sizeBytes);
+  let at = 0;
+  for (const entry of entries) {
+    tarHeader(entry).copy(whole, at);
+    const { content } = entry;
+    (Buffer.isBuffer(content) ? content : await pages.read(content, 0, content.sizeBytes)).copy(
+      whole,
+      at + BLOCK_BYTES,
+    );
+    at += BLOCK_BYTES + entry.sizeBytes + paddingBytes(entry.sizeBytes);
+  }
+  const body = async function* () {
+    yield whole;
+  };
+  return { sizeBytes, sha256: createHash('sha256').update(whole).digest('hex'), body };
+}
+
+interface TarEntry {
   readonly name: string;
   readonly sizeBytes: number;
-  open(): Readable;
+  /** The bytes, or the file that holds them. */
+  readonly content: Buffer | PagedFile;
 }
 
-/** The layer of a pack that lies, with its index, in `packDirectory`. Reads it once for the digest. */
-export async function layerContent(
-  packDirectory: string,
-  packName: string,
-  updates: readonly string[],
-  description: { readonly [key: string]: string | number | null },
-): Promise<LayerContent> {
-  const entries = [
-    textEntry('layer.json', `${canonicalJson({ ...description, pack: packName })}\n`),
-    textEntry('updates', updates.map((line) => `${line}\n`).join('')),
-    await fileEntry(packDirectory, `pack-${packName}.pack`),
-    await fileEntry(packDirectory, `pack-${packName}.idx`),
-  ];
-  const body = (): AsyncIterable<Uint8Array> => tarOf(entries);
-  const hash = createHash('sha256');
-  for await (const chunk of body()) hash.update(chunk);
-  const blocks = (bytes: number): number => Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
-  const sizeBytes = entries.reduce((sum, entry) => sum + BLOCK_BYTES + blocks(entry.sizeBytes), END_BYTES);
-  return { sizeBytes, sha256: hash.digest('hex'), body };
-}
-
-function textEntry(name: string, text: string): Entry {
-  const bytes = Buffer.from(text, 'utf8');
-  return { name, sizeBytes: bytes.length, open: () => Readable.from(bytes.length === 0 ? [] : [bytes]) };
-}
-
-async function fileEntry(directory: string, name: string): Promise<Entry> {
-  const file = path.join(directory, name);
-  const { size } = await stat(file);
-  const open = (): Readable => createReadStream(file, { highWaterMark: READ_CHUNK_BYTES });
-  return { name: `objects/pack/${name}`, sizeBytes: size, open };
-}
-
-async function* tarOf(entries: readonly Entry[]): AsyncGenerator<Uint8Array, void, undefined> {
+async function* tarChunks(entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
   for (const entry of entries) {
-    yield header(entry);
-    for await (const chunk of entry.open()) {
-      if (!(chunk instanceof Uint8Array)) throw new TypeError('A file is read as bytes');
-      yield chunk;
-    }
-    const over = entry.sizeBytes % BLOCK_BYTES;
-    if (over > 0) yield Buffer.alloc(BLOCK_BYTES - over);
+    yield tarHeader(entry);
+    if (Buffer.isBuffer(entry.content)) yield entry.content;
+    else yield* createReadStream(entry.content.path, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>;
+    const padding = paddingBytes(entry.sizeBytes);
+    if (padding > 0) yield Buffer.alloc(padding);
   }
-  yield Buffer.alloc(END_BYTES);
+  yield Buffer.alloc(2 * BLOCK_BYTES);
 }
 
-/**
- * A ustar header (POSIX.1-1988) that says nothing of when, where or by whom. Ours, since a library may change what
- * it writes into fields that no reader needs, and these bytes are hashed.
- */
-function header(entry: Entry): Buffer {
-  const block = Buffer.alloc(BLOCK_BYTES);
-  const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, '0')}\0`;
-  block.write(entry.name, 0, 100, 'latin1');
-  block.write(octal(0o644, 8), 100, 'latin1');
-  block.write(octal(0, 8), 108, 'latin1');
-  block.write(octal(0, 8), 116, 'latin1');
-  block.write(octal(entry.sizeBytes, 12), 124, 'latin1');
-  block.write(octal(0, 12), 136, 'latin1');
-  // The checksum is taken with its own field full of spaces.
-  block.write('        ', 148, 'latin1');
-  block.write('0', 156, 'latin1');
-  block.write('ustar\u000000', 257, 'latin1');
-  const sum = block.reduce((total, byte) => total + byte, 0);
-  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
-  return block;
+function tarHeader({ name, sizeBytes }: TarEntry): Buffer {
+  if (sizeBytes > ENTRY_BYTES_MAX) throw new RangeError(`${name} has ${sizeBytes} bytes, too many for a tar entry`);
+  const header = Buffer.alloc(BLOCK_BYTES);
+  header.write(name, 0, 100, 'latin1');
+  header.write('0000644\0', 100, 'latin1');
+  header.write('0000000\0', 108, 'latin1');
+  header.write('0000000\0', 116, 'latin1');
+  header.write(`${sizeBytes.toString(8).padStart(11, '0')}\0`, 124, 'latin1');
+  header.write('00000000000\0', 136, 'latin1');
+  // The checksum is computed with its own field as blanks.
+  header.write('        ', 148, 'latin1');
+  header.write('0', 156, 'latin1');
+  header.write('ustar\0', 257, 'latin1');
+  header.write('00', 263, 'latin1');
+  let sum = 0;
+  for (const byte of header) sum += byte;
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return header;
 }
 
-/**
- * Unpacks pack and index of a layer into a folder, checking the digest of the whole. What it leaves there must not
- * be used when it throws `layer-corrupt`.
- */
-export async function unpackLayer(layer: Layer, body: AsyncIterable<Uint8Array>, directory: string): Promise<void> {
-  const hash = createHash('sha256');
-  const wanted = new Set([`objects/pack/pack-${layer.pack}.pack`, `objects/pack/pack-${layer.pack}.idx`]);
-  const untar = extract();
-  untar.on('entry', (header, stream, next) => {
-    const target = wanted.delete(header.name)
-      ? createWriteStream(path.join(directory, path.basename(header.name)))
-      : null;
-    if (target === null) {
-      stream.resume();
-      stream.on('end', next);
-      return;
+function paddingBytes(sizeBytes: number): number {
+  return (BLOCK_BYTES - (sizeBytes % BLOCK_BYTES)) % BLOCK_BYTES;
+}
+
+export class LayerFormatError extends Error {
+  override readonly name = 'LayerFormatError';
+}
+
+/** What a tar holds, as it comes: an entry's name, then its bytes in chunks. */
+export type TarPart = { readonly entry: string } | { readonly bytes: Uint8Array };
+
+/** Splits a tar. What follows its end marker is read and dropped, so that the caller can hash the whole. */
+export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<TarPart> {
+  let header = Buffer.alloc(0);
+  let contentLeft = 0;
+  let paddingLeft = 0;
+  let ended = false;
+  for await (const chunk of chunks) {
+    let rest = chunk;
+    while (rest.length > 0 && !ended) {
+      if (contentLeft > 0) {
+        const bytes = rest.subarray(0, contentLeft);
+        contentLeft -= bytes.length;
+        rest = rest.subarray(bytes.length);
+        yield { bytes };
+      } else if (paddingLeft > 0) {
+        const skipped = Math.min(paddingLeft, rest.length);
+        paddingLeft -= skipped;
+        rest = rest.subarray(skipped);
+      } else {
+        const missing = BLOCK_BYTES - header.length;
+        header = Buffer.concat([header, rest.subarray(0, missing)]);
+        rest = rest.subarray(missing);
+        if (header.length < BLOCK_BYTES) break;
+        if (header[0] === 0) {
+          ended = true;
+          break;
+        }
+        contentLeft = Number.parseInt(header.toString('latin1', 124, 136), 8);
+        if (!Number.isSafeInteger(contentLeft)) throw new LayerFormatError('A tar entry has no size');
+        paddingLeft = paddingBytes(contentLeft);
+        const nameEnd = header.indexOf(0);
+        yield { entry: header.toString('latin1', 0, Math.min(nameEnd < 0 ? 100 : nameEnd, 100)) };
+        header = Buffer.alloc(0);
+      }
     }
-    pipeline(stream, target).then(() => next(), next);
-  });
-  const digested = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
-    for await (const chunk of body) {
-      hash.update(chunk);
-      yield chunk;
-    }
-  };
-  try {
-    await pipeline(digested(), untar);
-  } catch (cause) {
-    // A flipped byte may break the tar before the digest is known; what broke on disk or in the store did not.
-    if (isSystemError(cause)) throw cause;
-    throw corrupt(layer, cause);
   }
-  if (hash.digest('hex') !== layer.sha256 || wanted.size > 0) throw corrupt(layer);
-}
-
-function isSystemError(cause: unknown): boolean {
-  return cause instanceof Error && ('syscall' in cause || cause.name === 'LayerStoreError');
-}
-
-function corrupt(layer: Layer, cause?: unknown): ObjectDatabaseError {
-  const text = `The bytes of layer ${layer.id} at ${layer.key} are not those its event names`;
-  return new ObjectDatabaseError('layer-corrupt', text, cause === undefined ? {} : { cause });
+  if (!ended) throw new LayerFormatError('A tar ends before its end marker');
 }

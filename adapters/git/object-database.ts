@@ -1,81 +1,132 @@
 /**
- * The object database by native git, on a cache of layers (core/ports/object-database.ts).
+ * The object database on native git: composition of cache, process runner, receiving and reading.
  *
- * Must stay true: everything under its directory is disposable; no git process outlives this one.
+ * Must stay true: everything under its directory may be deleted at any time; one process uses a directory.
  */
-import { execFile } from 'node:child_process';
-import path from 'node:path';
-import { promisify } from 'node:util';
-import type { Log } from '../../core/ports/log.ts';
+import { join, resolve } from 'node:path';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
-import { type ObjectDatabase, ObjectDatabaseError } from '../../core/ports/object-database.ts';
-import { checkGitVersion, findGit, gitEnvironment } from './git-environment.ts';
+import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import { createAnswerCache } from './answer-cache.ts';
+import { createBitmaps } from './bitmaps.ts';
+import { createFilePages } from './file-pages.ts';
+import { createGit } from './git-commands.ts';
 import { createLayerCache } from './layer-cache.ts';
+import type { GitLog } from './log.ts';
+import { createObjectReader, type ReaderContext } from './object-reader.ts';
+import { createKeptObjects } from './pack-file.ts';
+import type { ProcessLimits } from './helper-process.ts';
+import { mergeSmallPacks } from './pack-merging.ts';
 import { createProcessRunner } from './process-runner.ts';
-import { createGitProcesses } from './processes.ts';
-import { createReachableSets, createReader } from './reader.ts';
-import { receivePack } from './receive.ts';
-import { createViews } from './views.ts';
+import type { QuarantineContext } from './quarantine.ts';
+import { createReachableSets } from './reachable-sets.ts';
+import { receivePack } from './receive-pack.ts';
+import { createViewFolders } from './view-folders.ts';
 
-const GIB = 1024 ** 3;
-/** A pack of 10 million objects takes 1.7 GB of index-pack's memory. */
-const LIMITS = { memoryBytesMax: 3 * GIB, fileBytesMax: 16 * GIB, cpuSecondsMax: 3_600, openFilesMax: 4_096 };
-const PROCESSES_MAX = 32;
-const PROCESSES_PER_REPOSITORY_MAX = 16;
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
 
 export interface GitObjectDatabaseOptions {
-  /** Made when missing; may be deleted at any time. */
+  /** Of this process alone; made when missing. A fast local disk. */
   readonly directory: string;
   readonly layers: LayerStore;
-  /** Bytes of packs kept; repositories in use may exceed it for a while. */
-  readonly cacheBytesMax: number;
-  readonly log: Log;
-  /** Absolute; the first on the PATH when absent. */
+  /** Absolute; by default the first git on the PATH. */
   readonly gitPath?: string;
+  /** Packs and indexes kept on disk; exceeded only by what is in use. */
+  readonly cacheBytesMax: number;
+  readonly log: GitLog;
+  /** Of each git process. */
+  readonly limits?: Partial<ProcessLimits>;
+  /** Git processes at once, in all and for one repository. */
+  readonly processesMax?: number;
+  readonly processesPerRepositoryMax?: number;
+  /** Packs of a cached repository before they are merged, off the request path. */
+  readonly packsMax?: number;
 }
 
 export interface GitObjectDatabase extends ObjectDatabase {
-  /** Bytes in the cache. */
-  cachedBytes(): number;
-  /** Kills what runs. */
+  /** E.g. `2.39.5`. */
+  readonly gitVersion: string;
+  /** Resolves when what is done behind the requests' backs (merging packs, bitmaps, removals) is done. */
+  settled(): Promise<void>;
+  /** Kills every process and waits for the removals under way. */
   close(): Promise<void>;
 }
 
-/** Throws `object-database-unavailable` when there is no usable git. */
-export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
-  const gitPath = await usableGit(options.gitPath);
-  const { directory, layers, cacheBytesMax, log } = options;
-  const cache = await createLayerCache({ directory, layers, cacheBytesMax, log });
-  const views = await createViews(path.join(directory, 'views'));
-  const runner = createProcessRunner({
-    limits: LIMITS,
-    compileCacheDirectory: path.join(directory, 'compile-cache'),
-    processesMax: PROCESSES_MAX,
-    processesPerKeyMax: PROCESSES_PER_REPOSITORY_MAX,
-    onHelperLine: (line) => log.warn({ line }, 'The process helper wrote a line'),
-  });
-  const processes = createGitProcesses(runner, gitPath);
-  const reachableSets = createReachableSets();
-  return {
-    receive: (received) => receivePack({ cache, processes }, received),
-    async open(objects) {
-      const lease = await cache.lease(objects);
-      return createReader({ processes, views, reachableSets }, objects.repository, lease);
-    },
-    drop: (repository) => cache.drop(repository),
-    cachedBytes: () => cache.sizeBytes(),
-    close: () => runner.close(),
-  };
-}
+/** 170 bytes an object, ten million of them, and room for deltas; a file as large as the largest pack with its bases. */
+const LIMITS: ProcessLimits = {
+  memoryBytesMax: 2.5 * GIB,
+  fileBytesMax: 8 * GIB,
+  cpuSecondsMax: 20 * 60,
+  openFilesMax: 4_096,
+};
+/** Beside the packs, of what they may take. */
+const ANSWERS_SHARE = 0.25;
+/** Many: a process whose client is slow mostly waits, and holds its place. */
+const PROCESSES_MAX = 96;
+const PROCESSES_PER_REPOSITORY_MAX = 64;
+/** A fetch takes 6 ms more at this many. */
+const PACKS_MAX = 100;
+const PAGES_MEMORY_BYTES = 32 * MIB;
+const KEPT_OBJECTS_MEMORY_BYTES = 16 * MIB;
+const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
 
-async function usableGit(given: string | undefined): Promise<string> {
+/** Starts the process helper; throws when there is no git, or one older than 2.39. */
+export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
+  const { layers, cacheBytesMax, log } = options;
+  const directory = resolve(options.directory);
+  const memory = {
+    pages: createFilePages({ memoryBytesMax: PAGES_MEMORY_BYTES }),
+    kept: createKeptObjects(KEPT_OBJECTS_MEMORY_BYTES),
+  };
+  const runner = createProcessRunner({
+    limits: { ...LIMITS, ...options.limits },
+    processesMax: options.processesMax ?? PROCESSES_MAX,
+    processesPerKeyMax: options.processesPerRepositoryMax ?? PROCESSES_PER_REPOSITORY_MAX,
+    directory: join(directory, 'helper'),
+    onHelperLine: (line) => log.error({ line }, 'The process helper failed'),
+  });
   try {
-    const gitPath = await findGit(given);
-    const { stdout } = await promisify(execFile)(gitPath, ['version'], { env: { ...gitEnvironment(gitPath) } });
-    checkGitVersion(gitPath, stdout);
-    return gitPath;
-  } catch (cause) {
-    const text = cause instanceof Error ? cause.message : 'git cannot be used';
-    throw new ObjectDatabaseError('object-database-unavailable', text, { cause });
+    const git = await createGit(runner, options.gitPath);
+    const bitmaps = createBitmaps(git, log);
+    const cache = await createLayerCache({
+      directory,
+      layers,
+      cacheBytesMax,
+      memory,
+      log,
+      packsMax: options.packsMax ?? PACKS_MAX,
+      merge: async (folder, incoming, parent) => {
+        const merged = await mergeSmallPacks(git, folder, incoming, parent);
+        if (merged !== null) await bitmaps.carry(folder, merged);
+        return merged;
+      },
+    });
+    const views = createViewFolders((error) => log.warn({ error }, 'A view of refs stays on the disk'));
+    const answers = await createAnswerCache({
+      directory: join(directory, 'answers'),
+      bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
+      onFault: (error) => log.warn({ err: error }, 'A kept answer stays on the disk'),
+    });
+    const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
+    const quarantines: QuarantineContext = { git, cache, memory, log };
+    const readers: ReaderContext = { git, views, bitmaps, reachable, answers };
+    return {
+      gitVersion: git.version,
+      receive: (received) => receivePack(quarantines, received),
+      open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
+      drop: async (repository) => cache.drop(repository),
+      settled: async () => {
+        await bitmaps.settled();
+        await cache.settled();
+      },
+      close: async () => {
+        await runner.close();
+        await bitmaps.settled();
+        await cache.settled();
+      },
+    };
+  } catch (error) {
+    await runner.close();
+    throw error;
   }
 }

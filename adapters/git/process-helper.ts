@@ -6,7 +6,9 @@
  * ended, every group is killed and the helper leaves.
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { dirname } from 'node:path';
 import {
   COLLECTED_OUTPUT_BYTES_MAX,
   CONTROL_HELLO,
@@ -38,6 +40,8 @@ function serve(socketPath: string): void {
   };
   const leave = () => {
     for (const child of running.values()) killGroup(child);
+    // The server may have had no time to.
+    rmSync(dirname(socketPath), { recursive: true, force: true });
     process.exit(0);
   };
   control.on('error', leave);

@@ -50,7 +50,8 @@ function toBatchEntry({ request, dataTexts }: PreparedAppend) {
 }
 
 function parseOutcome(request: AppendRequest, line: unknown): AppendResult | EventStoreError {
-  const [outcome, number, detail]: unknown[] = Array.isArray(line) ? line : [];
+  const fields: readonly unknown[] = Array.isArray(line) ? line : [];
+  const [outcome, number, detail] = fields;
   if (outcome === 'appended' && typeof number === 'number' && typeof detail === 'string') {
     return { outcome, revision: number, position: BigInt(detail) as LogPosition };
   }

@@ -97,12 +97,14 @@ export async function readHead(pool: pg.Pool): Promise<LogPosition> {
  */
 async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly string[] | null): Promise<Window> {
   const eventsMax = categories === null ? WINDOW_EVENTS_MAX : FILTERED_WINDOW_EVENTS_MAX;
-  const { rows } = await pool.query<EventRow & WindowColumns>(READ_WINDOW, [
-    from.position,
-    categories,
-    eventsMax + 1,
-    WINDOW_SIZE_BYTES_MAX,
-  ]);
+  // One more for the anchor, which the start of the log has not.
+  const rowsMax = eventsMax + (from.position > LOG_START ? 1 : 0);
+  // Named, since every subscription asks it after every append: planning it anew costs more than it does.
+  const { rows } = await pool.query<EventRow & WindowColumns>({
+    name: 'log-read-window',
+    text: READ_WINDOW,
+    values: [from.position, categories, rowsMax, WINDOW_SIZE_BYTES_MAX],
+  });
   const [first] = rows;
   const last = rows.at(-1);
   if (first === undefined || last === undefined) {
@@ -113,7 +115,7 @@ async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly stri
   return {
     events: rows.filter((row) => row.wanted).map(toRecordedEvent),
     end: { position: BigInt(last.position) as LogPosition, id: last.event_id as EventId },
-    reachedEnd: last.is_last && Number(last.number) <= eventsMax,
+    reachedEnd: last.is_last && Number(last.number) < rowsMax,
     diverged: standsHere && from.id !== null && first.event_id !== from.id,
   };
 }

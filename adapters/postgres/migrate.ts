@@ -51,7 +51,7 @@ export async function migrate({ connectionString, log, set = logMigrations }: Mi
     for (const result of results ?? []) {
       if (result.status === 'Success') log.info({ migration: result.migrationName }, 'Migrated the database');
     }
-    if (error !== undefined) throw error;
+    if (error !== undefined) throw error instanceof Error ? error : new Error('A migration failed', { cause: error });
   } finally {
     await db.destroy();
   }

@@ -29,13 +29,13 @@ export interface PoolOptions {
 
 /** A pool whose lost connections are logged and replaced; it never throws outside a query. */
 export function createPool(options: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({
-    ...clientConfig(options),
-    max: options.connectionsMax ?? CONNECTIONS_MAX,
-    // Its type says void; pg-pool waits for the promise.
-    onConnect: (client) => prepareSession(client, options),
-  });
-  const report = (error: Error) => options.log.warn({ err: error }, 'A connection to PostgreSQL was lost');
+  // pg-pool waits for the promise, though its type knows of none.
+  const onConnect = (client: pg.ClientBase): unknown => prepareSession(client, options);
+  const pool = new pg.Pool({ ...clientConfig(options), max: options.connectionsMax ?? CONNECTIONS_MAX, onConnect });
+  const report = (error: Error): void => {
+    // PostgreSQL may end before the last connection of a closed pool has said goodbye.
+    if (!pool.ending) options.log.warn({ err: error }, 'A connection to PostgreSQL was lost');
+  };
   pool.on('error', report);
   // pg-pool takes its own listener away while a client is in use; without one, a loss would end this process.
   pool.on('connect', (client) => client.on('error', report));

@@ -13,7 +13,7 @@ import Fastify, {
   type FastifyServerFactory,
 } from 'fastify';
 import type { EventId } from '../../core/kernel/ids.ts';
-import { JSON_BODY_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { BODY_IDLE_MS, JSON_BODY_BYTES_MAX, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
 import { type EncodedBody, encodeJson } from './body-cache.ts';
 import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
@@ -40,20 +40,29 @@ declare module 'fastify' {
 export interface ApiOptions {
   /** Makes the server that calls the handler it is given; absent: a plain node:http server. */
   readonly serverFactory?: FastifyServerFactory;
+  readonly timeouts?: Timeouts;
+}
+
+/** Both in milliseconds: the server that hands us requests may set none, as Git's may take hours. */
+export interface Timeouts {
+  /** A request's body that takes longer ends its connection. */
+  readonly body: number;
+  /** A client that takes nothing of a streamed answer for this long is left. */
+  readonly idle: number;
 }
 
 /** The server bounds a request's head; routing needs no bound of its own below that. */
 const PARAM_LENGTH_MAX = 64 * 1024;
-/** A client that takes longer to send a body only holds a connection. */
-const BODY_TIMEOUT_MS = 60_000;
+const TIMEOUTS: Timeouts = { body: JSON_BODY_SPAN_MS, idle: BODY_IDLE_MS };
 
 /** The API, to listen by itself or to be handed requests by the server that `serverFactory` made. */
 export function createApi(apiContext: ApiContext, options: ApiOptions = {}): FastifyInstance {
+  const { timeouts = TIMEOUTS } = options;
   const newRequestId = (): string => apiContext.ids.next<EventId>();
   const app = Fastify({
     logger: false,
     bodyLimit: JSON_BODY_BYTES_MAX,
-    requestTimeout: BODY_TIMEOUT_MS,
+    requestTimeout: timeouts.body,
     exposeHeadRoutes: false,
     genReqId: newRequestId,
     rewriteUrl: (request) => routableTarget(request.url ?? ''),
@@ -75,7 +84,7 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     return undefined;
   });
   app.addHook('preParsing', (request, _reply, payload, done) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') boundBody(request);
+    if (request.method !== 'GET' && request.method !== 'HEAD') boundBody(request, timeouts.body);
     done(null, payload);
   });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
@@ -83,14 +92,13 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   app.setNotFoundHandler((_request, reply) => send(reply, NOT_FOUND));
   app.register(swagger, swaggerOptions(apiContext.version));
   app.after(() => {
-    for (const route of ROUTES) mount(app, context, route);
+    for (const route of ROUTES) mount(app, context, route, timeouts.idle);
   });
   return app;
 }
 
-/** The server that hands us requests may set no time for them, as Git's may take hours. */
-function boundBody({ raw }: FastifyRequest): void {
-  const timer = setTimeout(() => raw.destroy(), BODY_TIMEOUT_MS).unref();
+function boundBody({ raw }: FastifyRequest, spanMs: number): void {
+  const timer = setTimeout(() => raw.destroy(), spanMs).unref();
   raw.once('close', () => clearTimeout(timer));
   raw.once('end', () => clearTimeout(timer));
 }
@@ -102,10 +110,10 @@ function takeJsonBodies(app: FastifyInstance): void {
   );
 }
 
-function mount(app: FastifyInstance, context: ApiServices, route: Route): void {
+function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs: number): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const outcome = await run(context, request, route, request.admitted);
-    return send(reply, 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome);
+    return send(reply, 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome, idleMs);
   };
   const url = routerPath(route.path);
   app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, handler });
@@ -113,7 +121,7 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route): void {
   if (route.method === 'GET') app.route({ method: 'HEAD', url, schema: { hide: true }, config: { route }, handler });
 }
 
-function send(reply: FastifyReply, { status, headers, body }: Answer): FastifyReply {
+function send(reply: FastifyReply, { status, headers, body }: Answer, idleMs = BODY_IDLE_MS): FastifyReply {
   reply.code(status).headers(headers);
   switch (body.kind) {
     case 'none':
@@ -123,6 +131,8 @@ function send(reply: FastifyReply, { status, headers, body }: Answer): FastifyRe
     case 'bytes':
       return reply.send(body.bytes);
     case 'stream':
+      // A client that does not read must not keep what the stream holds open.
+      reply.raw.setTimeout(idleMs, () => reply.raw.destroy());
       return reply.send(body.stream);
   }
 }

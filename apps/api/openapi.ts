@@ -55,7 +55,7 @@ function requirementText(route: Route): string | undefined {
 function successes(route: Route): Record<string, unknown> {
   const bytes = new Map((route.bytes ?? []).map((status) => [String(status), { schema: BYTES_OF_A_FILE }]));
   const json = new Map(Object.entries(route.answers));
-  const answers = [...new Set([...json.keys(), ...bytes.keys()])].map((status) => {
+  const answers = [...new Set([...json.keys(), ...bytes.keys()])].map((status): [string, unknown] => {
     const schema = json.get(status);
     if (schema === null) return [status, z.null().meta({ description: 'Done' })];
     const content = {
@@ -80,7 +80,7 @@ function problems(route: Route): Record<string, unknown> {
     ...(takesInput ? [422] : []),
     ...route.problems,
   ]);
-  const described = [...statuses].map((status) => [
+  const described = [...statuses].map((status): [string, unknown] => [
     String(status),
     status === 304
       ? z.null().meta({ description: PROBLEMS[status] ?? '' })
@@ -118,8 +118,8 @@ export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
       },
     },
     transform: (route) => {
-      const { schema, url } = described(route);
-      return { schema, url: url.replace(/\*$/, ':path') };
+      const shown = described(route);
+      return { ...shown, url: shown.url.replace(/\*$/, ':path') };
     },
     transformObject: (document) => withoutUnused(named(document)),
   };
@@ -129,10 +129,11 @@ export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
 function withoutUnused(document: object): object {
   const text = JSON.stringify(document);
   const used = (name: string): boolean => text.includes(`"#/components/schemas/${name}"`);
-  const kept: object = JSON.parse(text, (key, value: unknown) => {
+  const kept: unknown = JSON.parse(text, (key, value: unknown) => {
     if (key !== 'schemas' || typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).filter(([name]) => used(name)));
   });
+  if (typeof kept !== 'object' || kept === null) throw new TypeError('The document is an object');
   // What went may have been all that referred to another.
   return JSON.stringify(kept) === text ? kept : withoutUnused(kept);
 }

@@ -4,10 +4,18 @@
  * Must stay true: it works on the server's own configuration, whether the server runs or not; with `--json`
  * standard output is one JSON value and nothing else. Exit status 0 done, 1 refused or failed, 2 usage.
  */
+import { text } from 'node:stream/consumers';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/access-token/grants.ts';
 import { PLANS, type Plan } from '../../core/account/plans.ts';
-import { type AccountId, parseUuid, type RepositoryId, type Timestamp, type Uuid } from '../../core/kernel/ids.ts';
+import {
+  type AccountId,
+  parseTimestamp,
+  parseUuid,
+  type RepositoryId,
+  type Timestamp,
+  type Uuid,
+} from '../../core/kernel/ids.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
@@ -175,10 +183,7 @@ async function existing(context: AdminContext, username: string): Promise<Accoun
 
 /** The first line, without its line feed: what `echo` and a file with one line give. */
 async function passwordFromStdin(): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-  const text = Buffer.concat(chunks).toString('utf8');
-  return text.split(/\r?\n/, 1)[0] ?? '';
+  return (await text(process.stdin)).split(/\r?\n/, 1)[0] ?? '';
 }
 
 function grantList(text: string): readonly Grant[] {
@@ -199,8 +204,9 @@ function idList(text: string): readonly RepositoryId[] {
 
 function instant(text: string): Timestamp {
   const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw new InvalidArgumentError('Give a time such as 2030-01-31T00:00:00Z.');
-  return at.toISOString() as Timestamp;
+  const parsed = Number.isNaN(at.getTime()) ? null : parseTimestamp(at.toISOString());
+  if (parsed === null) throw new InvalidArgumentError('Give a time such as 2030-01-31T00:00:00Z.');
+  return parsed;
 }
 
 try {

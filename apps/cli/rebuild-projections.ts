@@ -40,7 +40,8 @@ export async function rebuildProjections(
       log,
     });
     parts.add(() => objects.close());
-    const { runner, models } = composeProjections(foundation, objects, log);
+    const { runner, models, close } = composeProjections(foundation, objects, log);
+    parts.add(close);
     if (options.verify) {
       const verified = await runner.verify(null);
       return verified.map(({ projection, rows, differences, examples }) => ({

@@ -22,7 +22,7 @@ import { parseGitProtocolHeader } from '../../core/git/protocol-version.ts';
 import { createRefAnswers, type RefAnswers } from './advertise.ts';
 import type { GitRequest } from './git-request.ts';
 import { CHALLENGE, GitHttpError, sendBytes, sendError } from './answer.ts';
-import type { GitHttpContext, GitOperation } from './context.ts';
+import type { GitHttpContext } from './context.ts';
 import { serveUploadPack } from './fetch.ts';
 import { serveReceivePack } from './push.ts';
 import { basicPassword, BodyError, formFault, type GitRoute, parseGitRoute } from './request.ts';
@@ -44,7 +44,7 @@ async function handle(
 ): Promise<void> {
   const startedMs = context.clock.monotonicMs();
   const requestId = context.ids.next<Uuid>();
-  const finished = { operation: 'none' as GitOperation, sentBytes: 0, receivedBytes: 0 };
+  const finished: GitRequest['finished'] = { operation: 'none', sentBytes: 0, receivedBytes: 0 };
   let actor: Actor | null = null;
   response.setHeader('X-Request-Id', requestId);
   try {

@@ -15,6 +15,7 @@ import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createApi } from '../api/app.ts';
+import { answerUnreadable } from '../api/faults.ts';
 import { createGitHandler } from '../git-http/handler.ts';
 import { closer, composeFoundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
@@ -25,7 +26,7 @@ import type { Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
-const ENTITIES_SIZE_BYTES_MAX = 128 * 1024 * 1024;
+const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
 /** A deletion that its own request did not finish is finished between one and two of these later. */
 const DELETIONS_INTERVAL_MS = 5_000;
@@ -61,9 +62,9 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       log,
     });
     parts.add(() => objects.close());
-    const { runner, readModels } = composeProjections(foundation, objects, log, metrics.projections);
+    const { runner, readModels, close } = composeProjections(foundation, objects, log, metrics.projections);
+    parts.add(close);
     await runner.start();
-    parts.add(() => runner.close());
     const finishDeletions = createDeletionFinisher({ ...context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
     const lastUse = createPostgresLastUse(pool, context.clock);
@@ -111,7 +112,13 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
       ready: () => readiness([['log', context.entities.barrier()]]),
     };
-    const http = createHttpServer(settings.tls, git, probes, (request, response) => api.routing(request, response));
+    const http = createHttpServer({
+      tls: settings.tls,
+      git,
+      probes,
+      rest: (request, response) => api.routing(request, response),
+      onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
+    });
     return { http, stop: () => stop(http, parts) };
   } catch (error) {
     await parts.close();

@@ -6,6 +6,7 @@
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { GitHandler } from '../git-http/handler.ts';
 import type { Settings } from './settings.ts';
 
@@ -19,13 +20,17 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const HEADER_BYTES_MAX = 32 * 1024;
 
-/** `handler` takes what is neither Git's nor the operators'. */
-export function createHttpServer(
-  tls: Settings['tls'],
-  git: GitHandler,
-  probes: Probes,
-  handler: RequestListener,
-): Server {
+export interface HttpServerOptions {
+  readonly tls: Settings['tls'];
+  readonly git: GitHandler;
+  readonly probes: Probes;
+  /** Takes what is neither Git's nor the operators'. */
+  readonly rest: RequestListener;
+  /** Answers what is no HTTP, on the bare socket. */
+  readonly onUnreadable: (error: Error, socket: Socket) => void;
+}
+
+export function createHttpServer({ tls, git, probes, rest, onUnreadable }: HttpServerOptions): Server {
   const options = {
     requestTimeout: 0,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -36,9 +41,11 @@ export function createHttpServer(
     const target = request.url ?? '';
     if (target.startsWith('/r/')) git(request, response);
     else if (PROBES.has(target)) void probe(probes, target, request, response);
-    else handler(request, response);
+    else rest(request, response);
   };
-  return tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
+  const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
+  server.on('clientError', onUnreadable);
+  return server;
 }
 
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);

@@ -4,7 +4,7 @@
  * Must stay true: what is printed at the start is where to reach it; a signal drains the pushes under way before
  * the database goes; a start that fails says why in one line and leaves nothing running.
  */
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
 import { composeServer } from './compose.ts';
 import { createLogger } from './logger.ts';
 import { readSettings, SettingsError } from './settings.ts';
@@ -20,7 +20,7 @@ async function main(): Promise<void> {
     server.http.once('error', reject);
     server.http.listen(settings.port, settings.host, resolve);
   });
-  const { port } = server.http.address() as AddressInfo;
+  const port = portOf(server.http);
   log.info(
     { port, host: settings.host, dataDir: settings.dataDir, readyMs: Math.round(performance.now()) },
     'Strata is ready',
@@ -50,6 +50,13 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   process.on('SIGHUP', stop);
+}
+
+/** The port it listens on, where 0 was asked for too. */
+function portOf(http: Server): number {
+  const address = http.address();
+  if (address === null || typeof address === 'string') throw new TypeError('The server listens on no port');
+  return address.port;
 }
 
 main().catch((error: unknown) => {

@@ -57,13 +57,11 @@ export function refName(text: string): RefName {
   return parsed;
 }
 
-export function refOfBranch(name: BranchName): RefName {
-  return (HEADS + name) as string as RefName;
-}
-
 /** The branch a ref is; null for tags and notes. */
 export function branchOfRef(ref: RefName): BranchName | null {
-  return ref.startsWith(HEADS) ? (ref.slice(HEADS.length) as BranchName) : null;
+  const parsed = ref.startsWith(HEADS) ? parseBranchName(ref.slice(HEADS.length)) : null;
+  if (parsed !== null && typeof parsed !== 'string') throw new TypeError(`Not a ref: ${JSON.stringify(ref)}`);
+  return parsed;
 }
 
 /** The order in which Git lists refs: by the bytes of their UTF-8 form. */

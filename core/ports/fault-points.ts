@@ -1,5 +1,5 @@
 /**
- * Named places where a test may make the process die: the steps of what takes more than one.
+ * Named places where a test may make the process die: the steps of a push, and those between two appends of one command.
  *
  * Must stay true: in production every one is a call that does nothing.
  */

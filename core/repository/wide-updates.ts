@@ -5,9 +5,10 @@
  * event reads them back whole, checked by count and digest; no part, and no `RefsUpdated` with the push options it
  * may carry, reaches the bound of an append.
  */
+import { type StreamName, streamName } from '../kernel/envelope.ts';
 import { canonicalJson } from '../kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../kernel/limits.ts';
-import type { RefUpdatesPart, StoredRefUpdate } from './events.ts';
+import type { RefUpdatesPart, StoredRefUpdate, UpdateParts } from './events.ts';
 
 /** Left for the rest of an append: envelopes, the layer, the choice of a default branch. */
 const OTHER_BYTES_MAX = 64 * 1024;
@@ -31,6 +32,12 @@ export function isNarrow(updates: readonly StoredRefUpdate[], pushOptions: reado
     if (total > UPDATES_BYTES_MAX) return false;
   }
   return true;
+}
+
+/** The stream that the parts stand on. */
+export function partsStream(parts: Pick<UpdateParts, 'stream'>): StreamName {
+  const [category = '', ...rest] = parts.stream.split('-');
+  return streamName(category, rest.join('-'));
 }
 
 /** The updates in parts, each an event below the bound of an append. */

@@ -2,7 +2,7 @@
 import type { AccessTokenSettings } from '../access-token/commands.ts';
 import { decideAccessToken } from '../access-token/decide.ts';
 import { accessTokens } from '../access-token/evolve.ts';
-import { type ActiveAccessToken, isExpired } from '../access-token/state.ts';
+import { type AccessToken, type ActiveAccessToken, isExpired } from '../access-token/state.ts';
 import { accounts } from '../account/evolve.ts';
 import { refuse } from '../kernel/decider.ts';
 import type { Cause } from '../kernel/envelope.ts';
@@ -95,7 +95,7 @@ async function ownership(context: Context, account: AccountId): Promise<((id: Re
   return state.status === 'open' ? (id) => state.repositories.has(id) : null;
 }
 
-function active(state: { readonly status: string }): ActiveAccessToken {
+function active(state: AccessToken): ActiveAccessToken {
   if (state.status !== 'active') throw new TypeError('A token that was just written is not active');
-  return state as ActiveAccessToken;
+  return state;
 }

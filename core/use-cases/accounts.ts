@@ -131,7 +131,7 @@ async function settleClaim(
   });
 }
 
-export function passwordRefusal(password: string): Refusal | null {
+function passwordRefusal(password: string): Refusal | null {
   const length = codePointCount(password);
   return length < PASSWORD_LENGTH_MIN || length > PASSWORD_LENGTH_MAX ? { code: 'password-length' } : null;
 }

@@ -5,7 +5,6 @@
  * revoked or expired token is found so on every node at the next request (the caller awaited the barrier).
  */
 import { accessTokens } from '../access-token/evolve.ts';
-import { type Grant, permits } from '../access-token/grants.ts';
 import { type ActiveAccessToken, isExpired, reaches } from '../access-token/state.ts';
 import { type AccessTokenId, type AccountId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';
@@ -49,13 +48,11 @@ async function bearerOf(
   const entity = await context.entities.get(accessTokens, tokenId);
   const token = entity.state;
   if (token.status !== 'active' || !context.digest.equal(token.secretHash, secretHash)) return null;
-  if (isExpired(token, context.clock.now())) return null;
-  return { tokenId, token, guard: { stream: entity.stream, revision: entity.revision } };
+  return unlessExpired(context, { tokenId, token, guard: { stream: entity.stream, revision: entity.revision } });
 }
 
-/** Whether the bearer passes a check for the grant, on the repository where one is meant. */
-export function allowed(bearer: Bearer, grant: Grant, repository?: RepositoryId): boolean {
-  return permits(bearer.token.grants, grant) && (repository === undefined || reaches(bearer.token, repository));
+function unlessExpired(context: Pick<Context, 'clock'>, bearer: Bearer): Bearer | null {
+  return isExpired(bearer.token, context.clock.now()) ? null : bearer;
 }
 
 /**
@@ -80,12 +77,12 @@ export function guardedBy(
 ): Guarding {
   let first = true;
   return async () => {
-    if (first) {
-      first = false;
-      return { guards: [bearer.guard] };
-    }
-    await context.entities.reload(accessTokens, bearer.tokenId);
-    const now = await bearerOf(context, bearer.tokenId, bearer.token.secretHash);
+    if (!first) await context.entities.reload(accessTokens, bearer.tokenId);
+    // Time ends a token too, and leaves no event that a guard could lose its race to.
+    const now = first
+      ? unlessExpired(context, bearer)
+      : await bearerOf(context, bearer.tokenId, bearer.token.secretHash);
+    first = false;
     if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
     return { guards: [now.guard] };
   };

@@ -1,57 +1,39 @@
 /**
- * Entities in memory: a bounded cache of aggregates, kept current by a subscription to the log.
+ * Entities in memory: a bounded cache of aggregates, kept current by following the log.
  *
  * Must stay true (architecture, invariants 6 and 7):
- * - after `barrier()` resolved, every entity read here is at least as new as the log's head was when the call
- *   was made;
- * - a state is at one revision of its stream, never between; a gap in revisions drops the entity;
- * - memory is bounded whatever the log holds: the subscription starts at the head and only touches residents.
+ * - after `barrier()` resolved, every entity read here is at least as new as the log's head at some moment after
+ *   the call;
+ * - an entity never gives way to an older one of the same history; a gap in revisions drops it;
+ * - memory is bounded whatever the log holds: only streams that were asked for are held, the least lately used go
+ *   first, and the one in use stays even if it alone is too large.
  */
-import type { DomainEvent, Decider } from '../kernel/decider.ts';
-import { readEvent } from '../kernel/decider.ts';
+import type { Decider } from '../kernel/decider.ts';
 import {
-  LOG_START,
+  categoryOf,
   type LogPosition,
   type NewEvent,
   type RecordedEvent,
   type StreamName,
   streamName,
 } from '../kernel/envelope.ts';
-import type { Timestamp } from '../kernel/ids.ts';
-import { isJsonObject, type JsonObject } from '../kernel/json.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
-import type { EventStore, ExpectedRevision, Subscription } from '../ports/event-store.ts';
-import type { Snapshots } from '../ports/snapshots.ts';
-
-/** An aggregate at a revision of its stream. */
-export interface Entity<State> {
-  readonly stream: StreamName;
-  readonly state: State;
-  readonly revision: ExpectedRevision;
-  /** Where its last event stands in the log; `LOG_START` while it has none. */
-  readonly position: LogPosition;
-  /** When its last event happened: the next may not be earlier. */
-  readonly lastAt: Timestamp | null;
-}
-
-/** Puts back what an event leaves to other streams, before it is folded (a wide push's parts). */
-export type Complete = (event: RecordedEvent) => Promise<RecordedEvent>;
-
-type AnyEvent = DomainEvent<string, JsonObject>;
-
-interface Resident {
-  entity: Entity<unknown>;
-  sizeBytes: number;
-  apply(events: readonly RecordedEvent[]): void;
-}
+import { type EventStore, EventStoreError } from '../ports/event-store.ts';
+import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
+import { type AnyEvent, advance, type Entity, nextRevision } from './entity.ts';
+import { LogFollower } from './log-follower.ts';
+import { type Complete, readEntity, saveSnapshot, snapshotOf } from './read-entity.ts';
 
 export interface EntitiesOptions {
   readonly events: EventStore;
   readonly snapshots: Snapshots;
   readonly complete: Complete;
   readonly cacheSizeBytesMax: number;
-  /** A snapshot that could not be saved, a subscription that broke and starts anew, a log that lost its tail. */
-  readonly onFault: (what: 'snapshot' | 'subscription' | 'log-went-back', cause: unknown) => void;
+  /**
+   * A snapshot that could not be read or saved, an event that could not be folded into an entity in memory, a
+   * subscription that broke and starts anew, a log that lost its tail. None of them makes an answer wrong.
+   */
+  readonly onFault: (what: 'snapshot' | 'entity' | 'subscription' | 'log-went-back', cause: unknown) => void;
 }
 
 export interface Entities {
@@ -70,136 +52,85 @@ export interface Entities {
   close(): Promise<void>;
 }
 
-const STREAM_PAGE_EVENTS = 1_000;
-
 export function createEntities(options: EntitiesOptions): Entities {
   return new EntityCache(options);
 }
 
+/** An entity in memory, its type known to its own functions only. */
+interface Resident {
+  readonly entity: Entity<unknown>;
+  readonly sizeBytes: number;
+  after(event: RecordedEvent): Resident;
+  snapshot(): Snapshot | null;
+}
+
+/** What a resident takes beside its state. */
+const RESIDENT_SIZE_BYTES = 1_000;
+
+function makeResident<State, Event extends AnyEvent>(decider: Decider<State, Event>, entity: Entity<State>): Resident {
+  return {
+    entity,
+    sizeBytes: RESIDENT_SIZE_BYTES + decider.sizeBytes(entity.state),
+    after: (event) => makeResident(decider, advance(decider, entity, event)),
+    snapshot: () => snapshotOf(decider, entity),
+  };
+}
+
+/** A stream's category names its decider, so what is held of the stream is of that decider's type. */
+function parseHeld<State, Event extends AnyEvent>(
+  decider: Decider<State, Event>,
+  held: Entity<unknown>,
+): Entity<State> {
+  if (categoryOf(held.stream) !== decider.category) throw new TypeError(`${held.stream} is no ${decider.category}`);
+  return held as Entity<State>;
+}
+
+/** A stream being read. */
+interface Reading {
+  /** The newest revision that was delivered meanwhile; -1 for none. */
+  heardOf: number;
+  /** Null only while it is being set up. */
+  answer: Promise<Entity<unknown>> | null;
+}
+
 class EntityCache implements Entities {
   readonly #options: EntitiesOptions;
+  readonly #follower: LogFollower;
   /** Insertion order is the order of use: the first is the next to go. */
   readonly #residents = new Map<StreamName, Resident>();
-  readonly #loads = new Map<StreamName, { promise: Promise<Entity<unknown>>; arrived: RecordedEvent[] }>();
+  readonly #readings = new Map<StreamName, Set<Reading>>();
   #sizeBytes = 0;
-  #applied: LogPosition = LOG_START;
-  #subscription: Subscription | null = null;
-  #closed = false;
-  #waiters: { readonly position: LogPosition; readonly resolve: () => void }[] = [];
-  #headWaiters: { resolve(position: LogPosition): void; reject(cause: unknown): void }[] = [];
-  #headReading = false;
+  /** Counts how often all was forgotten: what was read before is of no use after. */
+  #generation = 0;
 
   constructor(options: EntitiesOptions) {
     this.#options = options;
+    this.#follower = new LogFollower({
+      events: options.events,
+      apply: (events) => this.#apply(events),
+      forget: () => this.#forget(),
+      onFault: options.onFault,
+    });
   }
 
   async start(): Promise<void> {
-    this.#applied = await this.#options.events.head();
-    this.#subscribe();
+    await this.#follower.barrier();
   }
 
-  #subscribe(): void {
-    const subscription = this.#options.events.subscribe({
-      after: this.#applied,
-      onEvents: (events, position) => this.#apply(events, position),
-    });
-    this.#subscription = subscription;
-    subscription.closed.catch((cause: unknown) => {
-      if (this.#closed) return;
-      // What broke may have left entities half folded: memory is a cache, so begin again with none.
-      this.#options.onFault('subscription', cause);
-      this.#residents.clear();
-      this.#sizeBytes = 0;
-      this.#subscribe();
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await this.#subscription?.close();
+  close(): Promise<void> {
+    return this.#follower.close();
   }
 
   barrier(): Promise<LogPosition> {
-    const head = new Promise<LogPosition>((resolve, reject) => this.#headWaiters.push({ resolve, reject }));
-    if (!this.#headReading) void this.#readHeads();
-    return head.then((position) => this.#caughtUp(position));
+    return this.#follower.barrier();
   }
 
-  /** One query serves every call that arrived before it was sent. */
-  async #readHeads(): Promise<void> {
-    this.#headReading = true;
-    while (this.#headWaiters.length > 0) {
-      const waiting = this.#headWaiters;
-      this.#headWaiters = [];
-      const appliedBefore = this.#applied;
-      try {
-        const position = await this.#options.events.head();
-        if (position < appliedBefore) await this.#forget(position);
-        for (const waiter of waiting) waiter.resolve(position);
-      } catch (cause) {
-        for (const waiter of waiting) waiter.reject(cause);
-      }
-    }
-    this.#headReading = false;
+  appliedPosition(): LogPosition {
+    return this.#follower.applied;
   }
 
-  /** The log is behind this node: a failover lost its tail, so what memory holds may never have happened. */
-  async #forget(head: LogPosition): Promise<void> {
-    this.#options.onFault('log-went-back', new Error(`The log's head is ${head}, this node had seen ${this.#applied}`));
-    await this.#subscription?.close();
-    this.#residents.clear();
-    this.#sizeBytes = 0;
-    this.#applied = head;
-    this.#subscribe();
-  }
-
-  #caughtUp(position: LogPosition): LogPosition | Promise<LogPosition> {
-    if (this.#applied >= position) return position;
-    this.#subscription?.pull();
-    return new Promise<LogPosition>((resolve) => {
-      this.#waiters.push({ position, resolve: () => resolve(position) });
-    });
-  }
-
-  async #apply(events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
-    for (const event of events) {
-      const load = this.#loads.get(event.stream);
-      const resident = this.#residents.get(event.stream);
-      if (load === undefined && resident === undefined) continue;
-      const complete = await this.#options.complete(event);
-      // A load may have begun or ended while the parts were read.
-      this.#loads.get(event.stream)?.arrived.push(complete);
-      const current = this.#residents.get(event.stream);
-      if (current !== undefined) this.#fold(event.stream, current, [complete]);
-    }
-    this.#applied = position;
-    const waiting = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiting) {
-      if (waiter.position <= position) waiter.resolve();
-      else this.#waiters.push(waiter);
-    }
-  }
-
-  #fold(stream: StreamName, resident: Resident, events: readonly RecordedEvent[]): void {
-    const next = nextRevision(resident.entity.revision);
-    const fresh = events.filter((event) => event.revision >= next);
-    const first = fresh[0];
-    if (first === undefined) return;
-    if (first.revision > next) {
-      this.#drop(stream);
-      return;
-    }
-    const before = resident.sizeBytes;
-    resident.apply(fresh);
-    this.#sizeBytes += resident.sizeBytes - before;
-  }
-
-  #drop(stream: StreamName): void {
-    const resident = this.#residents.get(stream);
-    if (resident === undefined) return;
-    this.#residents.delete(stream);
-    this.#sizeBytes -= resident.sizeBytes;
+  residents(): { readonly count: number; readonly sizeBytes: number } {
+    return { count: this.#residents.size, sizeBytes: this.#sizeBytes };
   }
 
   async get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>> {
@@ -208,158 +139,154 @@ class EntityCache implements Entities {
     if (resident !== undefined) {
       this.#residents.delete(stream);
       this.#residents.set(stream, resident);
-      return resident.entity as Entity<State>;
+      return parseHeld(decider, resident.entity);
     }
-    const running = this.#loads.get(stream);
-    if (running !== undefined) return running.promise as Promise<Entity<State>>;
-    return this.#load(decider, stream);
+    // Whatever is delivered while a stream is read is in its answer, so a reading that began earlier serves too.
+    const [running] = this.#readings.get(stream) ?? [];
+    const answer = running?.answer ?? this.#read(decider, stream, null);
+    return parseHeld(decider, await answer);
   }
 
   reload<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>> {
     const stream = streamName(decider.category, id);
-    const resident = this.#residents.get(stream);
-    return resident === undefined
-      ? this.#load(decider, stream)
-      : this.#catchUp(stream, resident as Resident).then((entity) => entity as Entity<State>);
+    const known = this.#residents.get(stream)?.entity;
+    return this.#read(decider, stream, known === undefined ? null : parseHeld(decider, known));
   }
 
-  /** Reads what the stream has beyond the resident's revision: a conflict is mostly one event away. */
-  async #catchUp(stream: StreamName, resident: Resident): Promise<Entity<unknown>> {
-    for (;;) {
-      const from = nextRevision(resident.entity.revision);
-      const page = await this.#options.events.readStream(stream, {
-        direction: 'forwards',
-        from,
-        limit: STREAM_PAGE_EVENTS,
-      });
-      const complete = await Promise.all(page.map((event) => this.#options.complete(event)));
-      this.#fold(stream, resident, complete);
-      if (page.length < STREAM_PAGE_EVENTS) return resident.entity;
-    }
-  }
-
-  #load<State, Event extends AnyEvent>(decider: Decider<State, Event>, stream: StreamName): Promise<Entity<State>> {
-    const arrived: RecordedEvent[] = [];
-    const promise = this.#read(decider, stream).then((entity) => this.#settle(decider, entity, arrived));
-    this.#loads.set(stream, { promise, arrived });
-    const done = (): void => {
-      this.#loads.delete(stream);
-    };
-    promise.then(done, done);
-    return promise;
-  }
-
-  async #read<State, Event extends AnyEvent>(
+  #read<State, Event extends AnyEvent>(
     decider: Decider<State, Event>,
     stream: StreamName,
+    known: Entity<State> | null,
   ): Promise<Entity<State>> {
-    let entity: Entity<State> = {
-      stream,
-      state: decider.initial,
-      revision: 'none',
-      position: LOG_START,
-      lastAt: null,
-    };
-    const codec = decider.snapshots;
-    let folded = 0;
-    if (codec !== null) {
-      const snapshot = await this.#options.snapshots.latest(stream, codec.version);
-      if (snapshot !== null && isJsonObject(snapshot.state)) {
-        entity = { ...entity, state: codec.read(snapshot.state), revision: snapshot.revision };
-        // The snapshot's own event is read again for its position and time, which a snapshot does not hold.
-        const [last] = await this.#options.events.readStream(stream, {
-          direction: 'forwards',
-          from: snapshot.revision,
-          limit: 1,
-        });
-        if (last === undefined) throw new TypeError(`A snapshot of ${stream} is ahead of its stream`);
-        entity = { ...entity, position: last.position, lastAt: last.occurredAt };
+    const reading: Reading = { heardOf: -1, answer: null };
+    this.#readings.set(stream, (this.#readings.get(stream) ?? new Set()).add(reading));
+    const answer = this.#readUntilCurrent(decider, stream, known, reading);
+    reading.answer = answer;
+    return answer;
+  }
+
+  async #readUntilCurrent<State, Event extends AnyEvent>(
+    decider: Decider<State, Event>,
+    stream: StreamName,
+    known: Entity<State> | null,
+    reading: Reading,
+  ): Promise<Entity<State>> {
+    let start = known;
+    try {
+      for (;;) {
+        const generation = this.#generation;
+        const sought = reading.heardOf;
+        const entity = await readEntity(this.#options, decider, stream, start);
+        const next = nextRevision(entity.revision);
+        if (generation !== this.#generation) {
+          start = null;
+          reading.heardOf = -1;
+        } else if (sought >= next) {
+          throw new EventStoreError('log-unavailable', `The log told of ${stream} ${sought} and does not show it`);
+        } else if (reading.heardOf < next) {
+          return this.#keep(decider, entity, start);
+        } else {
+          start = entity;
+        }
+      }
+    } finally {
+      // In the very step that keeps the entity: from here on it hears of events as a resident.
+      const readings = this.#readings.get(stream);
+      readings?.delete(reading);
+      if (readings?.size === 0) this.#readings.delete(stream);
+    }
+  }
+
+  /** Makes the entity resident unless a newer one is; `start` is what it was read on from. */
+  #keep<State, Event extends AnyEvent>(
+    decider: Decider<State, Event>,
+    entity: Entity<State>,
+    start: Entity<State> | null,
+  ): Entity<State> {
+    const { stream } = entity;
+    const resident = this.#residents.get(stream);
+    if (resident !== undefined) {
+      const held = parseHeld(decider, resident.entity);
+      if (nextRevision(held.revision) >= nextRevision(entity.revision) && held !== start) return held;
+    }
+    // What has no events is not worth remembering: anybody can ask for any number of such names.
+    if (entity.revision === 'none') this.#drop(stream);
+    else this.#put(stream, makeResident(decider, entity));
+    return entity;
+  }
+
+  #put(stream: StreamName, resident: Resident): void {
+    this.#sizeBytes += resident.sizeBytes - (this.#residents.get(stream)?.sizeBytes ?? 0);
+    // A stream already there keeps its place in the order of use.
+    this.#residents.set(stream, resident);
+    for (const oldest of this.#residents.keys()) {
+      if (this.#sizeBytes <= this.#options.cacheSizeBytesMax || this.#residents.size === 1) break;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(stream: StreamName): void {
+    this.#sizeBytes -= this.#residents.get(stream)?.sizeBytes ?? 0;
+    this.#residents.delete(stream);
+  }
+
+  #forget(): void {
+    this.#generation += 1;
+    this.#residents.clear();
+    this.#sizeBytes = 0;
+  }
+
+  async #apply(events: readonly RecordedEvent[]): Promise<void> {
+    const generation = this.#generation;
+    for (const event of events) {
+      const { stream, revision } = event;
+      this.#tellReadings(stream, revision);
+      const resident = this.#residents.get(stream);
+      if (resident === undefined || revision < nextRevision(resident.entity.revision)) continue;
+      try {
+        const complete = await this.#options.complete(event);
+        if (generation !== this.#generation) return;
+        this.#fold(stream, [complete]);
+      } catch (cause) {
+        this.#spoil(stream, cause);
       }
     }
-    for (;;) {
-      const page = await this.#options.events.readStream(stream, {
-        direction: 'forwards',
-        from: nextRevision(entity.revision),
-        limit: STREAM_PAGE_EVENTS,
-      });
-      for (const event of page) entity = evolve(decider, entity, await this.#options.complete(event));
-      folded += page.length;
-      if (page.length < STREAM_PAGE_EVENTS) break;
-    }
-    if (folded >= SNAPSHOT_INTERVAL_EVENTS) this.#saveSnapshot(decider, entity);
-    return entity;
-  }
-
-  #settle<State, Event extends AnyEvent>(
-    decider: Decider<State, Event>,
-    loaded: Entity<State>,
-    arrived: readonly RecordedEvent[],
-  ): Entity<State> {
-    let entity = loaded;
-    for (const event of arrived) {
-      if (event.revision === nextRevision(entity.revision)) entity = evolve(decider, entity, event);
-    }
-    this.#drop(entity.stream);
-    const resident: Resident = {
-      entity,
-      sizeBytes: decider.sizeBytes(entity.state),
-      apply: (events) => {
-        for (const event of events) {
-          const next = evolve(decider, resident.entity as Entity<State>, event);
-          resident.entity = next;
-          if (event.revision % SNAPSHOT_INTERVAL_EVENTS === 0) this.#saveSnapshot(decider, next);
-        }
-        resident.sizeBytes = decider.sizeBytes((resident.entity as Entity<State>).state);
-      },
-    };
-    this.#residents.set(entity.stream, resident);
-    this.#sizeBytes += resident.sizeBytes;
-    for (const stream of this.#residents.keys()) {
-      if (this.#sizeBytes <= this.#options.cacheSizeBytesMax || stream === entity.stream) break;
-      this.#drop(stream);
-    }
-    return entity;
-  }
-
-  #saveSnapshot<State, Event extends AnyEvent>(decider: Decider<State, Event>, entity: Entity<State>): void {
-    const state = decider.snapshots?.write(entity.state) ?? null;
-    if (decider.snapshots === null || state === null || entity.revision === 'none') return;
-    const { version: codeVersion } = decider.snapshots;
-    this.#options.snapshots
-      .save({ stream: entity.stream, revision: entity.revision, codeVersion, state })
-      .catch((cause: unknown) => this.#options.onFault('snapshot', cause));
   }
 
   observe(stream: StreamName, firstRevision: number, position: LogPosition, events: readonly NewEvent[]): void {
-    const resident = this.#residents.get(stream);
-    if (resident === undefined) return;
     const recorded = events.map((event, index) => ({ ...event, stream, revision: firstRevision + index, position }));
-    this.#fold(stream, resident, recorded);
+    this.#tellReadings(stream, firstRevision + events.length - 1);
+    try {
+      this.#fold(stream, recorded);
+    } catch (cause) {
+      // They are committed: what is wrong with them is nothing that their writer could still change.
+      this.#spoil(stream, cause);
+    }
   }
 
-  appliedPosition(): LogPosition {
-    return this.#applied;
+  #tellReadings(stream: StreamName, revision: number): void {
+    for (const reading of this.#readings.get(stream) ?? []) reading.heardOf = Math.max(reading.heardOf, revision);
   }
 
-  residents(): { readonly count: number; readonly sizeBytes: number } {
-    return { count: this.#residents.size, sizeBytes: this.#sizeBytes };
+  #fold(stream: StreamName, events: readonly RecordedEvent[]): void {
+    let resident = this.#residents.get(stream);
+    if (resident === undefined) return;
+    for (const event of events) {
+      const next = nextRevision(resident.entity.revision);
+      if (event.revision < next) continue;
+      if (event.revision > next) {
+        this.#drop(stream);
+        return;
+      }
+      resident = resident.after(event);
+      if ((event.revision + 1) % SNAPSHOT_INTERVAL_EVENTS === 0) saveSnapshot(this.#options, resident.snapshot());
+    }
+    this.#put(stream, resident);
   }
-}
 
-function evolve<State, Event extends AnyEvent>(
-  decider: Decider<State, Event>,
-  entity: Entity<State>,
-  recorded: RecordedEvent,
-): Entity<State> {
-  return {
-    stream: entity.stream,
-    state: decider.evolve(entity.state, readEvent(decider.kinds, recorded), recorded.occurredAt),
-    revision: recorded.revision,
-    position: recorded.position,
-    lastAt: recorded.occurredAt,
-  };
-}
-
-function nextRevision(revision: ExpectedRevision): number {
-  return revision === 'none' ? 0 : revision + 1;
+  /** Memory is a cache: the entity goes, and whoever asks for it next gets the reason from the log itself. */
+  #spoil(stream: StreamName, cause: unknown): void {
+    this.#drop(stream);
+    this.#options.onFault('entity', cause);
+  }
 }

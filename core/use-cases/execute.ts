@@ -2,16 +2,17 @@
  * Load, decide, append: how every use case changes an aggregate, with its one commit point.
  *
  * Must stay true: a lost race is decided again from the state that won; the append that commits carries the
- * revision its decision was made at, and every guard the decision relied on.
+ * revision its decision was made at, and every guard the decision relied on; what memory alone knows neither
+ * refuses nor calls a thing done.
  */
-import type { Decider, Decision, DomainEvent } from '../kernel/decider.ts';
-import type { Cause, NewEvent } from '../kernel/envelope.ts';
+import type { Decider, Decision, DomainEvent, EventKind } from '../kernel/decider.ts';
+import type { Cause, LogPosition, NewEvent } from '../kernel/envelope.ts';
 import { type AccountId, type EventId, later, type Timestamp } from '../kernel/ids.ts';
-import type { JsonObject } from '../kernel/json.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
-import type { AppendResult, EventStore, StreamGuard } from '../ports/event-store.ts';
-import type { Entities, Entity } from './entities.ts';
+import type { EventStore, StreamGuard } from '../ports/event-store.ts';
+import type { Entities } from './entities.ts';
+import { type AnyEvent, advance, type Entity, nextRevision } from './entity.ts';
 
 /** What every use case works with. */
 export interface Context {
@@ -21,44 +22,30 @@ export interface Context {
   readonly ids: Ids;
 }
 
-type AnyEvent = DomainEvent<string, JsonObject>;
-
 /** Puts domain events into envelopes, not earlier than the stream's last event. */
-export function envelop<Event extends AnyEvent>(
+export function envelop<Type extends string>(
   context: Pick<Context, 'clock' | 'ids'>,
-  decider: Pick<Decider<never, Event>, 'kinds'>,
-  events: readonly Event[],
+  decider: { readonly kinds: { readonly [T in Type]: EventKind } },
+  events: readonly DomainEvent<Type, NewEvent['data']>[],
   about: { readonly account: AccountId; readonly cause: Cause; readonly lastAt: Timestamp | null },
 ): readonly NewEvent[] {
   const occurredAt = later(context.clock.now(), about.lastAt);
-  return events.map((event) => ({
+  const { actor, requestId, sourceAddressRef, causationId } = about.cause;
+  return events.map(({ type, data }) => ({
     id: context.ids.next<EventId>(),
-    type: event.type,
-    version: decider.kinds[event.type as Event['type']].version,
+    type,
+    version: decider.kinds[type].version,
     accountId: about.account,
     occurredAt,
-    actor: about.cause.actor,
-    requestId: about.cause.requestId,
-    sourceAddressRef: about.cause.sourceAddressRef,
-    causationId: about.cause.causationId,
-    data: event.data,
+    actor,
+    requestId,
+    sourceAddressRef,
+    causationId,
+    data,
   }));
 }
 
-/** Appends at the entity's revision and folds the result into memory at once. An empty list commits nothing. */
-export async function appendTo(
-  context: Context,
-  entity: Entity<unknown>,
-  events: readonly NewEvent[],
-  guards: readonly StreamGuard[],
-): Promise<AppendResult> {
-  const first = entity.revision === 'none' ? 0 : entity.revision + 1;
-  const result = await context.events.append({ stream: entity.stream, expected: entity.revision, events, guards });
-  if (result.outcome === 'appended') context.entities.observe(entity.stream, first, result.position, events);
-  return result;
-}
-
-/** A guard lost its race: what it stood for must be looked at anew. Null when the decision still holds. */
+/** A guard lost its race: what it stood for must be looked at anew. Asked before each try. */
 export type Guarding = () => Promise<{ readonly guards: readonly StreamGuard[] } | { readonly refused: Refusal }>;
 
 const NO_GUARDS: Guarding = async () => ({ guards: [] });
@@ -67,12 +54,13 @@ const NO_GUARDS: Guarding = async () => ({ guards: [] });
 const RACES_MAX = 100;
 
 export interface Executed<State> {
+  /** Right after this use case's own events, whatever others appended since. */
   readonly entity: Entity<State>;
 }
 
 /**
  * Decides on the aggregate's current state and appends; decides again whenever somebody else was first.
- * `guarding` is asked before each try for the guards to carry. Returns the state after the append.
+ * `guarding` is asked before each try for the guards to carry. A decision without events commits nothing.
  */
 export async function execute<State, Event extends AnyEvent>(
   context: Context,
@@ -87,19 +75,35 @@ export async function execute<State, Event extends AnyEvent>(
     const guarded = await guarding();
     if ('refused' in guarded) return guarded;
     const decision = decide(entity.state);
-    if ('refused' in decision) {
-      // A refusal from memory may rest on a state that is behind: only the log's own word refuses.
+    if ('refused' in decision || decision.events.length === 0) {
+      // It may rest on a state that is behind.
       const current = await context.entities.reload(decider, id);
-      if (current.revision === entity.revision) return decision;
+      if (current.revision === entity.revision) return 'refused' in decision ? decision : { entity };
       entity = current;
       continue;
     }
-    if (decision.events.length === 0) return { entity };
     const events = envelop(context, decider, decision.events, { ...about, lastAt: entity.lastAt });
+    const { stream, revision: expected } = entity;
     // The commit point of this use case.
-    const result = await appendTo(context, entity, events, guarded.guards);
+    const result = await context.events.append({ stream, expected, events, guards: guarded.guards });
+    if (result.outcome === 'appended') {
+      context.entities.observe(stream, nextRevision(expected), result.position, events);
+      return { entity: after(decider, entity, events, result.position) };
+    }
     entity = await context.entities.reload(decider, id);
-    if (result.outcome === 'appended') return { entity };
   }
   throw new Error(`${RACES_MAX} lost races on ${entity.stream}`);
+}
+
+function after<State, Event extends AnyEvent>(
+  decider: Decider<State, Event>,
+  entity: Entity<State>,
+  events: readonly NewEvent[],
+  position: LogPosition,
+): Entity<State> {
+  let next = entity;
+  for (const event of events) {
+    next = advance(decider, next, { ...event, stream: next.stream, revision: nextRevision(next.revision), position });
+  }
+  return next;
 }

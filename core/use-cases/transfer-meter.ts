@@ -1,12 +1,12 @@
 /**
  * Counts what reads send, and puts the sums into the log by account and minute.
  *
- * Must stay true: a read costs no event of its own; a crash loses at most the minute not yet flushed, a log
- * that is down loses nothing while the process lives.
+ * Must stay true: a read costs no event of its own; a crash loses at most the minute not yet flushed; a log that is
+ * down, or whose answer was lost, neither loses a byte nor counts one twice while the process lives.
  */
-import type { Cause } from '../kernel/envelope.ts';
+import type { Cause, NewEvent } from '../kernel/envelope.ts';
 import { streamName } from '../kernel/envelope.ts';
-import { type AccessTokenId, type AccountId, type RepositoryId, timestamp } from '../kernel/ids.ts';
+import { type AccessTokenId, type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
 import { type TransferRecorded, transferEventKinds } from '../transfer/events.ts';
 import { type Context, envelop } from './execute.ts';
@@ -18,7 +18,7 @@ export interface TransferMeter {
     readonly repository: RepositoryId;
     readonly sentBytes: number;
   }): void;
-  /** What was added and is not yet in the log: quotas count it too. */
+  /** What was added and is not known to be in the log: quotas count it too. */
   unflushedBytes(account: AccountId): number;
   /** Raised whenever sums moved into the log: what a projection said before is then short of them. */
   flushes(): number;
@@ -26,9 +26,23 @@ export interface TransferMeter {
   flush(): Promise<void>;
 }
 
-interface Sum {
-  reads: number;
-  sentBytes: number;
+type MinuteSum = TransferRecorded['data']['by_token'][number];
+
+/** What a minute brought, by token and repository. */
+type Minute = Map<string, MinuteSum>;
+
+/** An event on its way: it keeps its id and its place until the log has it, so that trying again counts nothing twice. */
+interface Outgoing {
+  readonly event: NewEvent;
+  readonly sentBytes: number;
+}
+
+/** What one account sent from this node. */
+interface AccountMeter {
+  readonly pending: Map<Timestamp, Minute>;
+  outgoing: readonly Outgoing[];
+  revision: ExpectedRevision;
+  lastAt: Timestamp | null;
 }
 
 /** Pairs of token and repository named in one event at most; what is beyond counts in the total only. */
@@ -39,96 +53,109 @@ export function createTransferMeter(
   /** Distinguishes this process's streams: letters and digits. */
   node: string,
 ): TransferMeter {
-  let pending = new Map<AccountId, Map<string, Sum>>();
-  const revisions = new Map<AccountId, ExpectedRevision>();
-  let flushing: Promise<void> = Promise.resolve();
-  /** Taken from `pending`, and not yet known to be in the log. */
-  let taken = new Map<AccountId, Map<string, Sum>>();
+  const meters = new Map<AccountId, AccountMeter>();
+  let lastFlush: Promise<void> = Promise.resolve();
   let flushes = 0;
-  const sumsOf = (account: AccountId): Map<string, Sum> => {
-    let sums = pending.get(account);
-    if (sums === undefined) {
-      sums = new Map();
-      pending.set(account, sums);
-    }
-    return sums;
-  };
-  const merge = (account: AccountId, key: string, reads: number, sentBytes: number): void => {
-    const sums = sumsOf(account);
-    const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, { reads, sentBytes });
-    else {
-      sum.reads += reads;
-      sum.sentBytes += sentBytes;
-    }
-  };
 
-  async function append(account: AccountId, sums: ReadonlyMap<string, Sum>): Promise<void> {
-    const byToken = [...sums].map(([key, { reads, sentBytes }]) => {
-      const [token_id = '', repository_id = ''] = key.split(' ');
-      return { token_id, repository_id, reads, sent_bytes: sentBytes };
-    });
-    const event: TransferRecorded = {
-      type: 'TransferRecorded',
-      data: {
-        minute: timestamp(`${context.clock.now().slice(0, 16)}:00.000Z`),
-        sent_bytes: byToken.reduce((total, sum) => total + sum.sent_bytes, 0),
-        by_token: byToken.slice(0, DETAILS_MAX),
-      },
-    };
-    const cause: Cause = {
-      actor: { kind: 'system', id: 'transfer-meter' },
-      requestId: context.ids.next(),
-      sourceAddressRef: null,
-      causationId: null,
-    };
-    const about = { account, cause, lastAt: null };
-    const events = envelop<TransferRecorded>(context, { kinds: transferEventKinds }, [event], about);
-    const stream = streamName('transfer', `${account}-${node}`);
-    for (;;) {
-      const expected = revisions.get(account) ?? 'none';
-      const result = await context.events.append({ stream, expected, events });
-      if (result.outcome === 'appended') {
-        revisions.set(account, result.revision);
-        return;
-      }
-      revisions.set(account, result.actual);
+  function meterOf(account: AccountId): AccountMeter {
+    const known = meters.get(account);
+    if (known !== undefined) return known;
+    const meter: AccountMeter = { pending: new Map(), outgoing: [], revision: 'none', lastAt: null };
+    meters.set(account, meter);
+    return meter;
+  }
+
+  async function flushAccount(account: AccountId, meter: AccountMeter): Promise<void> {
+    // While older events are on their way, newer sums wait: an outage fills no queue.
+    if (meter.outgoing.length === 0) {
+      meter.outgoing = [...meter.pending].map(([minute, sums]) => outgoingOf(context, account, minute, sums, meter));
+      meter.pending.clear();
+    }
+    for (let first = meter.outgoing[0]; first !== undefined; first = meter.outgoing[0]) {
+      await append(account, meter, first.event);
+      meter.outgoing = meter.outgoing.slice(1);
+      flushes += 1;
     }
   }
 
-  async function flushPending(): Promise<void> {
-    taken = pending;
-    pending = new Map();
-    for (const [account, sums] of taken) {
-      try {
-        await append(account, sums);
-        taken.delete(account);
-        flushes += 1;
-      } catch (cause) {
-        const left = taken;
-        taken = new Map();
-        for (const [other, leftSums] of left) {
-          for (const [key, sum] of leftSums) merge(other, key, sum.reads, sum.sentBytes);
-        }
-        throw cause;
+  async function append(account: AccountId, meter: AccountMeter, event: NewEvent): Promise<void> {
+    const stream = streamName('transfer', `${account}-${node}`);
+    for (;;) {
+      const result = await context.events.append({ stream, expected: meter.revision, events: [event] });
+      if (result.outcome === 'appended') {
+        meter.revision = result.revision;
+        meter.lastAt = event.occurredAt;
+        return;
       }
+      // Only this node writes here: it did before it was started anew under the same name.
+      meter.revision = result.actual;
     }
+  }
+
+  async function flushAll(): Promise<void> {
+    const flushed = await Promise.allSettled([...meters].map(([account, meter]) => flushAccount(account, meter)));
+    const causes = flushed.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
+    if (causes.length > 0)
+      throw new AggregateError(causes, `The transfer of ${causes.length} accounts is not in the log`);
   }
 
   return {
     add({ account, token, repository, sentBytes }) {
-      merge(account, `${token} ${repository}`, 1, sentBytes);
+      const { pending } = meterOf(account);
+      const minute = timestamp(`${context.clock.now().slice(0, 16)}:00.000Z`);
+      const sums = pending.get(minute) ?? new Map<string, MinuteSum>();
+      pending.set(minute, sums);
+      const key = `${token} ${repository}`;
+      const { reads, sent_bytes } = sums.get(key) ?? { reads: 0, sent_bytes: 0 };
+      sums.set(key, {
+        token_id: token,
+        repository_id: repository,
+        reads: reads + 1,
+        sent_bytes: sent_bytes + sentBytes,
+      });
     },
     unflushedBytes(account) {
-      let total = 0;
-      for (const sum of pending.get(account)?.values() ?? []) total += sum.sentBytes;
-      for (const sum of taken.get(account)?.values() ?? []) total += sum.sentBytes;
+      const meter = meters.get(account);
+      if (meter === undefined) return 0;
+      let total = meter.outgoing.reduce((sum, { sentBytes }) => sum + sentBytes, 0);
+      for (const sums of meter.pending.values()) total += sentBytesOf(sums);
       return total;
     },
     flushes: () => flushes,
     flush() {
-      flushing = flushing.catch(() => undefined).then(flushPending);
-      return flushing;
+      // Whatever became of the flush before, its own caller was told.
+      lastFlush = lastFlush.then(flushAll, flushAll);
+      return lastFlush;
     },
   };
+}
+
+function sentBytesOf(sums: Minute): number {
+  let total = 0;
+  for (const { sent_bytes } of sums.values()) total += sent_bytes;
+  return total;
+}
+
+function outgoingOf(
+  context: Pick<Context, 'clock' | 'ids'>,
+  account: AccountId,
+  minute: Timestamp,
+  sums: Minute,
+  { lastAt }: AccountMeter,
+): Outgoing {
+  const cause: Cause = {
+    actor: { kind: 'system', id: 'transfer-meter' },
+    requestId: context.ids.next(),
+    sourceAddressRef: null,
+    causationId: null,
+  };
+  const sentBytes = sentBytesOf(sums);
+  const by_token = [...sums.values()].slice(0, DETAILS_MAX);
+  const recorded: TransferRecorded = {
+    type: 'TransferRecorded',
+    data: { minute, sent_bytes: sentBytes, by_token },
+  };
+  const [event] = envelop(context, { kinds: transferEventKinds }, [recorded], { account, cause, lastAt });
+  if (event === undefined) throw new TypeError('One event makes one envelope');
+  return { event, sentBytes };
 }

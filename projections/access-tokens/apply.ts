@@ -7,8 +7,7 @@ import { accessTokenEventKinds } from '../../core/access-token/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import { forAll } from '../runner/bulk.ts';
-import type { Projection, Queryable, TableOf } from '../runner/projection.ts';
+import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { accessTokenTables } from './table.ts';
 
 export const accessTokensProjection: Projection = {
@@ -18,10 +17,7 @@ export const accessTokensProjection: Projection = {
   tables: accessTokenTables,
   onPoison: 'park',
   open: (table) => ({
-    prepare: async (events) => {
-      const changes = fold(events);
-      return (transaction) => write(transaction, table, changes);
-    },
+    prepare: async (events) => toWrite(table, fold(events)),
   }),
 };
 
@@ -62,31 +58,33 @@ function fold(events: readonly RecordedEvent[]): Changes {
   return changes;
 }
 
-async function write(database: Queryable, table: TableOf, { created, updated, revoked }: Changes): Promise<void> {
+/** No token stands in two of the lists. */
+function toWrite(table: TableOf, { created, updated, revoked }: Changes): Write {
   const tokens = table('access_tokens');
-  await forAll(
-    database,
-    [...revoked],
-    `DELETE FROM ${tokens} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
-  );
-  await forAll(
-    database,
-    [...created.values()],
-    `INSERT INTO ${tokens} SELECT * FROM json_to_recordset($1) AS t(id uuid, account_id uuid, name text, scope text,
-      grants json, repository_ids json, expires_at text, created_at text, token_prefix text, position bigint)`,
-  );
-  const updates = [...updated.values()].map((fields) => ({ ...fields, sets_expiry: 'expires_at' in fields }));
-  await forAll(
-    database,
-    updates,
-    `UPDATE ${tokens} AS t SET
-        name = coalesce(u.name, t.name),
-        scope = coalesce(u.scope, t.scope),
-        grants = coalesce(u.grants, t.grants),
-        repository_ids = coalesce(u.repository_ids, t.repository_ids),
-        expires_at = CASE WHEN u.sets_expiry THEN u.expires_at ELSE t.expires_at END
-      FROM json_to_recordset($1) AS u(id uuid, name text, scope text, grants json, repository_ids json,
-        expires_at text, sets_expiry boolean)
-      WHERE t.id = u.id`,
-  );
+  return {
+    lists: [
+      {
+        items: [...revoked],
+        text: `DELETE FROM ${tokens} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
+      },
+      {
+        items: [...created.values()],
+        text: `INSERT INTO ${tokens} SELECT * FROM json_to_recordset($1) AS t(id uuid, account_id uuid, name text,
+          scope text, grants json, repository_ids json, expires_at text, created_at text, token_prefix text,
+          position bigint)`,
+      },
+      {
+        items: [...updated.values()].map((fields) => ({ ...fields, sets_expiry: 'expires_at' in fields })),
+        text: `UPDATE ${tokens} AS t SET
+            name = coalesce(u.name, t.name),
+            scope = coalesce(u.scope, t.scope),
+            grants = coalesce(u.grants, t.grants),
+            repository_ids = coalesce(u.repository_ids, t.repository_ids),
+            expires_at = CASE WHEN u.sets_expiry THEN u.expires_at ELSE t.expires_at END
+          FROM json_to_recordset($1) AS u(id uuid, name text, scope text, grants json, repository_ids json,
+            expires_at text, sets_expiry boolean)
+          WHERE t.id = u.id`,
+      },
+    ],
+  };
 }

@@ -6,7 +6,14 @@
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import {
+  type LayerId,
+  type ObjectId,
+  objectId,
+  type RepositoryId,
+  uuid,
+  ZERO_OBJECT_ID,
+} from '../../core/kernel/ids.ts';
 import { layerKey } from '../../core/ports/layer-store.ts';
 import type { Layer, ObjectType } from '../../core/ports/object-database.ts';
 import { type RepositoryEvent, repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
@@ -20,8 +27,11 @@ export interface RefValue {
 export interface RepositoryChange {
   readonly id: RepositoryId;
   readonly accountId: string;
-  /** The repository's end came: nothing else matters. */
-  gone: boolean;
+  /**
+   * The repository's end came: nothing else matters. `closed` is the end of its own stream; when only its name was
+   * given back, its stream has ended before, or is parked and will.
+   */
+  gone: 'closed' | 'name-given-back' | null;
   /** From its creation, when that is in the batch. */
   initialDefaultBranch: string | null;
   defaultBranch: string | null;
@@ -32,6 +42,8 @@ export interface RepositoryChange {
   readonly layers: Layer[];
   /** Where branches and tags pointed to at any time in the batch. */
   readonly tips: Set<ObjectId>;
+  /** Commits that branches pointed to before the batch. */
+  readonly left: Set<ObjectId>;
 }
 
 /** By repository, in the order in which they first appear. */
@@ -41,8 +53,8 @@ export function foldBatch(events: readonly RecordedEvent[]): ReadonlyMap<Reposit
     let change = changes.get(id);
     if (change === undefined) {
       change = {
-        ...{ id, accountId, gone: false, initialDefaultBranch: null, defaultBranch: null, revision: null },
-        ...{ refs: new Map(), layers: [], tips: new Set() },
+        ...{ id, accountId, gone: null, initialDefaultBranch: null, defaultBranch: null, revision: null },
+        ...{ refs: new Map(), layers: [], tips: new Set(), left: new Set() },
       };
       changes.set(id, change);
     }
@@ -58,7 +70,7 @@ export function foldBatch(events: readonly RecordedEvent[]): ReadonlyMap<Reposit
     const event = readEvent(accountEventKinds, recorded);
     if (event.type !== 'RepositoryCreated' && event.type !== 'RepositoryDeleted') continue;
     const change = changeOf(uuid(event.data.repository_id), entityIdOf(recorded.stream));
-    if (event.type === 'RepositoryDeleted') change.gone = true;
+    if (event.type === 'RepositoryDeleted') change.gone ??= 'name-given-back';
     else change.initialDefaultBranch = event.data.default_branch;
   }
   return changes;
@@ -74,7 +86,7 @@ function foldRepositoryEvent(change: RepositoryChange, event: RepositoryEvent, r
       change.defaultBranch = event.data.default_branch;
       break;
     case 'RepositoryClosed':
-      change.gone = true;
+      change.gone = 'closed';
       break;
   }
 }
@@ -83,7 +95,11 @@ function foldRefs(change: RepositoryChange, data: Extract<RepositoryEvent, { typ
   if (data.parts !== null && data.updates.length === 0) {
     throw new TypeError(`The updates of push ${data.push_id} stand in parts that were not read`);
   }
-  for (const { ref, after, type, peeled, kind } of data.updates) {
+  for (const { ref, before, after, type, peeled, kind } of data.updates) {
+    // Branches only: of a tag this says neither its type nor what it leads to.
+    if (ref.startsWith('refs/heads/') && before !== ZERO_OBJECT_ID && !change.refs.has(ref)) {
+      change.left.add(objectId(before));
+    }
     if (kind === 'delete' || type === null) {
       change.refs.set(ref, null);
       continue;

@@ -43,6 +43,11 @@ export function isMissing(error: unknown): boolean {
   );
 }
 
+/** Whether it may pass by itself: bytes that are wrong stay so. */
+export function mayPass(error: GitFault): boolean {
+  return !(error.cause instanceof ObjectDatabaseError && error.cause.code === 'layer-corrupt');
+}
+
 async function naming<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -13,6 +13,11 @@ export class MissingCommits extends Error {
   override readonly name = 'MissingCommits';
 }
 
+/** More than may be read while others wait. */
+export class TooManyCommits extends Error {
+  override readonly name = 'TooManyCommits';
+}
+
 export interface NewCommits {
   /** In any order; all of them, or none when there are too many to hold. */
   readonly commits: readonly Commit[];
@@ -30,13 +35,15 @@ export interface Search {
   readonly required: ReadonlySet<ObjectId>;
   /** Commits with rows that may bound a walk; asked for only when one is needed. */
   readonly standing: () => Promise<readonly ObjectId[]>;
+  /** Throws `TooManyCommits` beyond so many; null: any number. */
+  readonly commitsMax: number | null;
 }
 
 /** Steps back by reading parents before a walk of git's is worth its process. */
 const STEPS_MAX = 4;
 const STEP_COMMITS_MAX = 256;
 /** Commits held in memory at a time. */
-export const HELD_COMMITS_MAX = 20_000;
+const HELD_COMMITS_MAX = 20_000;
 export const READ_COMMITS_AT_ONCE = 1_000;
 
 export async function findNewCommits(search: Search): Promise<NewCommits> {
@@ -48,7 +55,7 @@ export async function findNewCommits(search: Search): Promise<NewCommits> {
   for (let step = 0; frontier.length > 0; step += 1) {
     if (step === STEPS_MAX || frontier.length > STEP_COMMITS_MAX) {
       for (const id of await present(reader, await search.standing())) boundary.add(id);
-      return walkAll(reader, include, [...boundary]);
+      return walkAll(search, include, [...boundary]);
     }
     const parents = new Set<ObjectId>();
     for (const commit of await readCommits(reader, frontier)) {
@@ -92,13 +99,17 @@ export async function readCommits(reader: HistoryReader, ids: readonly ObjectId[
 }
 
 async function walkAll(
-  reader: HistoryReader,
+  { reader, commitsMax }: Search,
   include: readonly ObjectId[],
   exclude: readonly ObjectId[],
 ): Promise<NewCommits> {
+  const held = commitsMax ?? HELD_COMMITS_MAX;
   const ids: ObjectId[] = [];
-  for await (const id of reader.walk({ include, exclude, limit: HELD_COMMITS_MAX + 1 })) ids.push(id);
-  if (ids.length > HELD_COMMITS_MAX) return { commits: [], walk: { include, exclude } };
+  for await (const id of reader.walk({ include, exclude, limit: held + 1 })) ids.push(id);
+  if (ids.length > held) {
+    if (commitsMax !== null) throw new TooManyCommits(`More than ${commitsMax} new commits`);
+    return { commits: [], walk: { include, exclude } };
+  }
   const commits: Commit[] = [];
   for (let at = 0; at < ids.length; at += READ_COMMITS_AT_ONCE) {
     commits.push(...(await readCommits(reader, ids.slice(at, at + READ_COMMITS_AT_ONCE))));

@@ -8,6 +8,7 @@ import type { OrderCommit } from '../../core/git/commit-queue.ts';
 import type { StoredOrder } from '../../core/git/stored-commits.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { HistoryReader } from './git-reading.ts';
+import { TooManyCommits } from './new-commits.ts';
 
 export type OrderChange =
   | { readonly kind: 'keep' }
@@ -27,6 +28,8 @@ export interface TipChange {
   /** Commits that this batch brings, if they are held; others have their row. */
   readonly brought: readonly OrderCommit[];
   readonly stored: StoredOrder;
+  /** Throws `TooManyCommits` when more than so many must be ordered anew; null: any number. */
+  readonly commitsMax: number | null;
 }
 
 /** Beyond so many commits gained or dropped, walking the whole branch is no more work. */
@@ -37,9 +40,9 @@ export async function orderChange(change: TipChange): Promise<OrderChange> {
   const { oldTip, newTip } = change;
   if (newTip === oldTip) return { kind: 'keep' };
   if (newTip === null) return { kind: 'replace', kept: 0, ids: [] };
-  if (oldTip === null) return rebuilt(change.reader, newTip);
+  if (oldTip === null) return rebuilt(change, newTip);
   const moved = await movedCommits(change, oldTip, newTip);
-  if (moved === null) return rebuilt(change.reader, newTip);
+  if (moved === null) return rebuilt(change, newTip);
   const update: OrderUpdate = await updateOrder({ oldTip, newTip, ...moved }, change.stored);
   switch (update.kind) {
     case 'prepend':
@@ -47,13 +50,15 @@ export async function orderChange(change: TipChange): Promise<OrderChange> {
     case 'splice':
       return { kind: 'replace', kept: change.oldCommits - update.replaced, ids: update.commits };
     case 'rebuild':
-      return rebuilt(change.reader, newTip);
+      return rebuilt(change, newTip);
   }
 }
 
-async function rebuilt(reader: HistoryReader, tip: ObjectId): Promise<OrderChange> {
+async function rebuilt({ reader, commitsMax }: TipChange, tip: ObjectId): Promise<OrderChange> {
   const ids: ObjectId[] = [];
-  for await (const id of reader.walk({ include: [tip], exclude: [] })) ids.push(id);
+  const limit = commitsMax === null ? {} : { limit: commitsMax + 1 };
+  for await (const id of reader.walk({ include: [tip], exclude: [], ...limit })) ids.push(id);
+  if (commitsMax !== null && ids.length > commitsMax) throw new TooManyCommits(`More than ${commitsMax} to order`);
   return { kind: 'replace', kept: 0, ids };
 }
 

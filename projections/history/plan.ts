@@ -4,16 +4,17 @@
  * Must stay true: nothing is written here. Objects that are missing because a later event replaced them do not
  * stop the model: the repository is marked incomplete until that event comes.
  */
-import type { AppendList } from '../../core/kernel/append-list.ts';
+import { AppendList } from '../../core/kernel/append-list.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { CommittedObjects, Layer, ObjectDatabase } from '../../core/ports/object-database.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
+import { StreamFault } from '../runner/faults.ts';
 import { orderCommit } from './entry.ts';
 import { isListed, type RefValue, type RepositoryChange } from './fold.ts';
-import { type HistoryReader, isMissing, withReader } from './git-reading.ts';
-import { findNewCommits, MissingCommits, type NewCommits } from './new-commits.ts';
+import { GitFault, type HistoryReader, isMissing, mayPass, withReader } from './git-reading.ts';
+import { findNewCommits, MissingCommits, type NewCommits, TooManyCommits } from './new-commits.ts';
 import { type OrderChange, orderChange } from './order.ts';
 import type { Head, StoredHistory } from './stored.ts';
 
@@ -21,9 +22,17 @@ export interface PlanContext {
   readonly objects: Pick<ObjectDatabase, 'open'>;
   readonly events: Pick<EventStore, 'readStream'>;
   readonly stored: StoredHistory;
-  /** Layers committed before the batch; grows with what it is asked for. */
-  readonly layersOf: (repository: RepositoryId, revision: number) => Promise<AppendList<Layer>>;
+  /** What is longer is not read while other repositories wait; null: everything is. */
+  readonly bounds: { readonly newCommits: number; readonly orderedCommits: number } | null;
 }
+
+/** What is stored of a repository before the batch. */
+export interface Base {
+  readonly head: Head | null;
+  readonly layers: AppendList<Layer>;
+}
+
+export const NO_BASE: Base = { head: null, layers: AppendList.from([]) };
 
 export interface RepositoryPlan {
   readonly change: RepositoryChange;
@@ -39,11 +48,11 @@ const NO_COMMITS: NewCommits = { commits: [], walk: null };
 export async function planRepository(
   context: PlanContext,
   change: RepositoryChange,
-  before: Head | null,
+  { head: before, layers }: Base,
 ): Promise<RepositoryPlan> {
   const revision = change.revision ?? before?.revision ?? -1;
   const wanted = await wantedTips(context.stored, change, before);
-  const committed = await committedObjects(context, change, before?.revision ?? -1, revision);
+  const committed = committedObjects(change, layers, revision);
   const after: Head = {
     accountId: change.accountId,
     initialDefaultBranch: change.initialDefaultBranch ?? before?.initialDefaultBranch ?? null,
@@ -61,15 +70,26 @@ export async function planRepository(
   }
   try {
     return await withReader(context.objects, committed, async (reader) => {
-      const { commits, order } = await readGit(context.stored, reader, { change, before, wanted });
+      const { commits, order } = await readGit(context, reader, { change, before, wanted });
       return { ...plan, commits, order, after: counted(after, order) };
     });
   } catch (error) {
     const gone = error instanceof MissingCommits || isMissing(error);
-    if (!gone || !(await isSuperseded(context.events, change.id, revision))) throw error;
+    if (!gone || !(await isSuperseded(context.events, change.id, revision))) throw faultOf(change, error);
     const standing = { orderedTip: oldTip, incomplete: true };
     return { ...plan, order: { kind: 'keep' }, commits: NO_COMMITS, after: { ...after, ...standing } };
   }
+}
+
+/** What concerns this repository alone, said to be so. */
+function faultOf({ id, accountId, revision }: RepositoryChange, error: unknown): unknown {
+  const stream = revision === null ? streamName('account', accountId) : streamName('repository', id);
+  const cause = { cause: error };
+  if (error instanceof TooManyCommits) return new StreamFault(stream, 'soon', error.message, cause);
+  if (error instanceof MissingCommits) return new StreamFault(stream, 'later', error.message, cause);
+  if (error instanceof GitFault)
+    return new StreamFault(stream, mayPass(error) ? 'later' : 'asked', error.message, cause);
+  return error;
 }
 
 function counted(after: Head, order: OrderChange): Head {
@@ -109,27 +129,32 @@ function branchOf(head: Head): string {
   return head.defaultBranch ?? head.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
 }
 
-async function committedObjects(
-  context: PlanContext,
+function committedObjects(
   change: RepositoryChange,
-  before: number,
+  before: AppendList<Layer>,
   revision: number,
-): Promise<RepositoryPlan['committed']> {
-  let layers = await context.layersOf(change.id, before);
+): RepositoryPlan['committed'] {
+  let layers = before;
   for (const layer of change.layers) layers = layers.append(layer);
   // No event removes layers yet, so the shrink epoch never moves (architecture, invariant 3).
   return { repository: change.id, revision, shrinkEpoch: 0, layers };
 }
 
 async function readGit(
-  stored: StoredHistory,
+  { stored, bounds }: PlanContext,
   reader: HistoryReader,
   about: { readonly change: RepositoryChange; readonly before: Head | null; readonly wanted: Wanted },
 ): Promise<{ readonly commits: NewCommits; readonly order: OrderChange }> {
   const { change, before, wanted } = about;
-  const known = (ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> => stored.known(change.id, ids);
+  // Where a branch stood before has its row: in the usual push that is all there is to ask.
+  const standing = before === null || before.incomplete ? new Set<ObjectId>() : change.left;
+  const known = async (ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> => {
+    const asked = ids.filter((id) => !standing.has(id));
+    const found = await stored.known(change.id, asked);
+    return asked.length === ids.length ? found : new Set([...found, ...ids.filter((id) => standing.has(id))]);
+  };
   const commits = await findNewCommits({
-    ...{ reader, known, tips: wanted.tips, required: wanted.required },
+    ...{ reader, known, tips: wanted.tips, required: wanted.required, commitsMax: bounds?.newCommits ?? null },
     standing: async () => {
       const refs = await stored.refs(change.id, null);
       const tips = [...refs].flatMap(([name, value]) => (isListed(name) ? [value.peeled ?? value.id] : []));
@@ -143,6 +168,7 @@ async function readGit(
     newTip: wanted.tip,
     brought: commits.commits.map(orderCommit),
     stored: stored.order(change.id, before?.orderedCommits ?? 0),
+    commitsMax: bounds?.orderedCommits ?? null,
   });
   return { commits, order };
 }

@@ -9,7 +9,7 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { repositoryEventKinds } from '../../core/repository/events.ts';
 import { forAll } from '../runner/bulk.ts';
-import type { Projection, Queryable, TableOf } from '../runner/projection.ts';
+import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
 import { repositoryTables } from './table.ts';
 
 export const repositoriesProjection: Projection = {
@@ -22,7 +22,7 @@ export const repositoriesProjection: Projection = {
     prepare: async (events) => {
       const changes = new Changes();
       for (const event of events) changes.add(event);
-      return (transaction) => changes.write(transaction, table);
+      return changes.toWrite(table);
     },
   }),
 };
@@ -117,48 +117,47 @@ class Changes {
     }
   }
 
-  async write(database: Queryable, table: TableOf): Promise<void> {
+  toWrite(table: TableOf): Write {
     const repositories = table('repositories');
     const contents = table('repository_contents');
+    const gone = [...this.#deleted];
+    const lists = [
+      {
+        items: [...this.#owners.values()],
+        text: `INSERT INTO ${table('repository_owners')}
+          SELECT * FROM json_to_recordset($1) AS r(account_id uuid, username text)`,
+      },
+      {
+        items: [...this.#created.values()],
+        text: `INSERT INTO ${repositories}
+          SELECT * FROM json_to_recordset($1) AS r(id uuid, account_id uuid, name text, name_key text,
+            description text, initial_default_branch text, storage_bucket_id uuid, created_at text)`,
+      },
+      {
+        items: [...this.#described.values()],
+        text: `UPDATE ${repositories} AS r SET description = d.description
+          FROM json_to_recordset($1) AS d(id uuid, description text) WHERE r.id = d.id`,
+      },
+      {
+        items: [...this.#contents.values()],
+        text: `INSERT INTO ${contents} AS c (id, default_branch, size_bytes, pushed_at, closed)
+          SELECT * FROM json_to_recordset($1)
+            AS r(id uuid, default_branch text, added_bytes bigint, pushed_at text, closed boolean)
+          ON CONFLICT (id) DO UPDATE SET
+            default_branch = coalesce(excluded.default_branch, c.default_branch),
+            size_bytes = c.size_bytes + excluded.size_bytes,
+            pushed_at = coalesce(excluded.pushed_at, c.pushed_at),
+            closed = c.closed OR excluded.closed`,
+      },
+    ];
+    if (gone.length === 0) return { lists };
     // Deletions first: a name that was given back may have been taken again in the same batch.
-    await forAll(
-      database,
-      [...this.#deleted],
-      `WITH gone AS (
-        DELETE FROM ${repositories} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1)))
-      DELETE FROM ${contents} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
-    );
-    await forAll(
-      database,
-      [...this.#owners.values()],
-      `INSERT INTO ${table('repository_owners')}
-      SELECT * FROM json_to_recordset($1) AS r(account_id uuid, username text)`,
-    );
-    await forAll(
-      database,
-      [...this.#created.values()],
-      `INSERT INTO ${repositories}
-      SELECT * FROM json_to_recordset($1) AS r(id uuid, account_id uuid, name text, name_key text,
-        description text, initial_default_branch text, storage_bucket_id uuid, created_at text)`,
-    );
-    await forAll(
-      database,
-      [...this.#described.values()],
-      `UPDATE ${repositories} AS r
-      SET description = d.description FROM json_to_recordset($1) AS d(id uuid, description text) WHERE r.id = d.id`,
-    );
-    await forAll(
-      database,
-      [...this.#contents.values()],
-      `INSERT INTO ${contents} AS c
-        (id, default_branch, size_bytes, pushed_at, closed)
-      SELECT * FROM json_to_recordset($1)
-        AS r(id uuid, default_branch text, added_bytes bigint, pushed_at text, closed boolean)
-      ON CONFLICT (id) DO UPDATE SET
-        default_branch = coalesce(excluded.default_branch, c.default_branch),
-        size_bytes = c.size_bytes + excluded.size_bytes,
-        pushed_at = coalesce(excluded.pushed_at, c.pushed_at),
-        closed = c.closed OR excluded.closed`,
-    );
+    const before = async (transaction: Queryable): Promise<void> => {
+      for (const from of [repositories, contents]) {
+        const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
+        await forAll(transaction, gone, `DELETE FROM ${from} WHERE id IN (${ids})`);
+      }
+    };
+    return { lists, before };
   }
 }

@@ -13,6 +13,7 @@ import { ProjectionHalted } from './faults.ts';
 import { buildLock, createGeneration, dropGeneration, flip, makeLive } from './generations.ts';
 import type { Projection } from './projection.ts';
 import { createRunnerTables, type Generation } from './tables.ts';
+import { oneAtATime } from './transaction.ts';
 import { GenerationWriter } from './writer.ts';
 
 export interface BuildContext {
@@ -77,8 +78,9 @@ function openWriter(
 ): Promise<GenerationWriter> {
   const about = { projection: generation.projection.name, generation: generation.number };
   return GenerationWriter.open({
-    ...{ connection, generation, events, complete },
+    ...{ connection: oneAtATime(connection), generation, events, complete },
     checkpoint: { position: LOG_START, last: null },
+    patient: true,
     hooks: {
       advanced: () => undefined,
       parked: ({ stream, revision }, fault) =>

@@ -7,8 +7,9 @@
 import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
 import { categoryOf, type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { CheckpointMoved, ProjectionHalted } from './faults.ts';
-import type { Projection, Queryable } from './projection.ts';
+import { joined, prepared } from './bulk.ts';
+import { CheckpointMoved, codeOf, ProjectionHalted } from './faults.ts';
+import type { ListStatement, Projection, Queryable } from './projection.ts';
 import type { Generation } from './tables.ts';
 
 /** The last record event a generation has seen. Operational ones are pruned, so they prove nothing later. */
@@ -52,24 +53,52 @@ export async function readLiveState(database: Queryable, projection: Projection)
   };
 }
 
+/** One step of a generation's checkpoint. */
+export interface CheckpointMove {
+  readonly generation: Generation;
+  readonly from: LogPosition;
+  readonly to: Checkpoint;
+}
+
+const MOVE = `UPDATE read_models.checkpoints
+  SET position = $5, event_stream = $6, event_revision = $7, event_id = $8
+  WHERE name = $1 AND version = $2 AND generation = $3 AND position = $4`;
+/** What `done` divides by when the checkpoint did not stand where it should: it fails the whole statement. */
+const DIVISION_BY_ZERO = '22012';
+
+function valuesOf({ generation, from, to }: CheckpointMove): unknown[] {
+  const { projection, number } = generation;
+  return [
+    ...[projection.name, projection.version, number, from, to.position],
+    ...[to.last?.stream ?? null, to.last?.revision ?? null, to.last?.id ?? null],
+  ];
+}
+
 /** Moves the checkpoint; throws `CheckpointMoved` when it no longer stands where this writer left it. */
-export async function moveCheckpoint(
+export async function moveCheckpoint(database: Queryable, move: CheckpointMove): Promise<void> {
+  const { rowCount } = await database.query(prepared(MOVE, valuesOf(move)));
+  if (rowCount !== 1) throw movedAway(move);
+}
+
+/** The same together with list statements, all of it one statement and so one transaction. */
+export async function moveCheckpointWith(
   database: Queryable,
-  { projection, number }: Generation,
-  from: LogPosition,
-  to: Checkpoint,
+  move: CheckpointMove,
+  lists: readonly ListStatement[],
 ): Promise<void> {
-  const { rowCount } = await database.query({
-    name: 'read-models-move-checkpoint',
-    text: `UPDATE read_models.checkpoints
-      SET position = $5, event_stream = $6, event_revision = $7, event_id = $8
-      WHERE name = $1 AND version = $2 AND generation = $3 AND position = $4`,
-    values: [
-      ...[projection.name, projection.version, number, from, to.position],
-      ...[to.last?.stream ?? null, to.last?.revision ?? null, to.last?.id ?? null],
-    ],
-  });
-  if (rowCount !== 1) throw new CheckpointMoved(`${projection.name} generation ${number} is no longer at ${from}`);
+  const first = { text: `${MOVE} RETURNING 1`, values: valuesOf(move), result: '1 / count(*) FROM done' };
+  const statement = joined(lists, first);
+  if (statement === null) return;
+  try {
+    await database.query(statement);
+  } catch (error) {
+    if (codeOf(error) === DIVISION_BY_ZERO) throw movedAway(move);
+    throw error;
+  }
+}
+
+function movedAway({ generation: { projection, number }, from }: CheckpointMove): CheckpointMoved {
+  return new CheckpointMoved(`${projection.name} generation ${number} is no longer at ${from}`);
 }
 
 /** The checkpoint after a batch that ends at a position. */

@@ -4,6 +4,7 @@
  * Must stay true: an outage is never taken for a poison event, or an outage of a minute would set every
  * stream aside that moved in it.
  */
+import type { StreamName } from '../../core/kernel/envelope.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 
 /** Somebody else wrote this generation, or replaced it: what this process believes of it is void. */
@@ -14,6 +15,24 @@ export class CheckpointMoved extends Error {
 /** The model cannot go on without an operator. */
 export class ProjectionHalted extends Error {
   override readonly name = 'ProjectionHalted';
+}
+
+/**
+ * When a parked stream is tried again: `soon`, since it only takes too long for the others to wait; `later`, since
+ * its fault may pass by itself; `asked`, when an operator does.
+ */
+export type Retry = 'soon' | 'later' | 'asked';
+
+/** What a model cannot do with one stream's events, and no other's. */
+export class StreamFault extends Error {
+  override readonly name = 'StreamFault';
+  readonly stream: StreamName;
+  readonly retry: Retry;
+  constructor(stream: StreamName, retry: Retry, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.stream = stream;
+    this.retry = retry;
+  }
 }
 
 /**

@@ -12,10 +12,11 @@ import type { Log } from '../../core/ports/log.ts';
 import { checkAgainstLog, type LiveState, readLiveState } from './checkpoint.ts';
 import { describeFault, faultKind, ProjectionHalted } from './faults.ts';
 import { createGeneration, dropUnused, leadLock, makeLive, setHalted } from './generations.ts';
-import { streamsToRetry } from './parking.ts';
+import { LongReplays } from './long-replays.ts';
 import type { Progress } from './progress.ts';
 import type { Projection } from './projection.ts';
-import { createRunnerTables, type Generation, tablesExist } from './tables.ts';
+import { createRunnerTables, tablesExist } from './tables.ts';
+import { oneAtATime } from './transaction.ts';
 import { GenerationWriter, type WriterHooks } from './writer.ts';
 
 export interface LeadOptions {
@@ -38,6 +39,8 @@ export interface LeadOptions {
 const OUTAGE_PAUSE_FIRST_MS = 50;
 const OUTAGE_PAUSE_LAST_MS = 5_000;
 const VOID_PAUSE_MS = 20;
+/** How long a batch under way may take once the runner closes. */
+const CLOSE_SPAN_MS = 3_000;
 
 /** Runs until the signal; resolves when nothing is written any more. */
 export async function leadWhenever(options: LeadOptions): Promise<void> {
@@ -50,7 +53,7 @@ export async function leadWhenever(options: LeadOptions): Promise<void> {
         await pause(intervalMs, signal);
         continue;
       }
-      await withClient(client, (lost) => lead(options, client, lost));
+      await withClient(client, signal, (lost) => lead(options, client, lost));
       pauseMs = OUTAGE_PAUSE_FIRST_MS;
     } catch (error) {
       if (signal.aborted) break;
@@ -82,7 +85,11 @@ async function takeLead({ projection, pool }: LeadOptions): Promise<PoolClient |
 }
 
 /** Ends the connection afterwards, and with it the lock and the session's settings. */
-async function withClient(client: PoolClient, work: (lost: Promise<never>) => Promise<void>): Promise<void> {
+async function withClient(
+  client: PoolClient,
+  signal: AbortSignal,
+  work: (lost: Promise<never>) => Promise<void>,
+): Promise<void> {
   let onLost: (error: Error) => void = () => undefined;
   const lost = new Promise<never>((_resolve, reject) => {
     onLost = reject;
@@ -91,10 +98,23 @@ async function withClient(client: PoolClient, work: (lost: Promise<never>) => Pr
   const onEnd = (): void => onLost(new Error('Connection terminated under a read model'));
   client.on('error', onLost);
   client.on('end', onEnd);
+  let released = false;
+  const release = (): void => {
+    if (!released) client.release(true);
+    released = true;
+  };
+  // A batch that takes long is rolled back and applied again after the next start.
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    timer = setTimeout(release, CLOSE_SPAN_MS);
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
   try {
     await work(lost);
   } finally {
-    client.release(true);
+    signal.removeEventListener('abort', onAbort);
+    clearTimeout(timer);
+    release();
   }
 }
 
@@ -157,11 +177,20 @@ async function followLog(
     progress.at(projection.name, position, null);
     hooks.applied(position, batch);
   };
+  const { complete } = options;
   const writer = await GenerationWriter.open({
-    connection: client,
-    ...{ generation, checkpoint: state.checkpoint, events, complete: options.complete },
-    hooks: { parked: hooks.parked, advanced },
+    connection: oneAtATime(client),
+    ...{ generation, checkpoint: state.checkpoint, events, complete, patient: false },
+    hooks: {
+      advanced,
+      parked: (event, fault, retry) => {
+        hooks.parked(event, fault, retry);
+        // Nothing is wrong with it: it only could not be done while others wait.
+        if (retry === 'soon') replays.begin(event.stream);
+      },
+    },
   });
+  const replays = new LongReplays({ pool: options.pool, generation, writer, events, complete, log: options.log });
   const subscription = events.subscribe({
     after: state.checkpoint.position,
     categories: projection.categories,
@@ -170,31 +199,32 @@ async function followLog(
   progress.at(projection.name, state.checkpoint.position, null);
   progress.writing(projection.name, () => subscription.pull());
   const ending = new AbortController();
-  const chores = keepHouse(options, client, writer, generation, AbortSignal.any([signal, ending.signal]));
+  const chores = keepHouse(options, writer, replays, AbortSignal.any([signal, ending.signal]));
   try {
     await Promise.race([subscription.closed, lost, chores]);
   } finally {
     ending.abort();
-    // Both end by the same cause as the race, which is already on its way to the caller.
-    await Promise.allSettled([subscription.close(), chores]);
+    // Both end by the same cause as the race, which is already on its way to the caller. Without its connection
+    // a batch under way can write nothing any more, so nobody waits for what it still reads.
+    const gone = lost.catch(() => undefined);
+    await Promise.race([Promise.allSettled([subscription.close(), chores, replays.close()]), gone]);
   }
 }
 
 /** Until the signal: tries parked streams whose time has come, and drops what no longer serves once caught up. */
 async function keepHouse(
   { projection, pool, events, intervalMs, log }: LeadOptions,
-  client: PoolClient,
   writer: GenerationWriter,
-  generation: Generation,
+  replays: LongReplays,
   signal: AbortSignal,
 ): Promise<void> {
   const head = await events.head();
   let swept = false;
   while (!signal.aborted) {
     if (!swept && writer.position >= head) swept = await dropUnused(pool, projection);
-    for (const stream of writer.hasParked ? await streamsToRetry(client, generation) : []) {
-      const replayed = await writer.replay(stream);
-      log.info({ projection: projection.name, stream, replayed }, 'A parked stream was tried again');
+    for (const [stream, replayed] of await writer.retryParked((stream) => replays.isRunning(stream))) {
+      if (replayed === 'long') replays.begin(stream);
+      else log.info({ projection: projection.name, stream, replayed }, 'A parked stream was tried again');
     }
     await pause(intervalMs, signal);
   }

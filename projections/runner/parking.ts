@@ -5,6 +5,7 @@
  * look here only when it is not zero.
  */
 import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
+import { CheckpointMoved, type Retry } from './faults.ts';
 import type { Projection, Queryable } from './projection.ts';
 import type { Generation } from './tables.ts';
 
@@ -70,6 +71,22 @@ export async function readParked(
   }));
 }
 
+/** Keeps others from replaying the same events; throws `CheckpointMoved` when some are no longer parked. */
+export async function lockParked(
+  database: Queryable,
+  generation: Generation,
+  stream: string,
+  upToRevision: number,
+  events: number,
+): Promise<void> {
+  const { rowCount } = await database.query({
+    text: `SELECT FROM read_models.parked
+      WHERE name = $1 AND version = $2 AND generation = $3 AND stream = $4 AND revision <= $5 FOR UPDATE`,
+    values: [...keyOf(generation), stream, upToRevision],
+  });
+  if (rowCount !== events) throw new CheckpointMoved(`Somebody else replayed ${stream}`);
+}
+
 export async function removeParked(
   database: Queryable,
   generation: Generation,
@@ -84,19 +101,23 @@ export async function removeParked(
   await countParked(database, generation);
 }
 
-/** Notes why a parked stream failed, and when to try it again; null: when an operator asks. */
+/** How soon a stream whose fault may pass by itself is tried again. */
+const LATER_MS = 15_000;
+
+/** Notes why a parked stream failed, and when to try it again. */
 export async function setRetry(
   database: Queryable,
   generation: Generation,
   stream: string,
   error: string,
-  retryAfterMs: number | null,
+  retry: Retry,
 ): Promise<void> {
+  const delayMs = { soon: 0, later: LATER_MS, asked: null }[retry];
   await database.query({
     text: `UPDATE read_models.parked
       SET error = $5, attempts = attempts + 1, retry_at = now() + $6::int * interval '1 millisecond'
       WHERE name = $1 AND version = $2 AND generation = $3 AND stream = $4`,
-    values: [...keyOf(generation), stream, error, retryAfterMs],
+    values: [...keyOf(generation), stream, error, delayMs],
   });
 }
 
@@ -111,6 +132,11 @@ export async function streamsToRetry(database: Queryable, generation: Generation
 }
 
 async function countParked(database: Queryable, generation: Generation): Promise<void> {
+  // A statement of its own, so that the count is taken after whoever counted before has committed.
+  await database.query({
+    text: `SELECT FROM read_models.projections WHERE name = $1 AND version = $2 FOR UPDATE`,
+    values: keyOf(generation).slice(0, 2),
+  });
   await database.query({
     text: `UPDATE read_models.projections SET parked_streams = (
         SELECT count(DISTINCT stream) FROM read_models.parked WHERE name = $1 AND version = $2 AND generation = $3)

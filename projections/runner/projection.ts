@@ -39,16 +39,41 @@ export interface ProjectionTable {
   readonly compare: 'exact' | 'leftovers';
 }
 
-/** Writes what was prepared. Called once, inside the checkpoint's transaction. */
-export type Write = (transaction: Queryable) => Promise<void>;
+/** A statement over a list: its `$1`, the only parameter, is the list as JSON, for `json_to_recordset`. */
+export interface ListStatement {
+  readonly text: string;
+  readonly items: readonly unknown[];
+}
+
+/** What a batch changes. */
+export interface Write {
+  /**
+   * Statements that do not depend on one another: they run as one, at once with the checkpoint, and see the
+   * tables as they were before. So no two may touch the same row.
+   */
+  readonly lists: readonly ListStatement[];
+  /** Work that must come before them, or that one statement cannot do; within the checkpoint's transaction. */
+  readonly before?: (transaction: Queryable) => Promise<void>;
+  /** After the commit: what the applier may keep for the next batch. */
+  readonly committed?: () => void;
+}
 
 /**
  * One generation of a model being written by this process. It may cache what it wrote: the runner opens a new
  * one after any transaction that failed, and whenever somebody else has moved the checkpoint.
  */
 export interface Applier {
-  /** Reads what it needs, in the database or elsewhere, and returns what to write. Events are in log order. */
-  prepare(events: readonly RecordedEvent[], database: Queryable): Promise<Write>;
+  /**
+   * Reads what it needs, in the database or elsewhere, and returns what to write. Events are in log order.
+   * Throws `StreamFault` for what it knows to be one stream's trouble, and, unless it may be `patient`, for what
+   * would hold up every other stream.
+   */
+  prepare(events: readonly RecordedEvent[], database: Queryable, mode: PrepareMode): Promise<Write>;
+}
+
+export interface PrepareMode {
+  /** Nobody waits for it: a rebuild, or the replay of one stream beside the others. */
+  readonly patient: boolean;
 }
 
 export interface Projection {
@@ -61,8 +86,6 @@ export interface Projection {
   readonly tables: readonly ProjectionTable[];
   /** What to do with an event that cannot be applied: stop, or set its stream aside and go on. */
   readonly onPoison: 'halt' | 'park';
-  /** Whether a fault may pass by itself, such as a storage that is away: a parked stream is then tried again. */
-  readonly isTemporary?: (error: unknown) => boolean;
   /** How much of a transaction's bound an event takes; the default is 1. */
   readonly weight?: (event: RecordedEvent) => number;
   readonly open: (table: TableOf) => Applier;

@@ -82,11 +82,13 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       hooks: {
         applied: (position, batch) => metrics?.applied(name, position, batch.events, batch.durationMs),
         halted: () => metrics?.halted(name),
-        parked: ({ stream, revision }, fault) => {
-          log.error(
-            { projection: name, stream, revision, fault },
-            'An event could not be applied: its stream is parked',
-          );
+        parked: ({ stream, revision }, fault, retry) => {
+          const about = { projection: name, stream, revision, fault };
+          if (retry === 'soon') {
+            log.info(about, 'An event takes long: its stream is applied beside the others');
+            return;
+          }
+          log.error(about, 'An event could not be applied: its stream is parked');
           metrics?.parked(name);
         },
       },

@@ -1,4 +1,4 @@
-/** One transaction on a connection that nobody else uses meanwhile. */
+/** Work on one connection: statements one after another, and transactions that nobody else uses meanwhile. */
 import type { Queryable } from './projection.ts';
 
 /** Commits what the work did, or rolls back and throws what it threw. */
@@ -24,4 +24,17 @@ async function rollBack(connection: Queryable, reason: unknown): Promise<void> {
     if (error instanceof Error) error.cause ??= reason;
     throw error;
   }
+}
+
+/** The connection for callers that ask at the same time: each statement is sent when the one before is answered. */
+export function oneAtATime(connection: Queryable): Queryable {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    query(statement) {
+      const send = (): ReturnType<Queryable['query']> => connection.query(statement);
+      const answer = last.then(send, send);
+      last = answer;
+      return answer;
+    },
+  };
 }

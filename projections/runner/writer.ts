@@ -9,10 +9,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { type Checkpoint, checkpointAfter, moveCheckpoint } from './checkpoint.ts';
-import { CheckpointMoved, describeFault, type FaultKind, faultKind, ProjectionHalted } from './faults.ts';
-import { holdEvents, parkedStreams, readParked, removeParked, setRetry } from './parking.ts';
+import { carryOut } from './bulk.ts';
+import { type Checkpoint, checkpointAfter, moveCheckpoint, moveCheckpointWith } from './checkpoint.ts';
+import {
+  CheckpointMoved,
+  describeFault,
+  type FaultKind,
+  faultKind,
+  ProjectionHalted,
+  type Retry,
+  StreamFault,
+} from './faults.ts';
+import { holdEvents, parkedStreams, setRetry, streamsToRetry } from './parking.ts';
 import type { Applier, Queryable, Write } from './projection.ts';
+import { replayPage } from './replay.ts';
 import { type Generation, tableNames, tablesExist, tablesOf } from './tables.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -24,28 +34,38 @@ export interface WriterOptions {
   readonly events: Pick<EventStore, 'readStream'>;
   /** Puts back what an event leaves to other streams (a wide push's parts). */
   readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
+  /** Whether nobody waits: then nothing takes too long to be done at once. */
+  readonly patient: boolean;
   readonly hooks: WriterHooks;
 }
 
 export interface WriterHooks {
   /** After the commit of a batch, or of a position alone. */
   readonly advanced: (position: LogPosition, batch: { readonly events: number; readonly durationMs: number }) => void;
-  readonly parked: (event: RecordedEvent, fault: string) => void;
+  readonly parked: (event: RecordedEvent, fault: string, retry: Retry) => void;
 }
+
+/** Why a stream is parked, until it is committed that it is. */
+interface Reason {
+  readonly fault: string;
+  readonly retry: Retry;
+}
+
+/** What became of a parked stream that was tried again. `long`: it takes too long to be done between batches. */
+export type Replayed = 'whole' | 'failed' | 'long';
 
 /** Rows that one transaction may be about: a bound for memory and for the time readers wait. */
 const BATCH_WEIGHT_MAX = 20_000;
-/** Waits before an event that failed is tried again. */
+/** Waits before what failed is tried again. */
 const RETRY_DELAYS_MS = [20, 200] as const;
-/** How soon a stream whose fault may pass by itself is tried again. */
-const TEMPORARY_RETRY_MS = 15_000;
 /** So many streams do not break by themselves: the model is wrong, or something it needs is, and it halts. */
 const PARKED_STREAMS_MAX = 100;
-const REPLAY_PAGE_EVENTS = 500;
+const NOTHING: Write = { lists: [] };
 
 export class GenerationWriter {
   readonly #options: WriterOptions;
   readonly #parked: Set<string>;
+  readonly #reasons = new Map<string, Reason>();
   #checkpoint: Checkpoint;
   #applier: Applier | null = null;
   #work: Promise<unknown> = Promise.resolve();
@@ -64,39 +84,47 @@ export class GenerationWriter {
     return this.#checkpoint.position;
   }
 
-  get hasParked(): boolean {
-    return this.#parked.size > 0;
-  }
-
-  /** Applies a batch as a subscription gives it. Throws what is no single event's fault. */
+  /** Applies a batch as a subscription gives it. Throws what is no single stream's fault. */
   apply(events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
     return this.#alone(async () => {
-      try {
-        await this.#commit(events, position);
-      } catch (error) {
-        if ((await this.#kindOf(error)) !== 'fault') throw error;
-        await this.#oneByOne(events);
-        if (position > this.#checkpoint.position) await this.#commit([], position);
+      const attempts = new Map<string, number>();
+      for (;;) {
+        const fault = await this.#try(events, position);
+        if (fault === null) return;
+        if (!(fault instanceof StreamFault)) break;
+        const attempt = attempts.get(fault.stream) ?? 0;
+        attempts.set(fault.stream, attempt + 1);
+        const delayMs = fault.retry === 'soon' ? undefined : RETRY_DELAYS_MS[attempt];
+        if (delayMs === undefined) this.#hold(fault.stream, fault, fault.retry);
+        else await sleep(delayMs);
       }
+      await this.#oneByOne(events);
+      if (position > this.#checkpoint.position) await this.#commit([], position);
     });
   }
 
-  /** Tries a parked stream again, from its first parked event; true when nothing of it is parked any more. */
-  replay(stream: string): Promise<boolean> {
+  /** Tries parked streams again whose time has come, but those that are replayed beside this writer. */
+  async retryParked(isElsewhere: (stream: string) => boolean): Promise<ReadonlyMap<string, Replayed>> {
+    const results = new Map<string, Replayed>();
+    if (this.#parked.size === 0) return results;
+    const { connection, generation } = this.#options;
+    const streams = await this.#alone(() => streamsToRetry(connection, generation));
+    // Batches go on between one stream and the next.
+    for (const stream of streams) {
+      if (!isElsewhere(stream)) results.set(stream, await this.#alone(() => this.#replay(stream)));
+    }
+    return results;
+  }
+
+  /** Notes that a stream was replayed beside this writer; false when more of it was parked meanwhile. */
+  released(stream: string): Promise<boolean> {
     return this.#alone(async () => {
-      try {
-        while (await this.#replayPage(stream)) {
-          // One page a transaction, until none is left.
-        }
-        this.#parked.delete(stream);
-        return true;
-      } catch (error) {
-        this.#applier = null;
-        if ((await this.#kindOf(error)) !== 'fault') throw error;
-        const retryAfterMs = this.#isTemporary(error) ? TEMPORARY_RETRY_MS : null;
-        await setRetry(this.#options.connection, this.#options.generation, stream, describeFault(error), retryAfterMs);
-        return false;
-      }
+      const parked = await parkedStreams(this.#options.connection, this.#options.generation);
+      if (parked.has(stream)) return false;
+      this.#parked.delete(stream);
+      // It may hold what was stored before the replay.
+      this.#applier = null;
+      return true;
     });
   }
 
@@ -107,34 +135,40 @@ export class GenerationWriter {
   }
 
   async #oneByOne(events: readonly RecordedEvent[]): Promise<void> {
-    // A part of the batch may have been committed before the failure.
     for (const event of events.filter(({ position }) => position > this.#checkpoint.position)) {
-      const fault = await this.#tryOne(event);
-      if (fault === null) continue;
-      const { projection } = this.#options.generation;
-      const goesOn = projection.onPoison === 'park' && this.#parked.size < PARKED_STREAMS_MAX;
-      if (!goesOn) {
-        const where = `${event.stream} revision ${event.revision} (${event.type})`;
-        throw new ProjectionHalted(`${projection.name} cannot apply ${where}: ${describeFault(fault)}`, {
-          cause: fault,
-        });
+      for (let attempt = 0; ; attempt += 1) {
+        const fault = await this.#try([event], event.position);
+        if (fault === null) break;
+        const delayMs = RETRY_DELAYS_MS[attempt];
+        if (delayMs === undefined)
+          this.#hold(event.stream, fault, fault instanceof StreamFault ? fault.retry : 'asked');
+        else await sleep(delayMs);
       }
-      await this.#park(event, fault);
     }
   }
 
-  /** Null when it was applied, else why not. */
-  async #tryOne(event: RecordedEvent): Promise<unknown> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        await this.#commit([event], event.position);
-        return null;
-      } catch (error) {
-        if ((await this.#kindOf(error)) !== 'fault') throw error;
-        const delayMs = RETRY_DELAYS_MS[attempt];
-        if (delayMs === undefined) return error ?? new Error('A model threw nothing');
-        await sleep(delayMs);
-      }
+  /** From now on the stream's events are parked. Throws when the model must halt instead. */
+  #hold(stream: string, fault: unknown, retry: Retry): void {
+    const { projection } = this.#options.generation;
+    const mayPark = projection.onPoison === 'park' && this.#parked.size < PARKED_STREAMS_MAX;
+    if (retry !== 'soon' && (!mayPark || this.#parked.has(stream))) {
+      throw new ProjectionHalted(`${projection.name} cannot apply ${stream}: ${describeFault(fault)}`, {
+        cause: fault,
+      });
+    }
+    this.#parked.add(stream);
+    this.#reasons.set(stream, { fault: describeFault(fault), retry });
+  }
+
+  /** Null when the events were committed, else what failed; throws what is no stream's fault. */
+  async #try(events: readonly RecordedEvent[], position: LogPosition): Promise<unknown> {
+    try {
+      await this.#commit(events, position);
+      return null;
+    } catch (error) {
+      this.#applier = null;
+      if ((await this.#kindOf(error)) !== 'fault') throw error;
+      return error ?? new Error('A model threw nothing');
     }
   }
 
@@ -144,6 +178,8 @@ export class GenerationWriter {
     let chunk: RecordedEvent[] = [];
     let weight = 0;
     for (const event of events) {
+      // A part of the batch may have been committed before another part failed.
+      if (event.position <= this.#checkpoint.position) continue;
       const whole = this.#parked.has(event.stream) ? event : await complete(event);
       const added = weigh(whole);
       if (chunk.length > 0 && weight + added > BATCH_WEIGHT_MAX) {
@@ -163,68 +199,69 @@ export class GenerationWriter {
     const next = checkpointAfter(this.#checkpoint, events, position);
     const held = events.filter(({ stream }) => this.#parked.has(stream));
     const free = held.length === 0 ? events : events.filter(({ stream }) => !this.#parked.has(stream));
-    try {
-      const write = free.length === 0 ? null : await this.#prepare(free);
-      const from = this.#checkpoint.position;
-      if (write === null && held.length === 0) await moveCheckpoint(connection, generation, from, next);
-      else {
-        await inTransaction(connection, async () => {
-          await moveCheckpoint(connection, generation, from, next);
-          if (write !== null) await write(connection);
-          await holdEvents(connection, generation, held);
-        });
-      }
-    } catch (error) {
-      this.#applier = null;
-      throw error;
+    const move = { generation, from: this.#checkpoint.position, to: next };
+    const write = free.length === 0 ? NOTHING : await this.#prepare(free);
+    if (write.before === undefined && held.length === 0) await moveCheckpointWith(connection, move, write.lists);
+    else {
+      await inTransaction(connection, async () => {
+        await moveCheckpoint(connection, move);
+        await carryOut(connection, write);
+        await this.#park(held);
+      });
     }
+    write.committed?.();
     this.#checkpoint = next;
+    for (const event of held) this.#reportParked(event);
     hooks.advanced(position, { events: events.length, durationMs: performance.now() - startedMs });
   }
 
-  #prepare(events: readonly RecordedEvent[]): Promise<Write> {
+  async #park(held: readonly RecordedEvent[]): Promise<void> {
     const { connection, generation } = this.#options;
-    this.#applier ??= generation.projection.open(tablesOf(generation));
-    return this.#applier.prepare(events, connection);
-  }
-
-  async #park(event: RecordedEvent, fault: unknown): Promise<void> {
-    const { connection, generation, hooks } = this.#options;
-    const next = checkpointAfter(this.#checkpoint, [event], event.position);
-    const reason = describeFault(fault);
-    await inTransaction(connection, async () => {
-      await moveCheckpoint(connection, generation, this.#checkpoint.position, next);
-      await holdEvents(connection, generation, [event]);
-      const retryAfterMs = this.#isTemporary(fault) ? TEMPORARY_RETRY_MS : null;
-      await setRetry(connection, generation, event.stream, reason, retryAfterMs);
-    });
-    this.#checkpoint = next;
-    this.#parked.add(event.stream);
-    hooks.parked(event, reason);
-    hooks.advanced(next.position, { events: 1, durationMs: 0 });
-  }
-
-  /** Applies the first parked events of a stream; false when there is none. */
-  async #replayPage(stream: string): Promise<boolean> {
-    const { connection, generation, events, complete } = this.#options;
-    const parked = await readParked(connection, generation, stream, REPLAY_PAGE_EVENTS);
-    const first = parked[0];
-    if (first === undefined) return false;
-    const from = first.revision;
-    const page = await events.readStream(first.stream, { direction: 'forwards', from, limit: parked.length });
-    if (parked.some(({ id }, index) => page[index]?.id !== id)) {
-      throw new ProjectionHalted(`The log no longer holds what was parked of ${stream} from revision ${from}`);
+    await holdEvents(connection, generation, held);
+    for (const stream of new Set(held.map((event) => event.stream))) {
+      const reason = this.#reasons.get(stream);
+      if (reason !== undefined) await setRetry(connection, generation, stream, reason.fault, reason.retry);
     }
-    const whole: RecordedEvent[] = [];
-    for (const event of page) whole.push(await complete(event));
-    const write = await this.#prepare(whole);
-    await inTransaction(connection, async () => {
-      // Standing still, but fenced: another writer of this generation would fail here.
-      await moveCheckpoint(connection, generation, this.#checkpoint.position, this.#checkpoint);
-      await write(connection);
-      await removeParked(connection, generation, stream, from + parked.length - 1);
-    });
-    return true;
+  }
+
+  #reportParked(event: RecordedEvent): void {
+    const reason = this.#reasons.get(event.stream);
+    if (reason === undefined) return;
+    this.#reasons.delete(event.stream);
+    this.#options.hooks.parked(event, reason.fault, reason.retry);
+  }
+
+  #openApplier(): Applier {
+    const { generation } = this.#options;
+    this.#applier ??= generation.projection.open(tablesOf(generation));
+    return this.#applier;
+  }
+
+  #prepare(events: readonly RecordedEvent[]): Promise<Write> {
+    const { connection, patient } = this.#options;
+    return this.#openApplier().prepare(events, connection, { patient });
+  }
+
+  async #replay(stream: string): Promise<Replayed> {
+    const { connection, generation, events, complete, patient } = this.#options;
+    // Standing still, but fenced: another writer of this generation would fail here.
+    const fence = (): Promise<void> =>
+      moveCheckpoint(connection, { generation, from: this.#checkpoint.position, to: this.#checkpoint });
+    try {
+      const context = { connection, generation, events, complete, patient, fence };
+      while (await replayPage({ ...context, applier: this.#openApplier() }, stream)) {
+        // One page a transaction, until none is left.
+      }
+      this.#parked.delete(stream);
+      return 'whole';
+    } catch (error) {
+      this.#applier = null;
+      if ((await this.#kindOf(error)) !== 'fault') throw error;
+      const retry = error instanceof StreamFault ? error.retry : 'asked';
+      if (retry === 'soon') return 'long';
+      await setRetry(connection, generation, stream, describeFault(error), retry);
+      return 'failed';
+    }
   }
 
   /** A missing table is a fault of the model, unless somebody dropped the generation under it. */
@@ -233,9 +270,5 @@ export class GenerationWriter {
     if (kind !== 'void' || error instanceof CheckpointMoved) return kind;
     const { connection, generation } = this.#options;
     return (await tablesExist(connection, tableNames(generation))) ? 'fault' : 'void';
-  }
-
-  #isTemporary(error: unknown): boolean {
-    return this.#options.generation.projection.isTemporary?.(error) ?? false;
   }
 }

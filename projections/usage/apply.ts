@@ -9,8 +9,7 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { repositoryEventKinds } from '../../core/repository/events.ts';
 import { transferEventKinds } from '../../core/transfer/events.ts';
-import { forAll } from '../runner/bulk.ts';
-import type { Projection, Queryable, TableOf } from '../runner/projection.ts';
+import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
@@ -23,7 +22,7 @@ export const usageProjection: Projection = {
     prepare: async (events) => {
       const changes = new Changes();
       for (const event of events) changes.add(event);
-      return (transaction) => changes.write(transaction, table);
+      return changes.toWrite(table);
     },
   }),
 };
@@ -96,41 +95,37 @@ class Changes {
     return sums;
   }
 
-  async write(database: Queryable, table: TableOf): Promise<void> {
+  /** No repository stands in two of the lists: its id is never used again. */
+  toWrite(table: TableOf): Write {
     const repositories = table('usage_repositories');
     const storage = table('usage_storage');
-    await forAll(
-      database,
-      [...this.#deleted],
-      `DELETE FROM ${repositories} WHERE repository_id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
-    );
-    await forAll(
-      database,
-      [...this.#created.values()],
-      `INSERT INTO ${repositories} SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid)`,
-    );
-    await forAll(
-      database,
-      [...this.#closed],
-      `DELETE FROM ${storage} WHERE repository_id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
-    );
-    await forAll(
-      database,
-      [...this.#storage.values()],
-      `INSERT INTO ${storage} AS s
-        SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, size_bytes bigint)
-        ON CONFLICT (repository_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
-    );
-    await forAll(
-      database,
-      [...this.#traffic.values()],
-      `INSERT INTO ${table('usage_traffic')} AS t
-        SELECT * FROM json_to_recordset($1)
-          AS r(account_id uuid, month text, ingress_bytes bigint, transfer_bytes bigint)
-        ON CONFLICT (account_id, month) DO UPDATE SET
-          ingress_bytes = t.ingress_bytes + excluded.ingress_bytes,
-          transfer_bytes = t.transfer_bytes + excluded.transfer_bytes`,
-    );
+    const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
+    return {
+      lists: [
+        { items: [...this.#deleted], text: `DELETE FROM ${repositories} WHERE repository_id IN (${ids})` },
+        {
+          items: [...this.#created.values()],
+          text: `INSERT INTO ${repositories}
+            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid)`,
+        },
+        { items: [...this.#closed], text: `DELETE FROM ${storage} WHERE repository_id IN (${ids})` },
+        {
+          items: [...this.#storage.values()],
+          text: `INSERT INTO ${storage} AS s
+            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, size_bytes bigint)
+            ON CONFLICT (repository_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
+        },
+        {
+          items: [...this.#traffic.values()],
+          text: `INSERT INTO ${table('usage_traffic')} AS t
+            SELECT * FROM json_to_recordset($1)
+              AS r(account_id uuid, month text, ingress_bytes bigint, transfer_bytes bigint)
+            ON CONFLICT (account_id, month) DO UPDATE SET
+              ingress_bytes = t.ingress_bytes + excluded.ingress_bytes,
+              transfer_bytes = t.transfer_bytes + excluded.transfer_bytes`,
+        },
+      ],
+    };
   }
 }
 

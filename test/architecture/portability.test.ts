@@ -60,3 +60,36 @@ test('refuses a download address in the lock or the settings of npm', () => {
   assert.equal(downloadAddresses(treeOf({ '.npmrc': 'registry=https://registry.example.org/' })).length, 1);
   assert.equal(downloadAddresses(treeOf({ '.npmrc': '@a:registry = https://registry.example.org/' })).length, 1);
 });
+
+/** Packages whose contents npm would take unseen: they stand in the lock without a hash. */
+function unhashedPackages(lock: string): string[] {
+  const { packages } = JSON.parse(lock) as {
+    packages: Record<string, { integrity?: string; link?: boolean; dev?: boolean; optional?: boolean }>;
+  };
+  return Object.entries(packages).flatMap(([path, { integrity, link, dev, optional }]) => {
+    // npm refuses a lock that leaves out the builds of a tool for other systems, and takes their hashes only from
+    // a registry that has them.
+    const otherBuild = dev === true && optional === true;
+    return path === '' || link === true || otherBuild || integrity !== undefined ? [] : [path];
+  });
+}
+
+test('the lock holds the hash of every package that runs in production, and of every tool', () => {
+  assert.deepEqual(unhashedPackages(projectTree().get('package-lock.json') ?? '{}'), []);
+});
+
+test('refuses packages without a hash, but for builds of development tools', () => {
+  const packages = {
+    '': { name: 'strata' },
+    'node_modules/a': { version: '1.0.0' },
+    'node_modules/b': { version: '1.0.0', optional: true },
+    'node_modules/c': { version: '1.0.0', dev: true },
+    'node_modules/c-darwin': { version: '1.0.0', dev: true, optional: true },
+    'node_modules/d': { version: '1.0.0', integrity: 'sha512-x' },
+  };
+  assert.deepEqual(unhashedPackages(JSON.stringify({ packages })), [
+    'node_modules/a',
+    'node_modules/b',
+    'node_modules/c',
+  ]);
+});

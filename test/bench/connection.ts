@@ -14,6 +14,8 @@ export interface Connection {
 }
 
 const READ_BUFFER_BYTES = 256 * 1024;
+/** A server that hangs must not hang the bench. */
+const SILENCE_MS_MAX = 120_000;
 
 interface Waiting {
   readonly resolve: (answer: Answer) => void;
@@ -63,6 +65,9 @@ export function createConnection(port: number): Connection {
           return true;
         },
       },
+    });
+    opened.setTimeout(SILENCE_MS_MAX, () => {
+      if (opened === socket) fail(new Error(`The server was silent for ${SILENCE_MS_MAX / 1000} s`));
     });
     opened.on('error', (error) => {
       if (opened === socket) fail(error);

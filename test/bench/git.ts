@@ -13,6 +13,8 @@ export interface GitOptions {
 }
 
 const STDERR_CHARACTERS_MAX = 4_000;
+/** A server that hangs must not hang the bench. */
+const RUN_MS_MAX = 900_000;
 
 /** Runs git and returns its standard output. Throws with its standard error when it fails. */
 export async function git(args: readonly string[], options: GitOptions = {}): Promise<Buffer> {
@@ -20,6 +22,7 @@ export async function git(args: readonly string[], options: GitOptions = {}): Pr
     cwd: options.cwd,
     env: { ...gitEnvironment(), ...options.environment },
     stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: RUN_MS_MAX,
   });
   const output: Buffer[] = [];
   let errors = '';

@@ -4,21 +4,17 @@
  * Must stay true: everything on loopback, bounded in time; whatever happens, the programs it started are ended by id and
  * its folder is removed.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
-import { createDurabilityProbe } from './durability.ts';
-import { describeMachine, describeVersions } from './environment.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
 import { prepareProject } from './project.ts';
-import type { BenchResult, MemoryResult, ScenarioResult } from './results.ts';
-import { measureScenario } from './rounds.ts';
-import { ALL_NAMES, MEMORY, REAL_CLIENT, SCENARIOS } from './scenarios/catalogue.ts';
-import { measureMemory, prepareLargeFolder } from './scenarios/memory.ts';
-import { measureRealClients } from './scenarios/real-client.ts';
+import type { ScenarioResult } from './results.ts';
+import { runBench } from './run.ts';
+import { ALL_NAMES } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
-import { findHttpBackendPrograms, type HttpBackendPrograms } from './sides/http-backend.ts';
+import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
 import { renderResult } from './table.ts';
 
@@ -38,6 +34,8 @@ async function main(): Promise<number> {
     return 1;
   }
   const workFolder = await mkdtemp(path.join(tmpdir(), 'strata-bench-'));
+  // Run by root, the embedded PostgreSQL is another user's, who must get through to its folder.
+  await chmod(workFolder, 0o711);
   let sides: StartedSides | null = null;
   let cleaned: Promise<void> | null = null;
   const cleanUp = (): Promise<void> => {
@@ -53,8 +51,9 @@ async function main(): Promise<number> {
   try {
     const context = await prepareContext(options, workFolder);
     sides = await startSides(options, context.project, workFolder, programs);
-    const result = await measure(options, context, sides, programs);
+    const result = await runBench({ options, context, sides, programs, say });
     process.stdout.write(options.json ? `${JSON.stringify(result, null, 2)}\n` : renderResult(result));
+    if (result.faults.length > 0) return 1;
     return options.selfCheck ? judgeSelfCheck(result.scenarios) : 0;
   } finally {
     await cleanUp();
@@ -94,45 +93,6 @@ async function prepareContext(options: BenchOptions, workFolder: string): Promis
       chain ??= prepareCommitChain(workFolder, project, chainLength);
       return chain;
     },
-  };
-}
-
-async function measure(
-  options: BenchOptions,
-  context: BenchContext,
-  sides: StartedSides,
-  programs: HttpBackendPrograms | null,
-): Promise<BenchResult> {
-  const chosen = (name: string): boolean => options.only === null || options.only.includes(name);
-  const probe = createDurabilityProbe(context.workFolder);
-  const scenarios: ScenarioResult[] = [];
-  for (const scenario of SCENARIOS) {
-    const taking = chosen(scenario.name) ? sides.sidesFor(scenario) : [];
-    if (taking.length === 0) continue;
-    say(`${scenario.title}: ${taking.map(({ label }) => label).join(', ')}`);
-    scenarios.push(await measureScenario(scenario, context, taking, probe));
-  }
-  const clients = chosen(REAL_CLIENT.name) ? await measureRealClients(context, sides.servers, say) : [];
-  const memory: MemoryResult[] = [];
-  if (chosen(MEMORY.name)) {
-    say(`${MEMORY.title}: preparing`);
-    const largeFolder = await prepareLargeFolder(context);
-    for (const side of sides.servers) {
-      say(`${MEMORY.title}: ${side.label}`);
-      memory.push(await measureMemory(context, side, largeFolder));
-    }
-  }
-  return {
-    date: new Date().toISOString().slice(0, 10),
-    machine: describeMachine(),
-    versions: await describeVersions(programs),
-    repository: context.project.description,
-    accounting: sides.servers[0]?.group.accounting ?? '',
-    secondsPerRound: options.seconds,
-    rounds: options.rounds,
-    scenarios,
-    clients,
-    memory,
   };
 }
 

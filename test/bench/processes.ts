@@ -21,8 +21,8 @@ export interface ProcessGroup {
   pids(): readonly number[];
   /** Waits until the group does next to nothing, so that work put off until after the answer is counted too. */
   settle(): Promise<void>;
-  /** Asks the started programs to end, after `graceMs` every process left, and at last kills what is still there. */
-  end(graceMs: number): Promise<void>;
+  /** Asks the started programs to end, after the grace every process left, and at last kills what is still there. */
+  end(): Promise<void>;
 }
 
 const PROCFS_TICKS_PER_SECOND = 100;
@@ -41,9 +41,14 @@ interface Counter {
   remove(): void;
 }
 
-export function createProcessGroup(name: string): ProcessGroup {
+/**
+ * @param graceMs how long the started programs may take to end by themselves and end their children.
+ * @param allowCgroup false: /proc even where a cgroup could be made.
+ */
+export function createProcessGroup(name: string, graceMs: number, allowCgroup = true): ProcessGroup {
   const started: ChildProcess[] = [];
-  const counter = createCgroupCounter(`strata-bench-${process.pid}-${name}`) ?? createProcfsCounter(started);
+  const cgroup = allowCgroup ? createCgroupCounter(`strata-bench-${process.pid}-${name}`) : null;
+  const counter = cgroup ?? createProcfsCounter(started);
 
   return {
     accounting: counter.accounting,
@@ -66,7 +71,7 @@ export function createProcessGroup(name: string): ProcessGroup {
         if ((counter.cpuSeconds() - before) * 1000 < SETTLED_CORES * SETTLE_WINDOW_MS) return;
       }
     },
-    async end(graceMs) {
+    async end() {
       for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
       await waitUntilEmpty(counter, graceMs);
       for (const pid of counter.pids()) signal(pid, 'SIGTERM');
@@ -150,34 +155,64 @@ function makeFolder(folder: string): boolean {
   }
 }
 
+interface Observed {
+  readonly parent: number;
+  readonly cpuTicks: number;
+  /** With the id, names a process for ever: ids are used again. */
+  readonly startTicks: number;
+}
+
 function createProcfsCounter(started: readonly ChildProcess[]): Counter {
-  const tree = (): ReadonlyMap<number, number> => {
-    const parents = new Map<number, { readonly parent: number; readonly ticks: number }>();
-    for (const entry of readdirSync('/proc')) {
-      const pid = Number(entry);
-      if (!Number.isInteger(pid)) continue;
-      // proc(5): after the command in parentheses: state, ppid, ... utime stime cutime cstime are fields 14 to 17.
-      const fields = readText(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ') ?? [];
-      const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-      if (fields.length > 15 && fields[0] !== 'Z') parents.set(pid, { parent: Number(fields[1]), ticks });
-    }
-    const members = new Map<number, number>();
+  // Those seen once stay members when their parent has ended and they belong to another tree.
+  const known = new Map<number, number>();
+  const members = (): ReadonlyMap<number, Observed> => {
+    const all = observeProcesses();
+    const found = new Map<number, Observed>();
     const add = (pid: number): void => {
-      const found = parents.get(pid);
-      if (found === undefined || members.has(pid)) return;
-      members.set(pid, found.ticks);
-      for (const [child, { parent }] of parents) if (parent === pid) add(child);
+      const process = all.get(pid);
+      if (process === undefined || found.has(pid)) return;
+      found.set(pid, process);
+      known.set(pid, process.startTicks);
+      for (const [child, { parent }] of all) if (parent === pid) add(child);
     };
-    for (const { pid } of started) if (pid !== undefined) add(pid);
-    return members;
+    for (const { pid, exitCode } of started) if (pid !== undefined && exitCode === null) add(pid);
+    for (const [pid, startTicks] of known) if (all.get(pid)?.startTicks === startTicks) add(pid);
+    return found;
   };
   return {
     accounting: '/proc',
     joinFile: null,
-    cpuSeconds: () => [...tree().values()].reduce((sum, ticks) => sum + ticks, 0) / PROCFS_TICKS_PER_SECOND,
-    pids: () => [...tree().keys()],
+    cpuSeconds: () =>
+      [...members().values()].reduce((sum, { cpuTicks }) => sum + cpuTicks, 0) / PROCFS_TICKS_PER_SECOND,
+    pids: () => [...members().keys()],
     remove: () => undefined,
   };
+}
+
+/** Every process but the dead. proc(5): after the command in parentheses stand state, ppid, and from there field 3 on. */
+function observeProcesses(): ReadonlyMap<number, Observed> {
+  const all = new Map<number, Observed>();
+  for (const entry of readdirSync('/proc')) {
+    const fields = /^\d+$/.test(entry) ? (readText(`/proc/${entry}/stat`).split(') ').at(-1) ?? '').split(' ') : [];
+    if (fields.length < 20 || fields[0] === 'Z') continue;
+    all.set(Number(entry), {
+      parent: Number(fields[1]),
+      // utime, stime, cutime, cstime are fields 14 to 17.
+      cpuTicks: fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0),
+      startTicks: Number(fields[19]),
+    });
+  }
+  return all;
+}
+
+/** Time that all processors spent on anything, in seconds: proc(5), /proc/stat, all but idle and iowait. */
+export function machineCpuSeconds(): number {
+  const [, ...ticks] = (/^cpu .*$/m.exec(readText('/proc/stat'))?.[0] ?? '').split(/ +/).map(Number);
+  // user, nice, system, idle, iowait, irq, softirq, steal; the guests' times after them are in user already.
+  return (
+    ticks.slice(0, 8).reduce((sum, tick, field) => (field === 3 || field === 4 ? sum : sum + tick), 0) /
+    PROCFS_TICKS_PER_SECOND
+  );
 }
 
 /** A pseudo file's text, or '' when the process or the file has just gone. */

@@ -10,7 +10,7 @@ export interface Answer {
   readonly bodyBytes: number;
   /** The last 4 bytes of the body, latin1: a Git answer ends in the flush packet `0000`. */
   readonly tail: string;
-  /** Null unless the caller asked for it. */
+  /** Null unless the caller asked for it or the server refused. */
   readonly body: Buffer | null;
   /** The server will close the connection. */
   readonly closes: boolean;
@@ -62,6 +62,8 @@ export function createAnswerReader(): AnswerReader {
 
   const readHead = (): void => {
     status = Number(text.slice(9, 12));
+    // What a refusal says is wanted in the error.
+    if (status >= 400) kept ??= [];
     closes = /\r\nconnection: *close/i.test(text);
     const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1];
     if (/\r\ntransfer-encoding: *chunked/i.test(text)) phase = 'chunk-size';

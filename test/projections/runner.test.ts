@@ -6,7 +6,6 @@ import type pg from 'pg';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
-import { forAll } from '../../projections/runner/bulk.ts';
 import type { Projection } from '../../projections/runner/projection.ts';
 import { newDatabase } from '../support/read-model-database.ts';
 import { Appender, createMemoryEventStore, newRunner, newUuid, startRunner } from '../support/read-models.ts';
@@ -36,13 +35,17 @@ function counting(faults: Partial<Projection> & { readonly poison?: (event: Reco
         for (const { stream } of events) {
           counts.set(stream, { stream, events: (counts.get(stream)?.events ?? 0) + 1 });
         }
-        return async (transaction) => {
-          await forAll(
-            transaction,
-            [...counts.values()],
-            `INSERT INTO ${table('counts')} AS c SELECT * FROM json_to_recordset($1) AS r(stream text, events integer)
-              ON CONFLICT (stream) DO UPDATE SET events = c.events + excluded.events`,
-          );
+        return {
+          lists: [
+            {
+              items: [...counts.values()],
+              text: `INSERT INTO ${table('counts')} AS c
+                SELECT * FROM json_to_recordset($1) AS r(stream text, events integer)
+                ON CONFLICT (stream) DO UPDATE SET events = c.events + excluded.events`,
+            },
+          ],
+          // Some batches need a transaction of several statements, some do not.
+          ...(events.length % 2 === 0 ? {} : { before: async () => undefined }),
         };
       },
     }),
@@ -177,12 +180,16 @@ describe('following the log', () => {
     const one = await startRunner(context, { events: store, database: unlocked, models });
     await one.runner.waitFor(append.last, WAIT_MS);
     const two = await startRunner(context, { events: store, database: unlocked, models });
-    const expected = await appendSome(append, 20, 20);
+    const lostRaces = (): number =>
+      [...one.log.lines, ...two.log.lines].filter(({ message }) => message.includes('changed under')).length;
+    let expected = {};
+    await until(async () => {
+      expected = { ...expected, ...(await appendSome(append, 5, 5)) };
+      return lostRaces() >= 3;
+    });
     await one.runner.waitFor(append.last, WAIT_MS);
     await two.runner.waitFor(append.last, WAIT_MS);
     assert.deepEqual(await counts(pool), expected);
-    const lost = [...one.log.lines, ...two.log.lines].filter(({ message }) => message.includes('changed under'));
-    assert.ok(lost.length > 0, 'neither ever lost a race: this test proves nothing');
   });
 });
 
@@ -274,8 +281,37 @@ describe('when something breaks', () => {
     await second.runner.rebuild('counting');
     const after = await appendSome(append, 1, 1);
     await until(async () => Object.keys(await counts(pool)).length === 2);
-    assert.deepEqual(Object.values(await counts(pool)).sort(), [1, 2]);
+    assert.deepEqual(
+      Object.values(await counts(pool)).sort((a, b) => a - b),
+      [1, 2],
+    );
     assert.ok(Object.keys(after).length === 1);
+  });
+});
+
+describe('closing', () => {
+  test('gives up a batch that takes long, which a later start applies', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    let reading = false;
+    const stuck = counting();
+    const models = [
+      {
+        ...stuck,
+        open: () => ({
+          prepare: () => {
+            reading = true;
+            return new Promise<never>(() => undefined);
+          },
+        }),
+      },
+    ];
+    const first = await startRunner(context, { events: store, database: pool, models });
+    const expected = await appendSome(append, 1, 1);
+    await until(() => reading);
+    await first.runner.close();
+    const second = await startRunner(context, { events: store, database: pool, models: [stuck] });
+    await second.runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), expected);
   });
 });
 

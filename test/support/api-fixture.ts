@@ -9,7 +9,7 @@ import { createMemoryVault } from '../../adapters/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
-import { createApi } from '../../apps/api/app.ts';
+import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import { DEFAULT_PLANS, type Plan, type Plans } from '../../core/account/plans.ts';
@@ -77,8 +77,11 @@ export interface ApiFixture {
 
 export interface FixtureOptions {
   readonly plans?: Plans;
+  readonly timeouts?: Timeouts;
   /** Puts something between the program and its log. */
   readonly wrapEvents?: (events: EventStore) => EventStore;
+  /** Called before each read of branches or commits from the model: a push may come between. */
+  readonly beforeRead?: () => Promise<void>;
   readonly objects?: (objects: MemoryObjects) => ApiContext['objects'];
   /** Told of the steps of a use case; may throw, as a process that dies there. */
   readonly reach?: ApiContext['reach'];
@@ -115,7 +118,17 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     ...base,
     digest,
     plans: options.plans ?? DEFAULT_PLANS,
-    readModels,
+    readModels: {
+      ...readModels,
+      branches: async (id) => {
+        await options.beforeRead?.();
+        return readModels.branches(id);
+      },
+      defaultBranchCommits: async (id, page) => {
+        await options.beforeRead?.();
+        return readModels.defaultBranchCommits(id, page);
+      },
+    },
     objects: options.objects?.(objects) ?? objects.database,
     usage: readModels,
     lastUse: createMemoryLastUse(clock),
@@ -128,7 +141,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     log: { info: write, warn: write, error: write },
     onFinished: (request) => finished.push(request),
   };
-  const app = createApi(context);
+  const app = createApi(context, options.timeouts === undefined ? {} : { timeouts: options.timeouts });
   await app.ready();
   const vault = createMemoryVault();
   const passwords = { hash: async () => 'hash', verify: async () => false };

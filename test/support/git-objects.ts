@@ -13,7 +13,8 @@ import type {
 import { git } from './git-process.ts';
 
 export interface GitObjects {
-  open(objects: CommittedObjects): Promise<ObjectReader>;
+  /** May be replaced. */
+  open: (objects: CommittedObjects) => Promise<ObjectReader>;
   /** The bare repository that stands for all layers of one. */
   readonly pathOf: (repository: RepositoryId) => string;
   /** Called before each opening; what it throws, the opening throws. */
@@ -32,7 +33,7 @@ export function gitObjects(folder: string): GitObjects {
     onOpen: () => undefined,
     leases: () => leases,
     walks: () => walks,
-    async open(committed) {
+    open: async (committed) => {
       objects.onOpen(committed);
       leases += 1;
       const cwd = pathOf(committed.repository);

@@ -16,7 +16,7 @@ import {
 } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { EventStore, ExpectedRevision } from '../../core/ports/event-store.ts';
-import type { RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
+import type { RefsUpdated } from '../../core/repository/events.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import type { Projection } from '../../projections/runner/projection.ts';
 import {
@@ -112,10 +112,6 @@ export class Appender {
 export function layer(sizeBytes: number): NonNullable<RefsUpdated['data']['layer']> {
   const id = randomUUID();
   return { id, key: `layers/${id}.tar`, size_bytes: sizeBytes, sha256: '0'.repeat(64), pack: '0'.repeat(40) };
-}
-
-export function created(ref: string, after: string, type: StoredRefUpdate['type'] = 'commit'): StoredRefUpdate {
-  return { ref, before: '0'.repeat(40), after, type, peeled: null, kind: 'create' };
 }
 
 export interface StartedRunner {

@@ -7,7 +7,7 @@ import type { AdvertisedRef } from '../../core/git/advertisement.ts';
 import { objectId } from '../../core/kernel/ids.ts';
 import { git } from './git-process.ts';
 
-export const SAMPLE_COMMITS = 12;
+const SAMPLE_COMMITS = 12;
 
 /** Makes `<folder>/<name>` and answers its path. */
 export function createSampleRepository(folder: string, name = 'sample.git'): string {

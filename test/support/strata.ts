@@ -106,7 +106,7 @@ function strataFreeEnvironment(): Record<string, string> {
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -123,7 +123,7 @@ export interface Finished {
 }
 
 /** Runs a program to its end; never rejects for a failure of the program. */
-export async function run(
+async function run(
   command: string,
   args: readonly string[],
   options: {

@@ -35,7 +35,7 @@ export const TIMESTAMP = z.string().meta({
 export const BYTES = z.int().nonnegative();
 
 /** A whole number in a query string, of at most 15 digits so that it is one exactly. */
-export function wholeNumber(options: {
+function wholeNumber(options: {
   readonly min: number;
   readonly max: number;
   readonly otherwise: number;

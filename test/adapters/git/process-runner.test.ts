@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -168,8 +169,16 @@ describe('the end of a helper', () => {
     const pids = text.trim().split(' ').map(Number);
     assert.equal(pids.length, 3);
     assert.ok(pids.every(isAlive));
+    const exited = once(server, 'exit');
     server.kill('SIGKILL');
+    await exited;
     await eventually('leader, sleeper and helper are gone', () => !pids.some(isAlive));
+    assert.equal(readdirSync(join(folder, 'sockets')).length, 1);
+    const next = newRunner(folder);
+    assert.deepEqual(readdirSync(join(folder, 'sockets')), [], 'what it left is removed');
+    assert.equal((await (await next.run(shell('exit 7'))).ended).code, 7);
+    await next.close();
+    assert.deepEqual(readdirSync(join(folder, 'sockets')), []);
     rmSync(folder, { recursive: true });
   });
 });
@@ -179,7 +188,7 @@ function newRunner(folder: string): ProcessRunner {
     limits: { memoryBytesMax: 1024 * MIB, fileBytesMax: 2 * MIB, cpuSecondsMax: 1, openFilesMax: 256 },
     processesMax: 8,
     processesPerKeyMax: 8,
-    compileCacheDirectory: folder,
+    directory: folder,
     onHelperLine: (line) => console.error(line),
   });
 }

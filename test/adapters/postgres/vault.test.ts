@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../../adapters/postgres/vault.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
@@ -99,6 +100,23 @@ describe('the vault, against someone with its database', () => {
       const { rows } = await pool.query('SELECT wrapped_key FROM vault_keys WHERE account_id = $1', [account]);
       assert.deepEqual(rows, [{ wrapped_key: null }]);
     }
+  });
+
+  test('a put that meets an erasure under way adds nothing', async (context) => {
+    const { pool, vault } = await openVault(context);
+    const account = newAccount();
+    await vault.put(account, 'email', 'a@example.org');
+    const erasing = await pool.connect();
+    await erasing.query('BEGIN');
+    await erasing.query('UPDATE vault_keys SET wrapped_key = NULL, erased_at = now() WHERE account_id = $1', [account]);
+    const late = assert.rejects(vault.put(account, 'email', 'b@example.org'), { code: 'account-erased' });
+    const waits = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = $1';
+    while ((await pool.query(waits, ['Lock'])).rowCount === 0) await sleep(10);
+    await erasing.query('DELETE FROM vault_records WHERE account_id = $1', [account]);
+    await erasing.query('COMMIT');
+    erasing.release();
+    await late;
+    assert.equal((await pool.query('SELECT 1 FROM vault_records')).rowCount, 0);
   });
 
   test('two nodes with one master key share records and fingerprints', async (context) => {

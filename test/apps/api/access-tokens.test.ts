@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { AccountId } from '../../../core/kernel/ids.ts';
+import { TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('access tokens', () => {
@@ -79,6 +80,14 @@ describe('access tokens', () => {
       assert.deepEqual(answer.json().detail[0].loc, ['body', ...field], JSON.stringify(wrong));
     }
     assert.equal((await create({ ...good, name: '😀'.repeat(100) })).statusCode, 201);
+  });
+
+  test('a list of 10,000 repositories is looked at, one more is refused for its length', async () => {
+    const ids = Array.from({ length: TOKEN_REPOSITORIES_MAX + 1 }, () => '11111111-1111-4111-8111-111111111111');
+    const post = async (repository_ids: readonly string[]) =>
+      (await create({ name: 'x', scope: 'SELECTED_REPO', grants: ['ALL'], repository_ids })).json().detail[0].type;
+    assert.equal(await post(ids.slice(1)), 'token-unknown-repositories');
+    assert.equal(await post(ids), 'too_big');
   });
 
   test('takes an expiry in any offset and answers it in UTC with milliseconds', async () => {

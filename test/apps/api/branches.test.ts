@@ -111,6 +111,42 @@ describe('branches', () => {
     assert.equal(fixture.readModels.branchReads(), before + 1);
   });
 
+  test('an answer is of one moment, though a push and a new default branch come while it is made', async () => {
+    let interfere: (() => Promise<void>) | null = null;
+    const raced = await createApiFixture({
+      beforeRead: async () => {
+        const once = interfere;
+        interfere = null;
+        await once?.();
+      },
+    });
+    const account = await raced.account('eve');
+    const acting = await raced.token(account);
+    const tree = raced.objects.tree({});
+    const first = raced.objects.commit({ tree, seconds: 1 });
+    const second = raced.objects.commit({ tree, seconds: 2 });
+    for (const [name, path] of [
+      ['of-branches', 'branches'],
+      ['of-commits', 'commits'],
+    ] as const) {
+      const repository = await raced.repository(account, name);
+      await raced.push(repository, { 'refs/heads/master': first });
+      interfere = async () => {
+        await raced.push(repository, { 'refs/heads/trunk': second });
+        const body = { default_branch: 'trunk' };
+        await raced.request('PATCH', `/v1/repos/eve/${name}`, acting, { body });
+      };
+      const answer = await raced.request('GET', `/v1/repos/eve/${name}/${path}`, acting);
+      const again = await raced.request('GET', `/v1/repos/eve/${name}/${path}`, acting);
+      assert.equal(answer.statusCode, 200);
+      assert.equal(again.body, answer.body);
+      assert.equal(again.headers.etag, answer.headers.etag);
+      const { default_branch: defaultBranch, branch } = answer.json();
+      assert.equal(defaultBranch ?? branch, 'trunk');
+    }
+    await raced.close();
+  });
+
   test('HEAD answers as GET without the body', async () => {
     await fixture.repository(owner, 'headed');
     const get = await branches('headed');

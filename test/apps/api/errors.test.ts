@@ -1,11 +1,11 @@
 /** The shape of every error, outages, and what is logged of them. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, mock, test } from 'node:test';
 import { REFUSALS } from '../../../apps/api/refusals.ts';
 import { OUTAGES, outageAnswer } from '../../../apps/api/outages.ts';
 import { withoutSecrets } from '../../../apps/api/faults.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { JSON_BODY_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { JSON_BODY_BYTES_MAX, READ_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
@@ -267,6 +267,28 @@ describe('errors', () => {
       assert.equal(answer.headers['retry-after'], '5');
     }
     assert.equal((await fixture.request('GET', '/v1/account/usage', null)).statusCode, 401);
+  });
+
+  test('a node that does not reach the head of the log in 10 s answers 503, not what it knows', async () => {
+    let hang = false;
+    const stuck = await createApiFixture({
+      wrapEvents: (events) => ({ ...events, head: () => (hang ? new Promise(() => {}) : events.head()) }),
+    });
+    const by = await stuck.token(await stuck.account('eve'));
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      hang = true;
+      const waiting = stuck.request('GET', '/v1/account/usage', by);
+      // The request reaches the barrier in its own time; the clock stands until then.
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      mock.timers.tick(READ_WAIT_MS);
+      const answer = await waiting;
+      assert.equal(answer.statusCode, 503);
+      assert.equal(answer.headers['retry-after'], '1');
+    } finally {
+      mock.timers.reset();
+      await stuck.close();
+    }
   });
 
   test('a read model that lags answers 503, and is not in the way of what needs none', async () => {

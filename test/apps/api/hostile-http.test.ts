@@ -83,6 +83,14 @@ describe('hostile HTTP', () => {
     }
   });
 
+  test('a transfer coding that is not undone is refused, though its body would be valid', async () => {
+    const chunks = '16\r\n{"name":"coded-twice"}\r\n0\r\n\r\n';
+    for (const coding of ['gzip, chunked', 'identity, chunked', 'chunked, chunked', 'deflate,chunked']) {
+      assertRefused(await post([`Transfer-Encoding: ${coding}`], chunks), coding);
+    }
+    assert.equal((await post(['Transfer-Encoding: chunked'], chunks)).status, 201);
+  });
+
   test('a chunked body is read, in any case of the word', async () => {
     const chunks = '10\r\n{"name":"chunked\r\n2\r\n"}\r\n0\r\n\r\n';
     assert.equal((await post(['Transfer-Encoding: Chunked'], chunks)).status, 201);
@@ -203,5 +211,28 @@ describe('hostile HTTP', () => {
     }
     const sent = fixture.context.transfer.unflushedBytes(owner) - used;
     assert.ok(sent > 0 && sent < 80 * 1024 * 1024, 'what did not go out is not counted');
+  });
+
+  test('a client that neither sends its body nor reads its answer is left', async () => {
+    const patient = await createApiFixture({ timeouts: { body: 50, idle: 50 } });
+    try {
+      const account = await patient.account('slow');
+      const secret = `Authorization: Bearer ${(await patient.token(account)).secret}`;
+      const { objects } = patient;
+      const tree = objects.tree({ large: ['100644', objects.blob(Buffer.alloc(60 * 1024 * 1024, 'x'))] });
+      const repository = await patient.repository(account, 'large');
+      await patient.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
+      const slowPort = await patient.listen();
+      const head = [`POST /v1/repositories HTTP/1.1`, 'Host: localhost', secret, 'Content-Type: application/json'];
+      // It ends: that is the test.
+      await exchange(slowPort, `${head.join('\r\n')}\r\nContent-Length: 20\r\n\r\n{"name":`);
+      const socket = connect(slowPort, '127.0.0.1');
+      socket.write(`GET /v1/repos/slow/large/contents/large HTTP/1.1\r\nHost: localhost\r\n${secret}\r\n\r\n`);
+      await new Promise((resolve) => socket.once('readable', resolve));
+      while (objects.openReaders() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      socket.destroy();
+    } finally {
+      await patient.close();
+    }
   });
 });

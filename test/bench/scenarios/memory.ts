@@ -4,6 +4,7 @@
  * Must stay true: the pushed bytes cannot be compressed, so 1 GiB crosses the wire; clones start together with the push.
  */
 import { createCipheriv } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -20,9 +21,10 @@ const BLOBS = 256;
 const CLONES = 20;
 const SAMPLE_INTERVAL_MS = 100;
 
-/** A bare repository whose one commit holds 256 files of 4 MiB of noise. */
+/** A bare repository whose one commit holds 256 files of 4 MiB of noise; made when it is not there yet. */
 export async function prepareLargeFolder(context: BenchContext): Promise<string> {
   const folder = path.join(context.workFolder, 'large.git');
+  if (existsSync(folder)) return folder;
   await git(['init', '--quiet', '--bare', '--initial-branch=main', folder]);
   // Noise does not deflate: trying would only cost time.
   const options = ['-c', 'core.compression=0', '-c', 'fastimport.unpackLimit=0'];
@@ -65,6 +67,7 @@ export async function measureMemory(context: BenchContext, side: Side, largeFold
     peakBytes: peak.serverBytes,
     peakAnonymousBytes: peak.serverAnonymousBytes,
     databasePeakBytes: peak.databaseBytes,
+    peakProgramBytes: peak.programBytes,
     afterBytes: after.serverBytes,
   };
 }

@@ -11,7 +11,7 @@ import type { ClientResult } from '../results.ts';
 import { startFloor } from '../sides/floor.ts';
 import type { Repository, Side } from '../sides/side.ts';
 import { median } from '../statistics.ts';
-import { CLIENT_COMMANDS, type ClientArguments, type ClientCommand } from './client-commands.ts';
+import type { ClientArguments, ClientCommand } from './client-commands.ts';
 import { clientOptions, record, urlOf } from './recording.ts';
 import type { BenchContext } from './scenario.ts';
 
@@ -37,20 +37,7 @@ interface Station {
 }
 
 /** @param sides the subject first, the peer last. */
-export async function measureRealClients(
-  context: BenchContext,
-  sides: readonly Side[],
-  say: (text: string) => void,
-): Promise<readonly ClientResult[]> {
-  const results: ClientResult[] = [];
-  for (const command of CLIENT_COMMANDS) {
-    say(`real client: ${command.title}`);
-    results.push(await measureCommand(command, context, sides));
-  }
-  return results;
-}
-
-async function measureCommand(
+export async function measureRealClient(
   command: ClientCommand,
   context: BenchContext,
   sides: readonly Side[],

@@ -8,16 +8,13 @@ import { access, constants, cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import path from 'node:path';
 import { git, gitText } from '../git.ts';
-import { createProcessGroup, type ProcessGroup } from '../processes.ts';
 import { findFreePort, waitUntilAnswering } from './ports.ts';
-import { BENCH_USERNAME, type Repository, type Side, type SideContext } from './side.ts';
+import { BENCH_USERNAME, readLogTail, type Repository, type Side, type SideContext } from './side.ts';
 
 const PROGRAM_FOLDERS = ['/usr/sbin', '/usr/bin', '/usr/local/sbin', '/usr/local/bin'];
 /** As long as the secret of an access token, so that both sides read the same number of bytes. */
 const PASSWORD = 'benchmark_'.repeat(6).slice(0, 53);
 const CGI_PROCESSES = 8;
-/** fcgiwrap leaves its children behind when it ends. */
-const END_GRACE_MS = 300;
 
 export interface HttpBackendPrograms {
   readonly nginx: string;
@@ -42,7 +39,7 @@ export interface HttpBackendVariant {
 }
 
 export interface HttpBackend {
-  /** The same server with other repositories. Ending one side ends it for all. */
+  /** The same server with other repositories. */
   sideOf(variant: HttpBackendVariant): Side;
 }
 
@@ -53,12 +50,8 @@ export const DEFAULT_VARIANT: HttpBackendVariant = {
   maintained: false,
 };
 
-export async function startHttpBackend(
-  programs: HttpBackendPrograms,
-  context: SideContext,
-  groupName: string,
-): Promise<HttpBackend> {
-  const { folder } = context;
+export async function startHttpBackend(programs: HttpBackendPrograms, context: SideContext): Promise<HttpBackend> {
+  const { folder, group } = context;
   const repositories = path.join(folder, 'repositories');
   await mkdir(repositories, { recursive: true });
   const port = await findFreePort();
@@ -77,7 +70,6 @@ export async function startHttpBackend(
     cwd: folder,
   });
 
-  const group = createProcessGroup(groupName);
   // fcgiwrap hands its environment on to git: the same as a service manager would give.
   const environment = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1' };
   const nginxArguments = [
@@ -96,18 +88,17 @@ export async function startHttpBackend(
   group.start(programs.nginx, nginxArguments, { env: environment, stdio: 'ignore' });
   await waitUntilAnswering(`http://127.0.0.1:${port}/`, (status) => status === 401);
 
-  return { sideOf: (variant) => createSide(variant, context, { group, port, repositories, folder }) };
+  return { sideOf: (variant) => createSide(variant, context, { port, repositories }) };
 }
 
 interface Running {
-  readonly group: ProcessGroup;
   readonly port: number;
   readonly repositories: string;
-  readonly folder: string;
 }
 
 function createSide(variant: HttpBackendVariant, context: SideContext, running: Running): Side {
-  const { group, port, repositories, folder } = running;
+  const { port, repositories } = running;
+  const { folder, group } = context;
   const folderOf = (repository: Repository): string => path.join(repositories, `${repository.name}.git`);
   return {
     label: variant.label,
@@ -135,7 +126,7 @@ function createSide(variant: HttpBackendVariant, context: SideContext, running: 
       return repository;
     },
     removeRepository: (repository) => rm(folderOf(repository), { recursive: true, force: true }),
-    end: () => group.end(END_GRACE_MS),
+    logTail: () => readLogTail(path.join(folder, 'nginx.error.log')),
   };
 }
 

@@ -4,7 +4,7 @@
  * Must stay true: every side gets the same repositories, the same credentials and the same requests.
  */
 import type { Project } from '../project.ts';
-import type { ProcessGroup } from '../processes.ts';
+import { type ProcessGroup, readText } from '../processes.ts';
 
 /** `project`: with the branches and tags of the project, in one pack. */
 export type RepositoryContent = 'empty' | 'project';
@@ -39,13 +39,23 @@ export interface Side {
   /** @param purpose unique among this side's repositories; the name may have more. */
   createRepository(purpose: string, content: RepositoryContent): Promise<Repository>;
   removeRepository(repository: Repository): Promise<void>;
-  end(): Promise<void>;
+  /** The last lines that the server logged, for a failed run. */
+  logTail(): string;
 }
 
 export interface SideContext {
   readonly project: Project;
   /** A folder of this side's own, removed at the end. */
   readonly folder: string;
+  /** Its processes; ended by whoever made it, also when the side fails to start. */
+  readonly group: ProcessGroup;
+}
+
+const LOG_CHARACTERS_SHOWN = 2_000;
+
+/** The end of a log file; '' when there is none. */
+export function readLogTail(file: string): string {
+  return readText(file).slice(-LOG_CHARACTERS_SHOWN);
 }
 
 export const BENCH_USERNAME = 'bench';

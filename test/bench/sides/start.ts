@@ -7,10 +7,16 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { BenchOptions } from '../options.ts';
 import type { Project } from '../project.ts';
+import { createProcessGroup, type ProcessGroup } from '../processes.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import { DEFAULT_VARIANT, type HttpBackend, type HttpBackendPrograms, startHttpBackend } from './http-backend.ts';
-import type { Side } from './side.ts';
+import type { Side, SideContext } from './side.ts';
 import { startStrata } from './strata.ts';
+
+/** Long enough to close the embedded PostgreSQL in good order. */
+const PRODUCT_GRACE_MS = 20_000;
+/** fcgiwrap leaves its children behind when it ends, so waiting longer would be in vain. */
+const PEER_GRACE_MS = 300;
 
 export interface StartedSides {
   /** One of each server. */
@@ -28,22 +34,26 @@ export async function startSides(
   programs: HttpBackendPrograms | null,
 ): Promise<StartedSides> {
   const servers: Side[] = [];
-  const contextOf = async (name: string) => {
+  const groups: ProcessGroup[] = [];
+  const contextOf = async (name: string, graceMs: number): Promise<SideContext> => {
     const folder = path.join(workFolder, name);
     await mkdir(folder);
-    return { project, folder };
+    const group = createProcessGroup(name, graceMs);
+    groups.push(group);
+    return { project, folder, group };
   };
   const end = async (): Promise<void> => {
-    for (const server of servers) await server.end();
+    for (const group of groups.splice(0)) await group.end();
   };
   let peer: HttpBackend | null = null;
   try {
     if (options.selfCheck && programs !== null) {
-      const again = await startHttpBackend(programs, await contextOf('again'), 'again');
+      const again = await startHttpBackend(programs, await contextOf('again', PEER_GRACE_MS));
       servers.push(again.sideOf({ ...DEFAULT_VARIANT, label: 'http-backend again' }));
-    } else if (options.sides !== 'http-backend') servers.push(await startStrata(await contextOf('strata')));
+    } else if (options.sides !== 'http-backend')
+      servers.push(await startStrata(await contextOf('strata', PRODUCT_GRACE_MS)));
     if (programs !== null && options.sides !== 'strata') {
-      peer = await startHttpBackend(programs, await contextOf('http-backend'), 'http-backend');
+      peer = await startHttpBackend(programs, await contextOf('http-backend', PEER_GRACE_MS));
       servers.push(peer.sideOf(DEFAULT_VARIANT));
     }
   } catch (error) {

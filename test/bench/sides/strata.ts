@@ -5,24 +5,19 @@
  * is what a newcomer gets: embedded PostgreSQL, layers on the file system, durable before the answer.
  */
 import { spawn } from 'node:child_process';
-import { chmod, mkdir, open } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { git } from '../git.ts';
-import { createProcessGroup } from '../processes.ts';
 import { findFreePort, waitUntilAnswering } from './ports.ts';
-import { BENCH_USERNAME, type Repository, type Side, type SideContext } from './side.ts';
+import { BENCH_USERNAME, readLogTail, type Repository, type Side, type SideContext } from './side.ts';
 
 const PASSWORD = 'a long password for the bench';
-/** Long enough to close the embedded PostgreSQL in good order. */
-const END_GRACE_MS = 20_000;
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 
 export async function startStrata(context: SideContext): Promise<Side> {
   const dataFolder = path.join(context.folder, 'data');
   await mkdir(dataFolder, { recursive: true });
-  // Run by root, the embedded PostgreSQL is another user's, who must reach its folder.
-  await chmod(context.folder, 0o755);
   const port = await findFreePort();
   const environment = {
     ...withoutStrataSettings(process.env),
@@ -31,28 +26,31 @@ export async function startStrata(context: SideContext): Promise<Side> {
     STRATA_LOG_LEVEL: 'warn',
     NODE_ENV: 'production',
   };
-  const group = createProcessGroup('strata');
-  const log = await open(path.join(context.folder, 'server.log'), 'w');
-  const server = group.start(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
+  const logFile = path.join(context.folder, 'server.log');
+  const log = await open(logFile, 'w');
+  const server = context.group.start(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
     cwd: ROOT,
     env: environment,
     stdio: ['ignore', log.fd, log.fd],
   });
   await log.close();
   const ended = new Promise<never>((_, reject) => {
-    server.once('exit', (status) => reject(new Error(`The server ended with status ${status}: see server.log`)));
+    server.once('exit', (status) => {
+      reject(new Error(`The server ended with status ${status}:\n${readLogTail(logFile)}`));
+    });
   });
+  // At the end of the bench it ends too, when nobody waits for this any more.
   ended.catch(() => undefined);
   await Promise.race([waitUntilAnswering(`http://127.0.0.1:${port}/readyz`, (status) => status === 200), ended]);
   const token = await createAccountAndToken(environment);
-  return createSide(context, { group, port, token });
+  return createSide(context, { port, token, logFile });
 }
 
 function createSide(
   context: SideContext,
-  running: { readonly group: Side['group']; readonly port: number; readonly token: string },
+  running: { readonly port: number; readonly token: string; readonly logFile: string },
 ): Side {
-  const { group, port, token } = running;
+  const { port, token } = running;
   const authorization = `Bearer ${token}`;
   const call = async (method: string, target: string, body?: unknown): Promise<void> => {
     const answer = await fetch(`http://127.0.0.1:${port}${target}`, {
@@ -68,7 +66,7 @@ function createSide(
     label: 'strata',
     role: 'product',
     durability: 'layer and event fsynced',
-    group,
+    group: context.group,
     port,
     username: BENCH_USERNAME,
     password: token,
@@ -84,7 +82,7 @@ function createSide(
       return repository;
     },
     removeRepository: (repository) => call('DELETE', pathOf(repository)),
-    end: () => group.end(END_GRACE_MS),
+    logTail: () => readLogTail(running.logFile),
   };
 }
 

@@ -1,0 +1,111 @@
+/**
+ * Pages of files that never change, kept in bounded memory: packs and large indexes are read through it.
+ *
+ * Must stay true: a page holds the file's bytes at its place; nothing that was read is ever written to.
+ */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { LRUCache } from 'lru-cache';
+
+const PAGE_BYTES = 16 * 1024;
+/** Pages of one file, at most: with the number of the file they make one safe integer. */
+const PAGES_MAX = 2 ** 26;
+/** Reading so little of a file that was just written takes less time than asking another thread to do it. */
+const FRESH_BYTES_MAX = 64 * 1024;
+
+export interface PagedFile {
+  /** Changes when the file is given another name. */
+  path: string;
+  readonly sizeBytes: number;
+  /** Unique in this process: a file that takes another's name is another file. */
+  readonly number: number;
+}
+
+export interface FilePages {
+  open(path: string): Promise<PagedFile>;
+  /** For a file that was written a moment ago, so that its bytes are in memory: read at once when it is small. */
+  openFresh(path: string): PagedFile;
+  /** The bytes, or null unless all of them are in memory. */
+  peek(file: PagedFile, start: number, length: number): Buffer | null;
+  /** The bytes; fewer only where the file ends. */
+  read(file: PagedFile, start: number, length: number): Promise<Buffer>;
+}
+
+export function createFilePages(options: { readonly memoryBytesMax: number }): FilePages {
+  const pages = new LRUCache<number, Buffer>({
+    maxSize: options.memoryBytesMax,
+    sizeCalculation: (page) => page.length + 128,
+  });
+  let lastNumber = 0;
+
+  const peek = (file: PagedFile, start: number, length: number): Buffer | null => {
+    const end = Math.min(start + length, file.sizeBytes);
+    if (end <= start) return Buffer.alloc(0);
+    const first = Math.floor(start / PAGE_BYTES);
+    const last = Math.floor((end - 1) / PAGE_BYTES);
+    const parts: Buffer[] = [];
+    for (let page = first; page <= last; page += 1) {
+      const bytes = pages.get(file.number * PAGES_MAX + page);
+      if (bytes === undefined) return null;
+      const offset = page * PAGE_BYTES;
+      parts.push(bytes.subarray(Math.max(0, start - offset), end - offset));
+    }
+    const only = parts[0];
+    return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+  };
+
+  const load = async (file: PagedFile, start: number, end: number): Promise<Buffer> => {
+    const from = Math.floor(start / PAGE_BYTES) * PAGE_BYTES;
+    const to = Math.min(Math.ceil(end / PAGE_BYTES) * PAGE_BYTES, file.sizeBytes);
+    const bytes = await readAt(file, from, to - from);
+    store(file, from, bytes);
+    return bytes.subarray(start - from, end - from);
+  };
+
+  const store = (file: PagedFile, from: number, bytes: Buffer) => {
+    for (let offset = 0; offset < bytes.length; offset += PAGE_BYTES) {
+      // A copy each: a page that stays must not keep the whole read in memory.
+      const page = Buffer.from(bytes.subarray(offset, offset + PAGE_BYTES));
+      pages.set(file.number * PAGES_MAX + (from + offset) / PAGE_BYTES, page);
+    }
+  };
+  const fileOf = (path: string, sizeBytes: number): PagedFile => {
+    if (sizeBytes > PAGES_MAX * PAGE_BYTES) throw new RangeError(`${path} is too large: ${sizeBytes} bytes`);
+    lastNumber += 1;
+    return { path, sizeBytes, number: lastNumber };
+  };
+
+  return {
+    open: async (path) => fileOf(path, (await stat(path)).size),
+    openFresh: (path) => {
+      const descriptor = openSync(path, 'r');
+      try {
+        const { size } = fstatSync(descriptor);
+        const file = fileOf(path, size);
+        if (size > FRESH_BYTES_MAX) return file;
+        const bytes = Buffer.allocUnsafeSlow(size);
+        if (readSync(descriptor, bytes, 0, size, 0) === size) store(file, 0, bytes);
+        return file;
+      } finally {
+        closeSync(descriptor);
+      }
+    },
+    peek,
+    read: async (file, start, length) => {
+      const end = Math.min(start + length, file.sizeBytes);
+      return peek(file, start, length) ?? load(file, start, end);
+    },
+  };
+}
+
+async function readAt(file: PagedFile, start: number, length: number): Promise<Buffer> {
+  const handle = await open(file.path, 'r');
+  try {
+    const bytes = Buffer.allocUnsafeSlow(length);
+    const { bytesRead } = await handle.read(bytes, 0, length, start);
+    if (bytesRead !== length) throw new Error(`${file.path} ended at byte ${start + bytesRead}`);
+    return bytes;
+  } finally {
+    await handle.close();
+  }
+}

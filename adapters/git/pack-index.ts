@@ -1,0 +1,124 @@
+/**
+ * Where objects lie in a pack: its .idx, version 2 (gitformat-pack(5)).
+ *
+ * Must stay true: looking an id up starts no process and inflates nothing; an index that is not whole is refused
+ * when it is opened.
+ */
+import type { FilePages, PagedFile } from './file-pages.ts';
+
+/** `\377tOc`, then the version. */
+const MAGIC = 0xff744f63;
+const VERSION = 2;
+const FANOUT_ENTRIES = 256;
+const TABLES_START = 8 + FANOUT_ENTRIES * 4;
+const ID_BYTES = 20;
+/** An id, a CRC-32 and a 32-bit offset. */
+const ENTRY_BYTES = ID_BYTES + 4 + 4;
+const TRAILER_BYTES = 40;
+/** An offset with this bit names a row of the table of 64-bit offsets. */
+const LARGE_OFFSET = 0x80000000;
+/** Indexes up to this size stay in memory whole, 24 bytes an object; larger ones are read by pages. */
+const RESIDENT_OBJECTS_MAX = 4_096;
+
+export interface PackIndex {
+  readonly objectCount: number;
+  readonly file: PagedFile;
+  /** Of the pack it is for, hex. */
+  readonly packChecksum: string;
+  /** Memory it holds as long as it is open. */
+  readonly residentBytes: number;
+  /** The object's offset in the pack, or null; a promise only when the file must be read. */
+  find(id: Uint8Array): number | null | Promise<number | null>;
+}
+
+class PackIndexError extends Error {
+  override readonly name = 'PackIndexError';
+}
+
+export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<PackIndex> {
+  const { path } = file;
+  const head = await pages.read(file, 0, TABLES_START);
+  if (head.length < TABLES_START || head.readUInt32BE(0) !== MAGIC || head.readUInt32BE(4) !== VERSION) {
+    throw new PackIndexError(`${path} is no pack index of version 2`);
+  }
+  const fanout = new Uint32Array(FANOUT_ENTRIES);
+  for (let byte = 0; byte < FANOUT_ENTRIES; byte += 1) {
+    fanout[byte] = head.readUInt32BE(8 + byte * 4);
+    if ((fanout[byte] ?? 0) < (fanout[byte - 1] ?? 0)) throw new PackIndexError(`${path} is not in order`);
+  }
+  const objectCount = fanout[FANOUT_ENTRIES - 1] ?? 0;
+  const smallest = TABLES_START + objectCount * ENTRY_BYTES + TRAILER_BYTES;
+  // At most every object but the first may need a 64-bit offset.
+  if (file.sizeBytes < smallest || file.sizeBytes > smallest + Math.max(0, objectCount - 1) * 8) {
+    throw new PackIndexError(`${path} has ${file.sizeBytes} bytes, which is wrong for ${objectCount} objects`);
+  }
+  const trailer = await pages.read(file, file.sizeBytes - TRAILER_BYTES, ID_BYTES);
+  const about = { objectCount, file, packChecksum: trailer.toString('hex') };
+  if (objectCount <= RESIDENT_OBJECTS_MAX) {
+    const tables = Buffer.from(await pages.read(file, TABLES_START, file.sizeBytes - TABLES_START - TRAILER_BYTES));
+    return { ...about, residentBytes: tables.length, find: (id) => findResident(tables, objectCount, id) };
+  }
+  return { ...about, residentBytes: fanout.byteLength, find: (id) => findPaged(pages, file, fanout, id) };
+}
+
+function findResident(tables: Buffer, objectCount: number, id: Uint8Array): number | null {
+  let low = 0;
+  let high = objectCount;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const order = compareAt(tables, middle * ID_BYTES, id);
+    if (order === 0) return offsetOf(tables, objectCount, middle);
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
+  return null;
+}
+
+function offsetOf(tables: Buffer, objectCount: number, row: number): number {
+  const offset = tables.readUInt32BE(objectCount * (ID_BYTES + 4) + row * 4);
+  if (offset < LARGE_OFFSET) return offset;
+  return Number(tables.readBigUInt64BE(objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8));
+}
+
+async function findPaged(
+  pages: FilePages,
+  file: PagedFile,
+  fanout: Uint32Array,
+  id: Uint8Array,
+): Promise<number | null> {
+  const objectCount = fanout[FANOUT_ENTRIES - 1] ?? 0;
+  const first = id[0] ?? 0;
+  let low = first === 0 ? 0 : (fanout[first - 1] ?? 0);
+  let high = fanout[first] ?? 0;
+  const at = async (start: number, length: number) =>
+    pages.peek(file, start, length) ?? (await pages.read(file, start, length));
+  // Ids are spread evenly: the second to fourth byte tell where in the bucket to look first.
+  let middle = low + Math.floor(((high - low) * prefix(id)) / 0x1000000);
+  while (low < high) {
+    const order = compareAt(await at(TABLES_START + middle * ID_BYTES, ID_BYTES), 0, id);
+    if (order === 0) {
+      const offsets = TABLES_START + objectCount * (ID_BYTES + 4);
+      const offset = (await at(offsets + middle * 4, 4)).readUInt32BE(0);
+      if (offset < LARGE_OFFSET) return offset;
+      const large = TABLES_START + objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8;
+      return Number((await at(large, 8)).readBigUInt64BE(0));
+    }
+    if (order < 0) low = middle + 1;
+    else high = middle;
+    middle = (low + high) >>> 1;
+  }
+  return null;
+}
+
+function prefix(id: Uint8Array): number {
+  return ((id[1] ?? 0) << 16) | ((id[2] ?? 0) << 8) | (id[3] ?? 0);
+}
+
+/** Negative when the id at this place is below the one asked for. */
+function compareAt(bytes: Buffer, start: number, id: Uint8Array): number {
+  for (let index = 0; index < ID_BYTES; index += 1) {
+    const difference = (bytes[start + index] ?? 0) - (id[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

@@ -1,0 +1,150 @@
+/**
+ * Follows the log from its head, and tells how far this node has come.
+ *
+ * Must stay true (architecture, invariant 6):
+ * - after `barrier()` resolved, every event up to the log's head at some moment after the call was applied;
+ * - whenever events were skipped, or what was applied may no longer be the log's, `forget` was called in the same
+ *   step that moved the position;
+ * - a subscription that breaks begins anew at the head. While the log is down that waits for the next barrier, so
+ *   an outage is no busy loop.
+ */
+import { LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';
+import { type EventStore, EventStoreError, type Subscription } from '../ports/event-store.ts';
+
+export interface LogFollowerOptions {
+  readonly events: Pick<EventStore, 'head' | 'subscribe'>;
+  /** Takes events in log order. A rejection breaks the subscription. */
+  readonly apply: (events: readonly RecordedEvent[]) => Promise<void>;
+  /** Nothing applied so far may be relied on. */
+  readonly forget: () => void;
+  readonly onFault: (what: 'subscription' | 'log-went-back', cause: unknown) => void;
+}
+
+interface HeadWaiter {
+  resolve(position: LogPosition): void;
+  reject(cause: unknown): void;
+}
+
+interface Waiter extends HeadWaiter {
+  readonly position: LogPosition;
+}
+
+export class LogFollower {
+  readonly #options: LogFollowerOptions;
+  #applied: LogPosition = LOG_START;
+  /** Null before the start, and from a break until it begins anew. */
+  #subscription: Subscription | null = null;
+  /** Counts subscriptions: what comes from an older one is late, and ignored. */
+  #epoch = 0;
+  #closed = false;
+  #waiters: Waiter[] = [];
+  #headWaiters: HeadWaiter[] = [];
+  #headReading = false;
+
+  constructor(options: LogFollowerOptions) {
+    this.#options = options;
+  }
+
+  /** How far the log was applied. */
+  get applied(): LogPosition {
+    return this.#applied;
+  }
+
+  /** Resolves once the log was applied up to a head read after the call. Many calls share one read. */
+  async barrier(): Promise<LogPosition> {
+    if (this.#closed) throw closedError();
+    const head = new Promise<LogPosition>((resolve, reject) => this.#headWaiters.push({ resolve, reject }));
+    if (!this.#headReading) void this.#readHeads();
+    return this.#caughtUp(await head);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const subscription = this.#detach();
+    this.#rejectWaiters(closedError());
+    await subscription?.close();
+  }
+
+  /** One query serves every call that arrived before it was sent. */
+  async #readHeads(): Promise<void> {
+    this.#headReading = true;
+    while (this.#headWaiters.length > 0) {
+      const waiting = this.#headWaiters.splice(0);
+      const appliedBefore = this.#applied;
+      try {
+        const head = await this.#options.events.head();
+        if (head < appliedBefore) this.#leave(head);
+        if (this.#subscription === null && !this.#closed) this.#followFrom(head);
+        for (const waiter of waiting) waiter.resolve(head);
+      } catch (cause) {
+        for (const waiter of waiting) waiter.reject(cause);
+      }
+    }
+    this.#headReading = false;
+  }
+
+  /** The log is behind this node: a failover lost its tail, so what was applied may never have happened. */
+  #leave(head: LogPosition): void {
+    const { onFault } = this.#options;
+    onFault('log-went-back', new Error(`The log's head is ${head}, this node had applied ${this.#applied}`));
+    this.#detach()
+      ?.close()
+      .catch((cause: unknown) => onFault('subscription', cause));
+  }
+
+  #detach(): Subscription | null {
+    const subscription = this.#subscription;
+    this.#subscription = null;
+    this.#epoch += 1;
+    return subscription;
+  }
+
+  #followFrom(head: LogPosition): void {
+    this.#options.forget();
+    this.#applied = head;
+    const epoch = this.#epoch;
+    this.#subscription = this.#options.events.subscribe({
+      after: head,
+      onEvents: (events, position) => this.#apply(epoch, events, position),
+    });
+    this.#subscription.closed.catch((cause: unknown) => this.#broken(epoch, cause));
+    // This head was read after each of them had called.
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve(head);
+  }
+
+  #broken(epoch: number, cause: unknown): void {
+    if (epoch !== this.#epoch) return;
+    this.#detach();
+    this.#options.onFault('subscription', cause);
+    this.barrier().catch((outage: unknown) => {
+      this.#options.onFault('subscription', outage);
+      this.#rejectWaiters(outage);
+    });
+  }
+
+  async #apply(epoch: number, events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
+    if (epoch !== this.#epoch) return;
+    await this.#options.apply(events);
+    if (epoch !== this.#epoch) return;
+    this.#applied = position;
+    for (const waiter of this.#waiters.splice(0)) {
+      if (waiter.position <= position) waiter.resolve(waiter.position);
+      else this.#waiters.push(waiter);
+    }
+  }
+
+  #rejectWaiters(cause: unknown): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(cause);
+  }
+
+  #caughtUp(position: LogPosition): LogPosition | Promise<LogPosition> {
+    if (this.#applied >= position) return position;
+    if (this.#closed) throw closedError();
+    this.#subscription?.pull();
+    return new Promise((resolve, reject) => this.#waiters.push({ position, resolve, reject }));
+  }
+}
+
+function closedError(): EventStoreError {
+  return new EventStoreError('log-unavailable', 'This node no longer follows the log');
+}

@@ -1,0 +1,129 @@
+/**
+ * Reads an entity from the log: from what is known of it, else from a snapshot, else from its first event.
+ *
+ * Must stay true: a start counts only if the log still holds the very event it ends with, so neither a lost tail
+ * nor a snapshot of one changes an answer; a broken snapshot costs time and nothing else.
+ */
+import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
+import type { RecordedEvent, StreamName } from '../kernel/envelope.ts';
+import { uuid } from '../kernel/ids.ts';
+import { isJsonObject, type JsonValue } from '../kernel/json.ts';
+import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
+import type { EventStore } from '../ports/event-store.ts';
+import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
+import { type AnyEvent, advance, type Entity, unborn } from './entity.ts';
+
+/** Puts back what an event leaves to other streams, before it is folded (a wide push's parts). */
+export type Complete = (event: RecordedEvent) => Promise<RecordedEvent>;
+
+export interface ReadingOptions {
+  readonly events: Pick<EventStore, 'readStream'>;
+  readonly snapshots: Snapshots;
+  readonly complete: Complete;
+  /** A snapshot that could not be read or saved. */
+  readonly onFault: (what: 'snapshot', cause: unknown) => void;
+}
+
+/** Each may be near the bound of an append, and many streams may be read at once. */
+const PAGE_EVENTS_MAX = 100;
+
+/** The entity as the log has it now. */
+export async function readEntity<State, Event extends AnyEvent>(
+  options: ReadingOptions,
+  decider: Decider<State, Event>,
+  stream: StreamName,
+  known: Entity<State> | null,
+): Promise<Entity<State>> {
+  const continued = known === null ? null : await readOn(options, decider, known);
+  if (continued !== null) return continued;
+  const start = await latestSnapshot(options, decider, stream);
+  const fromSnapshot = start === null ? null : await readOn(options, decider, start);
+  const entity = fromSnapshot ?? (await readOn(options, decider, unborn(decider, stream)));
+  if (entity === null) throw new TypeError(`${stream} has no beginning`);
+  if (eventCount(entity) - (fromSnapshot === null ? 0 : eventCount(start)) >= SNAPSHOT_INTERVAL_EVENTS) {
+    saveSnapshot(options, snapshotOf(decider, entity));
+  }
+  return entity;
+}
+
+function eventCount(entity: Entity<unknown> | null): number {
+  return entity === null || entity.revision === 'none' ? 0 : entity.revision + 1;
+}
+
+/** Folds what the stream holds beyond the start; null when it does not hold the event that the start ends with. */
+async function readOn<State, Event extends AnyEvent>(
+  options: ReadingOptions,
+  decider: Decider<State, Event>,
+  start: Entity<State>,
+): Promise<Entity<State> | null> {
+  let entity = start;
+  // The start's own event is read again, to be compared.
+  let from = start.revision === 'none' ? 0 : start.revision;
+  let proven = start.revision === 'none';
+  for (;;) {
+    const page = await options.events.readStream(start.stream, {
+      direction: 'forwards',
+      from,
+      limit: PAGE_EVENTS_MAX,
+    });
+    for (const event of page) {
+      if (proven) {
+        entity = advance(decider, entity, await options.complete(event));
+      } else {
+        if (event.id !== start.lastEventId) return null;
+        proven = true;
+        // A snapshot does not hold these.
+        entity = { ...entity, position: event.position, lastAt: event.occurredAt };
+      }
+    }
+    if (!proven) return null;
+    if (page.length < PAGE_EVENTS_MAX) return entity;
+    from += page.length;
+  }
+}
+
+async function latestSnapshot<State, Event extends AnyEvent>(
+  options: ReadingOptions,
+  decider: Decider<State, Event>,
+  stream: StreamName,
+): Promise<Entity<State> | null> {
+  const codec = decider.snapshots;
+  if (codec === null) return null;
+  try {
+    const snapshot = await options.snapshots.latest(stream, codec.version);
+    return snapshot === null ? null : { ...unborn(decider, stream), ...parseSnapshot(codec, snapshot) };
+  } catch (cause) {
+    options.onFault('snapshot', cause);
+    return null;
+  }
+}
+
+/** The stored form: a state, and the event it ends with. */
+function parseSnapshot<State>(
+  codec: SnapshotCodec<State>,
+  { state: stored, revision }: Snapshot,
+): Pick<Entity<State>, 'state' | 'revision' | 'lastEventId'> {
+  const { state, last_event_id: id } = isJsonObject(stored) ? stored : {};
+  if (state === undefined || !isJsonObject(state) || typeof id !== 'string') throw new TypeError('Not a snapshot');
+  return { state: codec.read(state), revision, lastEventId: uuid(id) };
+}
+
+/** The snapshot of an entity; null where there is nothing worth one. */
+export function snapshotOf<State, Event extends AnyEvent>(
+  decider: Decider<State, Event>,
+  { stream, state, revision, lastEventId }: Entity<State>,
+): Snapshot | null {
+  const written = decider.snapshots?.write(state) ?? null;
+  if (decider.snapshots === null || written === null || revision === 'none' || lastEventId === null) return null;
+  const stored: JsonValue = { last_event_id: lastEventId, state: written };
+  return { stream, revision, codeVersion: decider.snapshots.version, state: stored };
+}
+
+/** Saves it beside the work at hand: nobody waits for a snapshot. */
+export function saveSnapshot(
+  { snapshots, onFault }: Pick<ReadingOptions, 'snapshots' | 'onFault'>,
+  snapshot: Snapshot | null,
+): void {
+  if (snapshot === null) return;
+  snapshots.save(snapshot).catch((cause: unknown) => onFault('snapshot', cause));
+}

@@ -1,0 +1,77 @@
+/** How a subscription looks for events: bounded, without hurry when there is nothing, and without hints too. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';
+import { startPostgresProxy } from '../../support/postgres-proxy.ts';
+import { openDatabase, openStore } from './open-store.ts';
+
+const MIB = 1024 * 1024;
+
+describe('a subscription', () => {
+  test('that is far behind takes large events in batches of bounded size', async (context) => {
+    const { store } = openStore(context, await openDatabase(context));
+    const data = { padding: 'x'.repeat(MIB - 2_000) };
+    for (let n = 0; n < 40; n++) {
+      await store.append({ stream: newStream('layer'), expected: 'none', events: [newEvent({ data })] });
+      await store.append({ stream: newStream('account'), expected: 'none', events: [newEvent()] });
+    }
+    for (const categories of [undefined, ['layer'], ['account']]) {
+      const sizes: number[] = [];
+      let count = 0;
+      await new Promise<void>((resolve) => {
+        const subscription = store.subscribe({
+          after: LOG_START,
+          ...(categories === undefined ? {} : { categories }),
+          onEvents: (events, position) => {
+            count += events.length;
+            sizes.push(events.reduce((size, event) => size + JSON.stringify(event.data).length, 0));
+            if (position === 80n) resolve(void subscription.close());
+          },
+        });
+      });
+      assert.equal(count, categories === undefined ? 80 : 40);
+      // A batch ends with the event that reaches the bound.
+      for (const size of sizes) assert.ok(size <= 17 * MIB, `${size} bytes in a batch`);
+      if (categories?.[0] === 'account') assert.equal(sizes.length, 1, 'what is left out does not count');
+    }
+  });
+
+  test('to a rare category passes over many others', async (context) => {
+    const { store } = openStore(context, await openDatabase(context));
+    const rare = newStream('account');
+    await Promise.all(
+      Array.from({ length: 25 }, () =>
+        store.append({ stream: newStream(), expected: 'none', events: Array.from({ length: 900 }, () => newEvent()) }),
+      ),
+    );
+    await store.append({ stream: rare, expected: 'none', events: [newEvent()] });
+    const filtered = collect(store, LOG_START, ['account']);
+    await filtered.until(() => filtered.events.length === 1);
+    assert.equal(filtered.events[0]?.position, 22_501n);
+    assert.deepEqual(filtered.positions, [0n, 10_000n, 20_000n, 22_501n]);
+  });
+
+  test('asks seldom while nothing happens, and sees events though no hint comes', async (context) => {
+    const direct = await openDatabase(context);
+    const proxy = await startPostgresProxy(direct);
+    cleanUp(context, () => proxy.close());
+    const { store } = openStore(context, proxy.connectionString);
+    let looks = 0;
+    proxy.onQuery = (data) => {
+      if (data.includes('WINDOW ahead')) looks += 1;
+      return data;
+    };
+    // NotificationResponse is never passed on, nor is anything that comes with it.
+    proxy.onAnswer = (data) => (data.includes('strata_events') ? null : data);
+    const live = collect(store, LOG_START);
+    await sleep(1_200);
+    assert.ok(looks > 0 && looks < 10, `${looks} looks`);
+    const { store: other } = openStore(context, direct);
+    const result = await other.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    assert.ok(result.outcome === 'appended');
+    await live.until(() => lastOf(live.positions) === result.position);
+  });
+});

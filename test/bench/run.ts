@@ -1,0 +1,106 @@
+/**
+ * One run: the chosen scenarios, one after the other, on the sides that are up.
+ *
+ * Must stay true: a scenario that fails is reported as failed and costs the others nothing.
+ */
+import { createDurabilityProbe } from './durability.ts';
+import { describeMachine, describeVersions } from './environment.ts';
+import type { BenchOptions } from './options.ts';
+import type { BenchResult, ClientResult, Fault, MemoryResult, ScenarioResult } from './results.ts';
+import { measureScenario } from './rounds.ts';
+import { MEMORY, REAL_CLIENT, SCENARIOS } from './scenarios/catalogue.ts';
+import { CLIENT_COMMANDS } from './scenarios/client-commands.ts';
+import { measureMemory, prepareLargeFolder } from './scenarios/memory.ts';
+import { measureRealClient } from './scenarios/real-client.ts';
+import type { BenchContext } from './scenarios/scenario.ts';
+import type { HttpBackendPrograms } from './sides/http-backend.ts';
+import type { StartedSides } from './sides/start.ts';
+
+export interface RunInput {
+  readonly options: BenchOptions;
+  readonly context: BenchContext;
+  readonly sides: StartedSides;
+  readonly programs: HttpBackendPrograms | null;
+  /** Tells the person who waits what is under way. */
+  readonly say: (text: string) => void;
+}
+
+export async function runBench(input: RunInput): Promise<BenchResult> {
+  const { options, context, sides, programs } = input;
+  const scenarios: ScenarioResult[] = [];
+  const clients: ClientResult[] = [];
+  const memory: MemoryResult[] = [];
+  const faults: Fault[] = [];
+
+  const attempt = async (name: string, measure: () => Promise<void>): Promise<void> => {
+    try {
+      await measure();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      faults.push({ name, message: message.trim() });
+      input.say(`${name} failed: ${error instanceof Error ? error.stack : message}`);
+      for (const { label, logTail } of sides.servers) input.say(`The log of ${label} ends:\n${logTail()}`);
+    }
+  };
+
+  for (const step of stepsOf(input, { scenarios, clients, memory })) await attempt(step.name, step.measure);
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    machine: describeMachine(),
+    versions: await describeVersions(programs),
+    repository: context.project.description,
+    accounting: sides.servers[0]?.group.accounting ?? '',
+    secondsPerRound: options.seconds,
+    rounds: options.rounds,
+    scenarios,
+    clients,
+    memory,
+    faults,
+  };
+}
+
+interface Found {
+  readonly scenarios: ScenarioResult[];
+  readonly clients: ClientResult[];
+  readonly memory: MemoryResult[];
+}
+
+interface Step {
+  readonly name: string;
+  measure(): Promise<void>;
+}
+
+/** What the options choose, in the table's order. */
+function* stepsOf({ options, context, sides, say }: RunInput, found: Found): Generator<Step> {
+  const chosen = (name: string): boolean => options.only === null || options.only.includes(name);
+  const probe = createDurabilityProbe(context.workFolder);
+  for (const scenario of SCENARIOS) {
+    const taking = chosen(scenario.name) ? sides.sidesFor(scenario) : [];
+    if (taking.length === 0) continue;
+    yield {
+      name: scenario.name,
+      async measure() {
+        say(`${scenario.title}: ${taking.map(({ label }) => label).join(', ')}`);
+        found.scenarios.push(await measureScenario(scenario, context, taking, probe));
+      },
+    };
+  }
+  for (const command of chosen(REAL_CLIENT.name) ? CLIENT_COMMANDS : []) {
+    yield {
+      name: `${REAL_CLIENT.name}, ${command.title}`,
+      async measure() {
+        say(`real client: ${command.title}`);
+        found.clients.push(await measureRealClient(command, context, sides.servers));
+      },
+    };
+  }
+  for (const side of chosen(MEMORY.name) ? sides.servers : []) {
+    yield {
+      name: `${MEMORY.name}, ${side.label}`,
+      async measure() {
+        say(`${MEMORY.title}: ${side.label}`);
+        found.memory.push(await measureMemory(context, side, await prepareLargeFolder(context)));
+      },
+    };
+  }
+}

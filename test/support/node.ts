@@ -1,0 +1,71 @@
+/** One node over a log: entities in memory with all that use cases need beside them. */
+import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
+import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { digest } from '../../adapters/node/digest.ts';
+import { uuids } from '../../adapters/node/ids.ts';
+import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
+import type { Cause } from '../../core/kernel/envelope.ts';
+import type { Digest } from '../../core/ports/digest.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Reach } from '../../core/ports/fault-points.ts';
+import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import type { Snapshots } from '../../core/ports/snapshots.ts';
+import type { Vault } from '../../core/ports/vault.ts';
+import { createEntities, type EntitiesOptions } from '../../core/use-cases/entities.ts';
+import type { Context } from '../../core/use-cases/execute.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+export const CAUSE: Cause = {
+  actor: { kind: 'admin', id: 'test' },
+  requestId: 'request-1',
+  sourceAddressRef: null,
+  causationId: null,
+};
+
+export interface TestNode extends Context {
+  readonly clock: TestClock;
+  readonly digest: Digest;
+  readonly vault: Vault;
+  readonly passwords: PasswordHasher;
+  readonly plans: Plans;
+  readonly reach: Reach;
+  /** What the entities reported, in order. */
+  readonly faults: { readonly what: Parameters<EntitiesOptions['onFault']>[0]; readonly cause: unknown }[];
+}
+
+export interface NodeOptions {
+  readonly clock?: TestClock;
+  readonly snapshots?: Snapshots;
+  readonly vault?: Vault;
+  readonly cacheSizeBytesMax?: number;
+  readonly complete?: EntitiesOptions['complete'];
+}
+
+/** Starts a node; it follows the log until the log is let go. */
+export async function startNode(events: EventStore, options: NodeOptions = {}): Promise<TestNode> {
+  const faults: TestNode['faults'] = [];
+  const entities = createEntities({
+    events,
+    snapshots: options.snapshots ?? createMemorySnapshots(),
+    complete: options.complete ?? ((event) => withUpdatesInPlace({ events, digest }, event)),
+    cacheSizeBytesMax: options.cacheSizeBytesMax ?? 16 * 1024 * 1024,
+    onFault: (what, cause) => faults.push({ what, cause }),
+  });
+  await entities.start();
+  return {
+    events,
+    entities,
+    clock: options.clock ?? createTestClock(),
+    ids: uuids,
+    digest,
+    vault: options.vault ?? createMemoryVault(),
+    passwords: {
+      hash: async (password) => `hash of ${password}`,
+      verify: async (password, hash) => hash === `hash of ${password}`,
+    },
+    plans: DEFAULT_PLANS,
+    reach: async () => undefined,
+    faults,
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * The object database with a layer store in memory, and pushes into it as the use case makes them.
+ */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
+import type { GitObjectDatabaseOptions } from '../../adapters/git/object-database.ts';
+import { createMemoryLayerStore } from '../../adapters/memory/layer-store.ts';
+import { type LayerId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
+import type {
+  CommittedObjects,
+  Layer,
+  PackRefusal,
+  Quarantine,
+  ReceivePackOptions,
+} from '../../core/ports/object-database.ts';
+import { temporaryFolder } from './git.ts';
+
+export interface TestDatabase {
+  readonly database: GitObjectDatabase;
+  readonly layers: LayerStore;
+  readonly directory: string;
+  readonly warnings: unknown[];
+  /** An empty repository of a new id. */
+  newObjects(): CommittedObjects;
+  receive(
+    objects: CommittedObjects,
+    pack: Uint8Array | AsyncIterable<Uint8Array>,
+    options?: Partial<ReceivePackOptions>,
+  ): Promise<Quarantine | PackRefusal>;
+  /** Stores a received pack as a layer and installs it, as a committed push does. */
+  commit(objects: CommittedObjects, quarantine: Quarantine, options?: { install?: boolean }): Promise<CommittedObjects>;
+  /** A whole push that must be taken. */
+  push(objects: CommittedObjects, pack: Uint8Array): Promise<CommittedObjects>;
+  close(): Promise<void>;
+}
+
+export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = {}): Promise<TestDatabase> {
+  const folder = temporaryFolder('objects');
+  const directory = options.directory ?? join(folder.path, 'cache');
+  const layers = options.layers ?? createMemoryLayerStore();
+  const warnings: unknown[] = [];
+  const note = (fields: object, message: string) => warnings.push({ message, ...fields });
+  const log = { info: () => {}, warn: note, error: note };
+  const database = await createGitObjectDatabase({ layers, log, cacheBytesMax: 2 ** 30, ...options, directory });
+
+  const receive: TestDatabase['receive'] = (objects, pack, more = {}) =>
+    database.receive({
+      objects,
+      pack: pack instanceof Uint8Array ? once(pack) : pack,
+      packSizeBytesMax: 2 ** 30,
+      objectCountMax: 1_000_000,
+      signal: new AbortController().signal,
+      ...more,
+    });
+  const commit: TestDatabase['commit'] = async (objects, quarantine, { install = true } = {}) => {
+    const layer = await storeLayer(layers, objects, quarantine);
+    if (install) await quarantine.install(layer);
+    else await quarantine.discard();
+    return grown(objects, layer);
+  };
+  return {
+    database,
+    layers,
+    directory,
+    warnings,
+    newObjects: () => ({
+      repository: uuid<RepositoryId>(randomUUID()),
+      revision: 'none',
+      shrinkEpoch: 0,
+      layers: [],
+    }),
+    receive,
+    commit,
+    push: async (objects, pack) => {
+      const received = await receive(objects, pack);
+      if ('refused' in received) throw new Error(`Refused: ${received.refused}: ${received.detail}`);
+      return commit(objects, received);
+    },
+    close: async () => {
+      await database.close();
+      folder.remove();
+    },
+  };
+}
+
+/** Puts the quarantine's tar into the layer store. */
+export async function storeLayer(
+  layers: LayerStore,
+  objects: CommittedObjects,
+  quarantine: Quarantine,
+): Promise<Layer> {
+  const id = uuid<LayerId>(randomUUID());
+  const key = layerKey(`repositories/${objects.repository}/layers/${id}.tar`);
+  const content = await quarantine.layer([], { format: 1, layer_id: id });
+  await layers.put(key, content.body(), content.sizeBytes);
+  return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256, pack: quarantine.pack };
+}
+
+/** The objects after one more layer was committed. */
+export function grown(objects: CommittedObjects, layer: Layer): CommittedObjects {
+  const revision = objects.revision === 'none' ? 0 : objects.revision + 1;
+  return { ...objects, revision, layers: [...objects.layers, layer] };
+}
+
+/** Bytes in pieces of a size, as a connection gives them. */
+export async function* once(bytes: Uint8Array, size = 65_536): AsyncGenerator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
+}
