@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
 import { type AppendRequest, type AppendResult, EventStoreError } from '../../core/ports/event-store.ts';
@@ -25,8 +26,8 @@ export interface AppendQueueOptions {
   readonly log: Log;
   /** How long an append is retried before its caller is told. */
   readonly retrySpanMs: number;
-  /** Something was appended: subscriptions of this node need not wait for the server to say so. */
-  readonly onAppended: () => void;
+  /** The log reaches to a position: subscriptions of this node need not wait for the server to say so. */
+  readonly onAppended: (position: LogPosition) => void;
 }
 
 export interface AppendQueue {
@@ -108,7 +109,10 @@ export function createAppendQueue({ pool, log, retrySpanMs, onAppended }: Append
       for (const [index, entry] of batch.entries()) {
         entry.settle(outcomes[index] ?? new EventStoreError('append-outcome-unknown', 'The log gave no outcome'));
       }
-      onAppended();
+      const reached = outcomes.reduce((last, outcome) => {
+        return 'position' in outcome && outcome.position > last ? outcome.position : last;
+      }, LOG_START);
+      if (reached > LOG_START) onAppended(reached);
       return null;
     } catch (error) {
       const failure = failureOf(error);

@@ -4,7 +4,8 @@
  * Must stay true: the contract of core/ports/event-store.ts. Appends are decided by one function in the database
  * (migrations/001-event-log.ts), so any number of nodes may write.
  */
-import type { EventStore, Subscription } from '../../core/ports/event-store.ts';
+import type { LogPosition } from '../../core/kernel/envelope.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { createAppendQueue } from './append-queue.ts';
 import { type Listener, listen } from './listener.ts';
@@ -12,7 +13,7 @@ import { createLogReader, readHead } from './log-reader.ts';
 import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
 import { shareRead } from './shared-read.ts';
-import { startSubscription } from './subscription.ts';
+import { type PostgresSubscription, startSubscription } from './subscription.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;
 const READ_RETRY_SPAN_MS = 5_000;
@@ -44,9 +45,12 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   const deciding = createPool({ ...connection, connectionsMax: DECIDING_CONNECTIONS_MAX });
   const reading = createPool({ ...connection, connectionsMax: READING_CONNECTIONS_MAX });
   const reader = createLogReader(reading);
-  const subscriptions = new Set<Subscription>();
-  const pullAll = () => {
-    for (const subscription of subscriptions) subscription.pull();
+  const subscriptions = new Set<PostgresSubscription>();
+  const pullAll = (head: LogPosition | null) => {
+    for (const subscription of subscriptions) {
+      if (head === null) subscription.pull();
+      else subscription.pullTo(head);
+    }
   };
   const queue = createAppendQueue({ pool: deciding, log, retrySpanMs: appendRetrySpanMs, onAppended: pullAll });
   let listener: Listener | null = null;

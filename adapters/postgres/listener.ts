@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { connectClient, type PoolOptions } from './pool.ts';
 
 const RECONNECT_DELAY_MS_MIN = 100;
@@ -14,8 +15,11 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Listens until closed, connecting again whenever the connection is lost; calls `onHint` also after each connect. */
-export function listen(options: PoolOptions, onHint: () => void): Listener {
+/**
+ * Listens until closed, connecting again whenever the connection is lost; tells how far the log reaches, null after
+ * each connect, when that is not known.
+ */
+export function listen(options: PoolOptions, onHint: (head: LogPosition | null) => void): Listener {
   const closing = new AbortController();
   let client: pg.Client | null = null;
 
@@ -25,10 +29,10 @@ export function listen(options: PoolOptions, onHint: () => void): Listener {
       try {
         client = await connectClient(options);
         const ended = new Promise<void>((resolve) => client?.once('end', resolve));
-        client.on('notification', onHint);
+        client.on('notification', ({ payload }) => onHint(headOf(payload)));
         await client.query('LISTEN strata_events');
         delayMs = RECONNECT_DELAY_MS_MIN;
-        onHint();
+        onHint(null);
         if (closing.signal.aborted) await client.end();
         await ended;
       } catch (error) {
@@ -50,4 +54,9 @@ export function listen(options: PoolOptions, onHint: () => void): Listener {
       await running;
     },
   };
+}
+
+/** Anybody may notify: what is no position is a hint all the same. */
+function headOf(payload: string | undefined): LogPosition | null {
+  return payload !== undefined && /^\d{1,18}$/.test(payload) ? (BigInt(payload) as LogPosition) : null;
 }

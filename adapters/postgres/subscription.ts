@@ -4,6 +4,7 @@
  * Must stay true: the position moves only after its events were dealt with, so none is lost and none comes twice;
  * an outage of PostgreSQL is waited out; a log without the event it stands at ends it (`log-diverged`).
  */
+import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
 import { failureOf } from './failures.ts';
@@ -13,14 +14,20 @@ import type { Anchor, LogReader, Window } from './log-reader.ts';
 const POLL_INTERVAL_MS = 500;
 const BATCH_EVENTS_MAX = 1_000;
 
-export function startSubscription(reader: LogReader, log: Log, options: SubscribeOptions): Subscription {
+export interface PostgresSubscription extends Subscription {
+  /** A hint that the log reaches to a position: no look is taken when this subscription has passed it. */
+  pullTo(position: LogPosition): void;
+}
+
+export function startSubscription(reader: LogReader, log: Log, options: SubscribeOptions): PostgresSubscription {
   const categories = options.categories ?? null;
   const alarm = createAlarm();
   let closing = false;
   let unreachable = false;
 
+  let anchor: Anchor = { position: options.after, id: null };
+
   async function run(): Promise<void> {
-    let anchor: Anchor = { position: options.after, id: null };
     while (!closing) {
       alarm.reset();
       const window = await look(anchor);
@@ -33,7 +40,7 @@ export function startSubscription(reader: LogReader, log: Log, options: Subscrib
       } else if (window !== null && anchor.id === null) {
         anchor = window.end;
       }
-      if (window === null || window.reachedEnd) await alarm.wait(POLL_INTERVAL_MS);
+      if (window === null || window.reachedEnd) await alarm.wait(POLL_INTERVAL_MS, anchor.position);
     }
   }
 
@@ -64,38 +71,46 @@ export function startSubscription(reader: LogReader, log: Log, options: Subscrib
   // Starts after the caller has its subscription in hand.
   const closed = Promise.resolve().then(run);
   return {
-    pull: alarm.ring,
+    pull: () => alarm.ring(ANY_POSITION),
+    pullTo: alarm.ring,
     close: async () => {
       closing = true;
-      alarm.ring();
-      await closed;
+      alarm.ring(ANY_POSITION);
+      // Why it broke, if it did, is said by `closed`.
+      await Promise.allSettled([closed]);
     },
     closed,
   };
 }
 
+/** Beyond every event: it is not known how far the log reaches. */
+const ANY_POSITION = (2n ** 63n) as LogPosition;
+
 interface Alarm {
   reset(): void;
-  ring(): void;
-  /** Resolves at the first ring since the last reset, or after the span. */
-  wait(spanMs: number): Promise<void>;
+  /** Somebody knows that the log reaches to a position. */
+  ring(position: LogPosition): void;
+  /** Resolves at the first ring since the last reset for more than the position, or after the span. */
+  wait(spanMs: number, position: LogPosition): Promise<void>;
 }
 
 function createAlarm(): Alarm {
-  let rung = false;
+  let rungFor: LogPosition = LOG_START;
   let wake: (() => void) | null = null;
+  let waitsAt: LogPosition = LOG_START;
   return {
     reset: () => {
-      rung = false;
+      rungFor = LOG_START;
     },
-    ring: () => {
-      rung = true;
-      wake?.();
+    ring: (position) => {
+      if (position > rungFor) rungFor = position;
+      if (position > waitsAt) wake?.();
     },
-    wait: (spanMs) =>
+    wait: (spanMs, position) =>
       new Promise((resolve) => {
-        if (rung) return resolve();
+        if (rungFor > position) return resolve();
         const timer = setTimeout(() => wake?.(), spanMs);
+        waitsAt = position;
         wake = () => {
           clearTimeout(timer);
           wake = null;

@@ -26,6 +26,8 @@ interface Waiter {
 
 /** Before the log's start: nothing is known of the model yet, not even that it exists. */
 const UNKNOWN = -1n as LogPosition;
+/** When a position is not reached by then, the models of this process look at the log themselves. */
+const PULL_AFTER_MS = 10;
 const POLL_FIRST_MS = 1;
 const POLL_LAST_MS = 20;
 const POLL_AFTER_FAULT_MS = 200;
@@ -73,9 +75,15 @@ export class Progress {
         },
       };
       this.#waiters = [...this.#waiters, waiter];
-      for (const model of this.#models) if (model.position < position) model.pull?.();
+      setTimeout(() => this.#pull(waiter), PULL_AFTER_MS);
       this.#poll();
     });
+  }
+
+  /** The log mostly tells its subscribers by itself; asking each of them at once would only make them look twice. */
+  #pull(waiter: Waiter): void {
+    if (!this.#waiters.includes(waiter)) return;
+    for (const model of this.#models) if (model.position < waiter.position) model.pull?.();
   }
 
   position(name: string): LogPosition {
