@@ -4,7 +4,7 @@
  * Must stay true: when it dies, whatever it ran is failed and killed, and nothing waits for it any more.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { CONTROL_HELLO, DATA_HELLO, type HelperReport, lineSplitter } from './process-protocol.ts';
@@ -20,6 +20,9 @@ export interface ProcessLimits {
   readonly cpuSecondsMax: number;
   readonly openFilesMax: number;
 }
+
+/** While connections are waited for, the socket is looked after. */
+const LOOK_INTERVAL_MS = 100;
 
 export interface HelperOptions {
   readonly limits: ProcessLimits;
@@ -52,6 +55,8 @@ export interface Helper {
   readonly running: Map<number, Started>;
   readonly folder: string;
   readonly server: Server;
+  /** Puts the socket back where its folder was deleted. */
+  readonly stayReachable: () => void;
   dead: boolean;
 }
 
@@ -66,9 +71,26 @@ export function startHelper(options: HelperOptions): Helper {
   const waiters: (() => void)[] = [];
   const server = createServer({ allowHalfOpen: true }, (socket) => greet(socket));
   // Bound at once: the helper cannot be faster than that.
-  server.listen(socketPath).unref();
+  const listen = () => void server.listen(socketPath).unref();
+  listen();
+  const stayReachable = () => {
+    if (existsSync(socketPath)) return;
+    server.close();
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    listen();
+  };
   const child = spawnHelper(options, socketPath);
-  const helper: Helper = { child, control, idle, waiters, running: new Map(), folder, server, dead: false };
+  const helper: Helper = {
+    child,
+    control,
+    idle,
+    waiters,
+    running: new Map(),
+    folder,
+    server,
+    stayReachable,
+    dead: false,
+  };
 
   const greet = (socket: Socket) => {
     socket.unref();
@@ -186,7 +208,14 @@ export interface DataConnection {
 /** All of them at once: processes that each held one and waited for another would wait for ever. */
 export async function takeConnections(helper: Helper, count: number): Promise<DataConnection[]> {
   while (helper.idle.size < count && !helper.dead) {
-    await new Promise<void>((resolve) => helper.waiters.push(resolve));
+    helper.stayReachable();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, LOOK_INTERVAL_MS);
+      helper.waiters.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
   if (helper.dead) throw new ProcessStartError('The process helper died');
   const taken: DataConnection[] = [];
