@@ -4,12 +4,15 @@
  * Must stay true: every want was authorised against the refs as they stand before upload-pack sees the request;
  * an answer that fails half way breaks the connection, so that no client takes a part for the whole.
  */
+import { DEPTH_OF_ALL, type FetchRequest } from '../../core/git/fetch-request.ts';
+import { withoutEdges } from '../../core/git/hidden-edges.ts';
 import { errorPacket } from '../../core/git/pkt-line.ts';
-import type { FetchRequest } from '../../core/git/fetch-request.ts';
+import { parseRefName } from '../../core/git/ref-name.ts';
+import { shown } from '../../core/git/side-band.ts';
 import { parseUploadPackRequest } from '../../core/git/upload-pack-request.ts';
 import { ANSWER_KEPT_BYTES_MAX, BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../core/ports/object-database.ts';
-import { unauthorisedWants } from '../../core/use-cases/authorise-wants.ts';
+import { unauthorisedMentions, unauthorisedWants } from '../../core/use-cases/authorise-wants.ts';
 import { committedObjects } from '../../core/use-cases/push-refs.ts';
 import { advertisedRefs } from './advertise.ts';
 import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
@@ -56,15 +59,41 @@ async function serveFetch(git: GitRequest, fetch: FetchRequest, body: Uint8Array
   };
   try {
     const viewKey = `${repository.entity.revision} ${repository.defaultBranch}`;
-    const denied = await unauthorisedWants(repository.entity.state, fetch.wants, viewKey, context.clock.now(), open);
-    if (denied.length > 0) {
-      sendBytes(response, RESULT_TYPE, errorPacket(`upload-pack: not our ref ${denied[0]}`));
+    const { state } = repository.entity;
+    const now = context.clock.now();
+    const [denied] = await unauthorisedWants(state, fetch.wants, viewKey, now, open);
+    const [unknown] = fetch.deepen?.kind === 'limits' ? fetch.deepen.not.filter((name) => !isOneRef(git, name)) : [];
+    if (denied !== undefined || unknown !== undefined) {
+      const reason =
+        denied === undefined ? `deepen-not is not a ref: ${shown(unknown ?? '')}` : `not our ref ${denied}`;
+      sendBytes(response, RESULT_TYPE, errorPacket(`upload-pack: ${reason}`));
       return;
     }
-    await stream(git, await open(), viewKey, body, answerKey(git, fetch, viewKey));
+    const hidden = deepensToAll(fetch) ? await unauthorisedMentions(state, fetch.shallow, viewKey, now, open) : [];
+    const key = hidden.length > 0 ? null : answerKey(git, fetch, viewKey);
+    await stream(git, await open(), viewKey, withoutEdges(body, new Set(hidden)), key);
   } finally {
     opened.reader?.close();
   }
+}
+
+/**
+ * Whether upload-pack would give the parents of every commit that the client names as the edge of its history,
+ * reached by a ref or not: then it sees none of those that are not (core/git/hidden-edges.ts).
+ */
+function deepensToAll({ deepen }: FetchRequest): boolean {
+  return deepen?.kind === 'depth' && deepen.commits === DEPTH_OF_ALL;
+}
+
+/** Whether the name leads to exactly one ref by the rules of gitrevisions(7): upload-pack just dies of others. */
+function isOneRef({ repository }: GitRequest, name: string): boolean {
+  const { refs } = repository.entity.state;
+  const exists = (text: string): boolean => {
+    const ref = parseRefName(text);
+    return typeof ref === 'string' && refs.has(ref);
+  };
+  const found = ['', 'refs/', 'refs/tags/', 'refs/heads/'].filter((folder) => exists(folder + name)).length;
+  return found + (name === 'HEAD' && exists(`refs/heads/${repository.defaultBranch}`) ? 1 : 0) === 1;
 }
 
 /**

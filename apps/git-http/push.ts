@@ -93,6 +93,7 @@ async function push(
     cause,
     guarding: guardedBy(context, bearer, mayPush),
     commands: list.commands,
+    refusedNames: list.refusedCommands.length,
     atomic: list.capabilities.atomic,
     pushOptions: list.pushOptions,
     pack: list.packFollows ? pack : null,

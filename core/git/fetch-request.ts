@@ -29,6 +29,9 @@ export type FetchRefusalCode =
   | 'object-format-unsupported';
 export type FetchRefusal = ProtocolRefusal<FetchRefusalCode>;
 
+/** The depth by which clients say "all": upload-pack then gives the parents of every commit named as shallow. */
+export const DEPTH_OF_ALL = 0x7fff_ffff;
+
 /** Where the history a client asks for ends. */
 export type Deepening =
   /** So many commits from the wants, or from the client's own shallow boundary if `relative`. */
@@ -156,8 +159,7 @@ export function readBoundary(draft: FetchDraft, line: string): FetchRefusal | nu
     case 'shallow':
       return readShallow(draft, value);
     case 'deepen':
-      // A depth of 2^31-1 is how clients say "all".
-      draft.depth = decimal(value, 0x7fff_ffff);
+      draft.depth = decimal(value, DEPTH_OF_ALL);
       return draft.depth === null ? deepenMalformed(line) : null;
     case 'deepen-since':
       draft.sinceSeconds = decimal(value, Number.MAX_SAFE_INTEGER);

@@ -32,16 +32,49 @@ export async function unauthorisedWants(
   now: Timestamp,
   open: () => Promise<ObjectReader>,
 ): Promise<readonly ObjectId[]> {
+  const { missing, existing } = await lookUp(repository, wants, now, open);
+  // One is enough to refuse the fetch.
+  return missing.length > 0 ? missing : unreached(repository, existing, tipsKey, open);
+}
+
+/** Of ids that a client only mentions all that exist and that it could not fetch. */
+export async function unauthorisedMentions(
+  repository: OpenRepository,
+  ids: readonly ObjectId[],
+  tipsKey: string,
+  now: Timestamp,
+  open: () => Promise<ObjectReader>,
+): Promise<readonly ObjectId[]> {
+  const { existing } = await lookUp(repository, ids, now, open);
+  return unreached(repository, existing, tipsKey, open);
+}
+
+/** Of the ids that are no tips those that do not exist, and those that do. */
+async function lookUp(
+  repository: OpenRepository,
+  ids: readonly ObjectId[],
+  now: Timestamp,
+  open: () => Promise<ObjectReader>,
+): Promise<{ readonly missing: readonly ObjectId[]; readonly existing: readonly ObjectId[] }> {
   const tips = currentTips(repository);
   const oldest = plusMs(now, -LEFT_TIP_SPAN_MS);
   const left = new Set(repository.leftTips.filter((tip) => tip.leftAt >= oldest).map((tip) => tip.id));
-  const others = wants.filter((id) => !tips.has(id) && !left.has(id));
-  if (others.length === 0) return [];
-  const reader = await open();
-  const found = await reader.lookup(others);
-  const existing = others.filter((_, index) => found[index] !== null);
-  if (existing.length < others.length) return others.filter((_, index) => found[index] === null);
-  if (repository.clean) return [];
-  const reached = await reader.reachable(existing, [...tips], tipsKey);
-  return existing.filter((id) => !reached.has(id));
+  const others = ids.filter((id) => !tips.has(id) && !left.has(id));
+  if (others.length === 0) return { missing: [], existing: [] };
+  const found = await (await open()).lookup(others);
+  return {
+    missing: others.filter((_, index) => found[index] === null),
+    existing: others.filter((_, index) => found[index] !== null),
+  };
+}
+
+async function unreached(
+  repository: OpenRepository,
+  ids: readonly ObjectId[],
+  tipsKey: string,
+  open: () => Promise<ObjectReader>,
+): Promise<readonly ObjectId[]> {
+  if (ids.length === 0 || repository.clean) return [];
+  const reached = await (await open()).reachable(ids, [...currentTips(repository)], tipsKey);
+  return ids.filter((id) => !reached.has(id));
 }

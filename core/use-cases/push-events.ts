@@ -31,6 +31,8 @@ export interface PushedFacts {
   readonly layer: Layer | null;
   readonly pushOptions: readonly string[];
   readonly receivedBytes: number;
+  /** Commands that the decision never saw. */
+  readonly refusedNames: number;
 }
 
 export interface PushEvents {
@@ -71,7 +73,7 @@ export function createPushEvents(
       parts: isNarrow(updates, facts.pushOptions) ? null : await partsOf(updates, lastAt),
       layer: facts.layer === null ? null : storedLayer(facts.layer),
       push_options: facts.pushOptions,
-      refused: decision.results.filter(({ code }) => code !== null).length,
+      refused: facts.refusedNames + decision.results.filter(({ code }) => code !== null).length,
       received_bytes: facts.receivedBytes,
     };
     const chosen: readonly RepositoryEvent[] =

@@ -45,6 +45,8 @@ export interface Push {
   readonly cause: Cause;
   readonly guarding: Guarding;
   readonly commands: readonly PushCommand[];
+  /** Commands beside those, refused for their names: the pack may hold what was meant for them. */
+  readonly refusedNames: number;
   readonly atomic: boolean;
   readonly pushOptions: readonly string[];
   /** The raw pack; null when every command is a deletion. */
@@ -161,7 +163,8 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     }
     const layer = prepared?.layer ?? null;
     const receivedBytes = push.receivedBytes();
-    const facts = { pushId, layer, pushOptions: push.pushOptions, receivedBytes };
+    const { pushOptions, refusedNames } = push;
+    const facts = { pushId, layer, pushOptions, receivedBytes, refusedNames };
     const events = await eventsOf(facts, decision, entity.lastAt);
     // Last of all, so that nothing slow stands between it and the append.
     const guarded = await push.guarding();

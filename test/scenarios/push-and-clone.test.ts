@@ -1,6 +1,7 @@
 /** What people do with git: push, clone, fetch, delete, against the real server with the real client. */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
@@ -85,7 +86,7 @@ describe('With git', () => {
     }
   });
 
-  test('a force-push replaces history, and what it left cannot be fetched by its id after a minute', async (context) => {
+  test('a force-push replaces history, which a plain push does not', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await commitFile(work, 'secret', 'oops\n');
@@ -157,6 +158,46 @@ describe('With git', () => {
       const old = ['-c', `protocol.version=${version}`, 'clone', '--quiet', '--no-checkout', '--filter=tree:0'];
       await git(clones, [...old, url, `tree-${version}`]);
     }
+  });
+
+  test('a shallow clone whose history was forced away is completed, without what was left behind', async (context) => {
+    const url = await newRepository();
+    const work = await newWorkTree(context);
+    const behind = await commitFile(work, 'behind', 'left behind\n');
+    await commitFile(work, 'edge', 'the edge of the clone\n');
+    await commitFile(work, 'tip', 'its tip\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    const clones = await tempDir(context);
+    for (const version of ['0', '2']) {
+      await git(clones, ['clone', '--quiet', '--depth=2', url, `shallow-${version}`]);
+    }
+    await git(work, ['reset', '--quiet', '--hard', 'HEAD~3']);
+    const kept = await commitFile(work, 'kept', 'kept\n');
+    await git(work, ['push', '--quiet', '--force', url, 'main']);
+    for (const version of ['0', '2']) {
+      const shallow = path.join(clones, `shallow-${version}`);
+      await git(shallow, ['-c', `protocol.version=${version}`, 'fetch', '--quiet', '--unshallow']);
+      assert.equal((await git(shallow, ['rev-parse', 'origin/main'])).trim(), kept);
+      assert.equal((await git(shallow, ['rev-list', '--count', 'origin/main'])).trim(), '2');
+      assert.notEqual((await tryGit(shallow, ['cat-file', '-e', behind])).code, 0, 'no ref reaches it any more');
+      await git(shallow, ['fsck', '--full']);
+    }
+  });
+
+  test('a clone may stop at a tag or a branch, and is told when there is none of the name', async (context) => {
+    const url = await newRepository();
+    const work = await newWorkTree(context);
+    await git(work, ['tag', 'v1']);
+    await commitFile(work, 'second', 'x\n');
+    await git(work, ['push', '--quiet', url, 'main', 'v1']);
+    const clones = await tempDir(context);
+    for (const name of ['v1', 'tags/v1', 'refs/tags/v1']) {
+      await git(clones, ['clone', '--quiet', `--shallow-exclude=${name}`, url, 'excluded']);
+      assert.equal((await git(path.join(clones, 'excluded'), ['rev-list', '--count', 'HEAD'])).trim(), '1');
+      await rm(path.join(clones, 'excluded'), { recursive: true });
+    }
+    const none = await tryGit(clones, ['clone', '--shallow-exclude=v2', url, 'none']);
+    assert.match(none.stderr, /deepen-not is not a ref: v2/);
   });
 
   test('a push from a shallow clone is taken when its history is here', async (context) => {

@@ -226,17 +226,20 @@ export async function wireRefs(target: WireTarget, options: WireOptions = {}): P
   );
 }
 
-/** Asks for an object by its id: the pack that came, or what was said instead. */
+/** Asks for objects by id, with more lines of a request (`shallow`, `deepen`): the pack, or what was said instead. */
 export async function wireFetch(
   target: WireTarget,
-  id: string,
+  wants: string | readonly string[],
   version: 0 | 2,
+  more: readonly string[] = [],
 ): Promise<{ readonly pack: Buffer } | { readonly refused: string }> {
-  const want = `want ${id}`;
+  const [first = '', ...others] = [wants].flat();
+  const wanted = version === 2 ? [`want ${first}`] : [`want ${first} side-band-64k no-progress ofs-delta filter`];
+  const lines = [...wanted, ...others.map((id) => `want ${id}`), ...more].map((line) => packet(`${line}\n`));
   const body =
     version === 2
-      ? [packet('command=fetch\n'), DELIMITER, packet('no-progress\n'), packet(`${want}\n`), packet('done\n'), FLUSH]
-      : [packet(`${want} side-band-64k no-progress ofs-delta\n`), FLUSH, packet('done\n')];
+      ? [packet('command=fetch\n'), DELIMITER, packet('no-progress\n'), ...lines, packet('done\n'), FLUSH]
+      : [...lines, FLUSH, packet('done\n')];
   const headers = version === 2 ? { 'Git-Protocol': 'version=2' } : {};
   const answer = await postService(target, 'git-upload-pack', Buffer.concat(body), { headers });
   const payloads = packetsOf(answer.bytes);

@@ -99,6 +99,7 @@ export async function startPushing(
         cause: { ...CAUSE, actor: { kind: 'token', id: tokenId } },
         guarding: guardedBy(node, bearer, ({ token }) => permits(token.grants, 'GIT_HTTP_WRITE')),
         commands,
+        refusedNames: 0,
         atomic: false,
         pushOptions: [],
         pack: commands.some(({ after }) => after !== null) ? onePack() : null,

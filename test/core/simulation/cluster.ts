@@ -187,6 +187,7 @@ async function push(world: World, node: TestNode, name: string): Promise<void> {
       cause: { ...CAUSE, requestId: id },
       guarding: async () => ({ guards: [] }),
       commands,
+      refusedNames: 0,
       atomic: dice.chance(0.3),
       pushOptions: [],
       pack: commands.some(({ after }) => after !== null) ? onePack() : null,

@@ -6,7 +6,7 @@ import { LEFT_TIP_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../../core/ports/object-database.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
-import { unauthorisedWants } from '../../../core/use-cases/authorise-wants.ts';
+import { unauthorisedMentions, unauthorisedWants } from '../../../core/use-cases/authorise-wants.ts';
 import { FIRST_AT, given } from '../../support/fold.ts';
 import { branch, moved, oid, pushed, tag } from '../../support/repository-history.ts';
 
@@ -48,12 +48,15 @@ function started(
     uploadPack: unused,
     close: unused,
   };
+  const open = async () => {
+    asked.push('open');
+    return reader;
+  };
   const denied = (wants: readonly ObjectId[], afterMs = 0) =>
-    unauthorisedWants(state, wants, 'key', plusMs(FIRST_AT, afterMs), async () => {
-      asked.push('open');
-      return reader;
-    });
-  return { denied, asked };
+    unauthorisedWants(state, wants, 'key', plusMs(FIRST_AT, afterMs), open);
+  const hidden = (ids: readonly ObjectId[], afterMs = 0) =>
+    unauthorisedMentions(state, ids, 'key', plusMs(FIRST_AT, afterMs), open);
+  return { denied, hidden, asked };
 }
 
 describe('A want', () => {
@@ -94,4 +97,11 @@ describe('A want', () => {
     assert.deepEqual(await denied([A], 1_000 + LEFT_TIP_SPAN_MS), []);
     assert.deepEqual(await denied([A], 1_001 + LEFT_TIP_SPAN_MS), [A]);
   });
+});
+
+test('Of the ids that a client only mentions those are named that exist and that it could not fetch', async () => {
+  const history = [first, pushed([moved(branch('main'), A, D)])];
+  const { hidden } = started(history, [A, B, D], [B]);
+  assert.deepEqual(await hidden([A, B, C, D, E], 1_000), []);
+  assert.deepEqual(await hidden([A, B, C, D, E], LEFT_TIP_SPAN_MS * 2), [A]);
 });

@@ -168,6 +168,7 @@ describe('Layers that go while a push is checked', () => {
       cause: CAUSE,
       guarding: async () => ({ guards: [] }),
       commands: [{ ref: main, before: A, after: B }],
+      refusedNames: 0,
       atomic: false,
       pushOptions: [],
       pack: onePack(),
