@@ -79,9 +79,14 @@ export class BodyError extends Error {
 
 export interface Body {
   /** The bytes after inflation; throws BodyError. */
-  readonly bytes: AsyncIterableIterator<Uint8Array>;
+  readonly bytes: AsyncIterable<Uint8Array>;
   /** Bytes that came over the wire so far. */
   readonly receivedBytes: () => number;
+  /**
+   * Ends the reading of `bytes`, then reads what is left and throws it away, so that git reads our answer instead
+   * of a broken pipe. False when more than `bytesMax` were left: the connection is of no further use.
+   */
+  discardRest(bytesMax: number): Promise<boolean>;
 }
 
 /** The request's body: gzip is undone (git compresses what exceeds 1 KiB), `idleMs` bounds every silence. */
@@ -90,7 +95,25 @@ export function openBody(request: IncomingMessage, options: { readonly idleMs: n
   const counter = { bytes: 0 };
   // Nobody listens to the socket's timeout, so that it ends the socket (node:http, Event 'timeout').
   request.socket.setTimeout(options.idleMs);
-  return { bytes: inflate(counted(request, counter), encoding), receivedBytes: () => counter.bytes };
+  const bytes = inflate(counted(request, counter), encoding);
+  return {
+    bytes,
+    receivedBytes: () => counter.bytes,
+    async discardRest(bytesMax) {
+      // A suspended reader holds the request paused, so that nobody else could read on.
+      await bytes.return();
+      const end = counter.bytes + bytesMax;
+      try {
+        for await (const _ of counted(request, counter)) {
+          if (counter.bytes > end) return false;
+        }
+      } catch (error) {
+        // The client went away: its answer will find nobody, which is no fault of this request.
+        if (!request.destroyed) throw error;
+      }
+      return true;
+    },
+  };
 }
 
 /** Leaving the loop early must not destroy the request: its answer still goes over the same socket. */

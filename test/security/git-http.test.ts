@@ -18,7 +18,7 @@ import {
   wireRefs,
 } from '../support/git-wire.ts';
 import { exchange, parseAnswer, rawRequest } from '../support/raw-http.ts';
-import { createAccount, createToken } from '../support/strata.ts';
+import { api, createAccount, createToken } from '../support/strata.ts';
 import { startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
 
 const FIRST = commit('first');
@@ -267,9 +267,8 @@ describe('At the Git endpoints', () => {
     ]);
     // Without a grant and without the repository: told nothing of either.
     assert.equal(await asked(neither.token, 'git-upload-pack', 'missing'), 404);
-    const [id = ''] = (await server.shared.log.since()).flatMap(({ type, data }) =>
-      type === 'RepositoryCreated' ? [String(data['repository_id'])] : [],
-    );
+    const found = await api(server.strata, server.ada.token, 'GET', `/v1/repos/ada/${target.name}`);
+    const { id } = found.body as { id: string };
     const selected = await grants('ALL', ['--scope', 'SELECTED_REPO', '--repository-ids', id]);
     const hidden = await server.newTarget();
     assert.equal(await asked(selected.token, 'git-receive-pack'), 200);

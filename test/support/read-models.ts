@@ -1,5 +1,6 @@
 /** A log, runners on a real database, and events as the use cases append them, for tests of the read models. */
 import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
 import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
@@ -112,6 +113,18 @@ export class Appender {
 export function layer(sizeBytes: number): NonNullable<RefsUpdated['data']['layer']> {
   const id = randomUUID();
   return { id, key: `layers/${id}.tar`, size_bytes: sizeBytes, sha256: '0'.repeat(64), pack: '0'.repeat(40) };
+}
+
+/** For waits that only a broken program would reach the end of. */
+export const WAIT_MS = 20_000;
+
+/** Resolves once the condition holds; rejects when it never does. */
+export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  const deadline = Date.now() + WAIT_MS;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('It did not come to pass');
+    await sleep(5);
+  }
 }
 
 export interface StartedRunner {

@@ -1,0 +1,99 @@
+/** Repositories that cannot be read, or not at once, and the others beside them. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { isReadModelError, Pushed, serve } from '../../support/pushed-repository.ts';
+import { until } from '../../support/read-models.ts';
+
+describe('when objects cannot be read', () => {
+  test('only that repository is set aside, and comes back by itself', async (context) => {
+    const service = await serve(context);
+    const broken = await Pushed.create(service);
+    const sound = await Pushed.create(service);
+    let away = true;
+    service.objects.onOpen = (committed) => {
+      if (!away || committed.repository !== broken.id) return;
+      throw new ObjectDatabaseError('object-database-unavailable', 'The bucket does not answer');
+    };
+    await broken.push({ 'refs/heads/main': broken.line(3) });
+    await sound.push({ 'refs/heads/main': sound.line(3) });
+    await broken.push({ 'refs/heads/other': broken.line(3, null, 77) });
+    await service.reads.caughtUp(service.append.last);
+    await sound.check();
+    await assert.rejects(service.reads.branches(broken.id), isReadModelError('read-model-behind'));
+    away = false;
+    await service.pool.query(`UPDATE read_models.parked SET retry_at = now() WHERE retry_at IS NOT NULL`);
+    await until(async () => (await service.runner.parked()).length === 0);
+    await broken.check();
+    assert.equal(service.objects.leases(), 0);
+  });
+});
+
+describe('a history too long to be read while others wait', () => {
+  const bounds = { newCommits: 20, orderedCommits: 60 };
+
+  test('is applied beside the other repositories, with all that is pushed to it meanwhile', async (context) => {
+    const service = await serve(context, { bounds });
+    const long = await Pushed.create(service);
+    const other = await Pushed.create(service);
+    let proceed: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    const { open } = service.objects;
+    const opened = new Set<number | 'none'>();
+    service.objects.open = async (committed) => {
+      // The first opening finds that it is long; the next is the one beside the others.
+      if (committed.repository === long.id && opened.size > 0) await held;
+      if (committed.repository === long.id) opened.add(committed.revision);
+      return open(committed);
+    };
+    const base = long.line(100);
+    await long.push({ 'refs/heads/main': base });
+    await other.push({ 'refs/heads/main': other.line(5) });
+    await service.reads.caughtUp(service.append.last);
+    await other.check();
+    await assert.rejects(service.reads.branches(long.id), isReadModelError('read-model-behind'));
+    await long.push({ 'refs/heads/main': long.commit('next', [base], 3_000_000), 'refs/heads/side': base });
+    await service.reads.caughtUp(service.append.last);
+    proceed();
+    await until(async () => (await service.runner.parked()).length === 0);
+    await long.check();
+    // Afterwards it is a repository like any other.
+    const tip = long.commit('last', [base], 3_000_001);
+    await long.push({ 'refs/heads/main': tip });
+    await service.reads.caughtUp(service.append.last);
+    await long.check();
+    assert.ok(!service.log.lines.some(({ level }) => level === 'error'));
+    const [verified] = await service.runner.verify('history');
+    assert.equal(verified?.differences, 0);
+    await service.append.deleteRepository(long.account, long.id, 'project');
+    await service.reads.caughtUp(service.append.last);
+    await until(async () => (await service.runner.parked()).length === 0);
+    assert.equal(await service.reads.branches(long.id), null);
+    const { rowCount } = await service.pool.query('SELECT FROM read_models.history_commits_v1_1');
+    assert.equal(rowCount, 5);
+  });
+
+  test('is finished by the next runner when the first one dies over it', async (context) => {
+    const service = await serve(context, { bounds });
+    const long = await Pushed.create(service);
+    const { open } = service.objects;
+    let openings = 0;
+    service.objects.open = async (committed) => {
+      openings += 1;
+      if (openings > 1) await new Promise(() => undefined);
+      return open(committed);
+    };
+    await long.push({ 'refs/heads/main': long.line(100) });
+    await service.reads.caughtUp(service.append.last);
+    await until(() => openings === 2);
+    await service.runner.close();
+    service.objects.open = open;
+    const { runner, reads } = service.again();
+    await runner.start();
+    await until(async () => (await runner.parked()).length === 0);
+    await reads.caughtUp(service.append.last);
+    await long.check('main', reads);
+  });
+});

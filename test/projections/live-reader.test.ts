@@ -1,0 +1,69 @@
+/** Readers beside rebuilds, halts and processes of their own: what they answer, and when they refuse to. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
+import { createLiveReader, type ReadQuery } from '../../projections/live-reader.ts';
+import { appendSome, counting, liveTable, setUp } from '../support/counting-model.ts';
+import { isReadModelError, Pushed, serve } from '../support/pushed-repository.ts';
+import { newUuid, startRunner, until, WAIT_MS } from '../support/read-models.ts';
+
+const eventsCounted: ReadQuery = { answer: (table) => `SELECT coalesce(sum(events), 0) FROM ${table('counts')}` };
+const nothing = (): { readonly streams: readonly string[] } => ({ streams: [] });
+
+describe('a reader', () => {
+  test('of another process never answers from tables that a rebuild replaced', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const model = counting();
+    const reader = createLiveReader(pool, model);
+    await assert.rejects(reader.read(eventsCounted, [], nothing), isReadModelError('read-model-behind'));
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
+    let appended = 0;
+    let rebuilding = true;
+    const rebuilds = (async () => {
+      for (let round = 0; round < 3; round += 1) await runner.rebuild(null);
+      rebuilding = false;
+    })();
+    while (rebuilding) {
+      await appendSome(append, 2, 1);
+      appended += 2;
+      await runner.waitFor(append.last, WAIT_MS);
+      const { value } = await reader.read(eventsCounted, [], nothing);
+      assert.equal(Number(value), appended);
+    }
+    await rebuilds;
+    assert.match(await liveTable(pool, 'counts'), /_4$/);
+  });
+
+  test('is told that a model halted, in every process', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const poison = (event: RecordedEvent): void => {
+      if (event.type === 'PlanChanged') throw new Error('cannot be applied');
+    };
+    const model = counting({ poison, onPoison: 'halt' });
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
+    await runner.waitFor(append.last, WAIT_MS);
+    const reader = createLiveReader(pool, model);
+    assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 0);
+    await append.append(streamName('account', newUuid()), newUuid(), 'PlanChanged', { plan: 'PRO' });
+    // Who waits for it is not kept waiting for an operator.
+    await runner.waitFor(append.last, WAIT_MS);
+    await until(async () => {
+      const refused = await reader.read(eventsCounted, [], nothing).catch((error: unknown) => error);
+      return isReadModelError('read-model-unavailable')(refused);
+    });
+  });
+
+  test('drops the branches it kept when a rebuild mended them', async (context) => {
+    const service = await serve(context);
+    const repository = await Pushed.create(service);
+    await repository.push({ 'refs/heads/main': repository.line(2) });
+    await service.reads.caughtUp(service.append.last);
+    await service.pool.query(`UPDATE read_models.history_commits_v1_1 SET entry = replace(entry, '"A"', '"Mallory"')`);
+    const wrong = await service.reads.branches(repository.id);
+    assert.equal(wrong?.branches[0]?.commit.committer.name, 'Mallory');
+    await service.runner.rebuild('history');
+    const mended = await service.reads.branches(repository.id);
+    assert.equal(mended?.branches[0]?.commit.committer.name, 'A');
+    assert.equal(await service.reads.branches(repository.id), mended, 'they were not kept');
+  });
+});

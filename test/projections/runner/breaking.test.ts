@@ -1,0 +1,127 @@
+/** The runner when something breaks under it: connections, processes, tables, the log. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { appendSome, counting, counts, killLeader, liveTable, replacing, setUp } from '../../support/counting-model.ts';
+import { startRunner, until, WAIT_MS } from '../../support/read-models.ts';
+
+describe('when something breaks', () => {
+  test('another runner takes over when the connection of the active one dies', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const models = [counting()];
+    let partitioned = false;
+    const mortal = replacing(pool, (text) =>
+      partitioned && text.includes('pg_try_advisory_lock') ? { rows: [{ taken: false }] } : null,
+    );
+    const one = await startRunner(context, { events: store, database: mortal, models });
+    await one.runner.waitFor(append.last, WAIT_MS);
+    const two = await startRunner(context, { events: store, database: pool, models });
+    const before = await appendSome(append, 3, 3);
+    await two.runner.waitFor(append.last, WAIT_MS);
+    assert.equal(two.applied.length, 0, 'the second led although the first lived');
+    partitioned = true;
+    assert.equal(await killLeader(pool), 1);
+    const after = await appendSome(append, 3, 3);
+    await Promise.all([one.runner.waitFor(append.last, WAIT_MS), two.runner.waitFor(append.last, WAIT_MS)]);
+    assert.ok(two.applied.length > 0);
+    assert.deepEqual(await counts(pool), { ...before, ...after });
+  });
+
+  test('a runner whose connection dies starts anew by itself', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    const before = await appendSome(append, 2, 5);
+    await runner.waitFor(append.last, WAIT_MS);
+    await killLeader(pool);
+    const after = await appendSome(append, 2, 5);
+    await runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), { ...before, ...after });
+  });
+
+  for (const moment of ['between apply and commit', 'after the commit, before its answer'] as const) {
+    test(`a crash ${moment} loses and doubles nothing`, async (context) => {
+      const { pool, store, append } = await setUp(context);
+      let crashes = 0;
+      const crashing = replacing(pool, async (text, client) => {
+        if (text !== 'COMMIT' || crashes >= 3) return null;
+        crashes += 1;
+        if (moment !== 'between apply and commit') await client.query('COMMIT');
+        return client.query('SELECT pg_terminate_backend(pg_backend_pid())');
+      });
+      const { runner } = await startRunner(context, { events: store, database: crashing, models: [counting()] });
+      let expected = {};
+      for (let round = 0; round < 4; round += 1) {
+        expected = { ...expected, ...(await appendSome(append, 5, 5)) };
+        await runner.waitFor(append.last, WAIT_MS);
+      }
+      assert.equal(crashes, 3);
+      assert.deepEqual(await counts(pool), expected);
+    });
+  }
+
+  test('tables that were dropped are built again, by a running process and at a start', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const first = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    const before = await appendSome(append, 3, 3);
+    await first.runner.waitFor(append.last, WAIT_MS);
+    await pool.query(`DROP TABLE ${await liveTable(pool, 'counts')}`);
+    const after = await appendSome(append, 1, 1);
+    await until(async () => {
+      const found = await counts(pool).catch(() => ({}));
+      return Object.keys(found).length === 4;
+    });
+    assert.deepEqual(await counts(pool), { ...before, ...after });
+    await first.runner.close();
+    await pool.query('DROP SCHEMA read_models CASCADE');
+    const second = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    await second.runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), { ...before, ...after });
+  });
+
+  test('a log that holds another event than the model was built from halts it, loudly', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const first = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    await appendSome(append, 1, 2);
+    await first.runner.waitFor(append.last, WAIT_MS);
+    await first.runner.close();
+    await pool.query(`UPDATE read_models.checkpoints SET event_id = gen_random_uuid()`);
+    const second = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    await until(() => second.log.lines.some(({ message }) => message.includes('halted')));
+    const { rows } = await pool.query('SELECT halted FROM read_models.projections');
+    assert.match(rows[0]?.halted, /was built from event/);
+    // A rebuild replaces what is wrong, and the runner goes on with it.
+    await second.runner.rebuild('counting');
+    const after = await appendSome(append, 1, 1);
+    await until(async () => Object.keys(await counts(pool)).length === 2);
+    assert.deepEqual(
+      Object.values(await counts(pool)).sort((a, b) => a - b),
+      [1, 2],
+    );
+    assert.ok(Object.keys(after).length === 1);
+  });
+});
+
+describe('closing', () => {
+  test('gives up a batch that takes long, which a later start applies', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    let reading = false;
+    const stuck = counting();
+    const models = [
+      {
+        ...stuck,
+        open: () => ({
+          prepare: () => {
+            reading = true;
+            return new Promise<never>(() => undefined);
+          },
+        }),
+      },
+    ];
+    const first = await startRunner(context, { events: store, database: pool, models });
+    const expected = await appendSome(append, 1, 1);
+    await until(() => reading);
+    await first.runner.close();
+    const second = await startRunner(context, { events: store, database: pool, models: [stuck] });
+    await second.runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), expected);
+  });
+});

@@ -1,0 +1,67 @@
+/** The runner follows the log: order, filters, read-your-writes, races. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type LogPosition } from '../../../core/kernel/envelope.ts';
+import { ReadModelError } from '../../../core/ports/read-models.ts';
+import { appendSome, counting, counts, setUp, withoutLocks } from '../../support/counting-model.ts';
+import { newRunner, newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
+
+describe('following the log', () => {
+  test('applies each event once, and advances over what it filters out', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const expected = await appendSome(append, 3, 4);
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    await runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), expected);
+    await append.token(newUuid(), 'not for this model');
+    await runner.waitFor(append.last, WAIT_MS);
+    const { rows } = await pool.query('SELECT position FROM read_models.checkpoints');
+    assert.deepEqual(rows, [{ position: String(append.last) }]);
+  });
+
+  test('wakes a waiting reader by its own commit, and gives up in time when nothing comes', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    await runner.waitFor(append.last, WAIT_MS);
+    const next = (append.last + 1n) as LogPosition;
+    const waiting = runner.waitFor(next, WAIT_MS);
+    await appendSome(append, 1, 1);
+    await waiting;
+    assert.equal(Object.keys(await counts(pool)).length, 1);
+    const beyond = (next + 1n) as LogPosition;
+    await assert.rejects(runner.waitFor(beyond, 10), (error) => {
+      return error instanceof ReadModelError && error.code === 'read-model-behind';
+    });
+  });
+
+  test('a process that does not lead learns of positions from the database', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const models = [counting()];
+    const leader = await startRunner(context, { events: store, database: pool, models });
+    await leader.runner.waitFor(append.last, WAIT_MS);
+    const reader = newRunner(context, { events: store, database: pool, models });
+    const expected = await appendSome(append, 2, 2);
+    await reader.runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), expected);
+  });
+
+  test('two runners race for each batch and every event is applied exactly once', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    // Without the lock both lead: only the checkpoint keeps them apart.
+    const unlocked = withoutLocks(pool);
+    const models = [counting()];
+    const one = await startRunner(context, { events: store, database: unlocked, models });
+    await one.runner.waitFor(append.last, WAIT_MS);
+    const two = await startRunner(context, { events: store, database: unlocked, models });
+    const lostRaces = (): number =>
+      [...one.log.lines, ...two.log.lines].filter(({ message }) => message.includes('changed under')).length;
+    let expected = {};
+    await until(async () => {
+      expected = { ...expected, ...(await appendSome(append, 5, 5)) };
+      return lostRaces() >= 3;
+    });
+    await one.runner.waitFor(append.last, WAIT_MS);
+    await two.runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), expected);
+  });
+});
