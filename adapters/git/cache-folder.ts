@@ -6,9 +6,9 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { appendFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LayerId, RepositoryId } from '../../core/kernel/ids.ts';
+import { type LayerId, parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
 import type { Layer } from '../../core/ports/object-database.ts';
 
 /** A layer that is here. */
@@ -30,6 +30,8 @@ export interface CacheFolder {
 }
 
 const MANIFEST = 'layers.jsonl';
+/** The epoch, and what makes the name its own. */
+const FOLDER_NAME = /^(\d+)-[0-9a-f]{12}$/;
 /** Folders that show the objects with a set of refs (view-folders.ts). */
 export const VIEWS = 'views';
 
@@ -57,16 +59,22 @@ export async function makeCacheFolder(
 /** The folders that an earlier run of this process left, with what their manifests say is in them. */
 export async function findCacheFolders(parent: string): Promise<readonly CacheFolder[]> {
   const found: CacheFolder[] = [];
-  for (const repository of await readdir(parent)) {
-    for (const name of await readdir(join(parent, repository))) {
-      const shrinkEpoch = Number(name.slice(0, name.indexOf('-')));
+  for (const repository of await foldersIn(parent)) {
+    for (const name of await foldersIn(join(parent, repository))) {
+      const [, epoch] = FOLDER_NAME.exec(name) ?? [];
+      const id = parseUuid<RepositoryId>(repository);
+      if (id === null || epoch === undefined) continue;
       const path = join(parent, repository, name);
-      const present = await readManifest(path);
       await rm(join(path, VIEWS), { recursive: true, force: true });
-      found.push({ path, repository: repository as RepositoryId, shrinkEpoch, present });
+      found.push({ path, repository: id, shrinkEpoch: Number(epoch), present: await readManifest(path) });
     }
   }
   return found;
+}
+
+async function foldersIn(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
 /** Whether everything the manifest names is still there, byte for byte in size. */
@@ -119,6 +127,22 @@ export async function noteLayers(folder: CacheFolder, layers: readonly PresentLa
   await appendFile(join(folder.path, MANIFEST), lines.join(''));
 }
 
+/** Gives a folder layers of another one, whose packs are linked: both may go without the other. */
+export async function copyLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+  for (const pack of new Set(layers.map((layer) => layer.pack))) {
+    for (const extension of ['pack', 'rev', 'idx'] as const) {
+      const target = packPath(to, pack, extension);
+      await link(packPath(from, pack, extension), target).catch((cause: unknown) => {
+        // A reverse index need not be; and two layers may have the same pack.
+        const needless = isMissing(cause) && extension === 'rev';
+        if (!needless && !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+      });
+    }
+  }
+  for (const layer of layers) to.present.set(layer.id, layer);
+  await noteLayers(to, layers);
+}
+
 export interface CachePaths {
   readonly repositories: string;
   readonly incoming: string;
@@ -155,12 +179,24 @@ async function bootId(): Promise<string | null> {
 async function readManifest(path: string): Promise<Map<LayerId, PresentLayer>> {
   const present = new Map<LayerId, PresentLayer>();
   const text = await readFile(join(path, MANIFEST), 'utf8').catch(missing(''));
-  // What follows the last line end was cut short.
-  for (const line of text.split('\n').slice(0, -1)) {
-    const layer = JSON.parse(line) as PresentLayer;
-    present.set(layer.id, layer);
+  for (const line of text.split('\n')) {
+    const layer = parseLine(line);
+    if (layer !== null) present.set(layer.id, layer);
   }
   return present;
+}
+
+/** Null for a line that was cut short, or that another one was written behind: its layer is fetched again. */
+function parseLine(line: string): PresentLayer | null {
+  try {
+    const { id, sha256, pack, packBytes, idxBytes } = JSON.parse(line) as Partial<PresentLayer>;
+    const whole = typeof id === 'string' && typeof sha256 === 'string' && typeof pack === 'string';
+    const sized = typeof packBytes === 'number' && typeof idxBytes === 'number';
+    return whole && sized ? { id, sha256, pack, packBytes, idxBytes } : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
 
 async function sizeOf(path: string): Promise<number | null> {

@@ -42,6 +42,8 @@ export function gitEnvironment(gitPath: string, variables: Environment = {}, con
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_TERMINAL_PROMPT: '0',
+    // Without it rev-list writes every line by itself.
+    GIT_FLUSH: '0',
     GIT_ALLOW_PROTOCOL: '',
     ...variables,
     GIT_CONFIG_COUNT: String(CONFIG.length + config.length),

@@ -4,12 +4,11 @@
  * Must stay true: when it dies, whatever it ran is failed and killed, and nothing waits for it any more.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONTROL_HELLO, DATA_HELLO, type HelperReport, lineSplitter } from './process-protocol.ts';
+import { makeSocketFolder, socketPathIn } from './socket-folder.ts';
 
 /** Bounds of every process, by setrlimit(2): inherited from the helper, so that they cost nothing a start. */
 export interface ProcessLimits {
@@ -22,10 +21,13 @@ export interface ProcessLimits {
   readonly openFilesMax: number;
 }
 
+/** While connections are waited for, the socket is looked after. */
+const LOOK_INTERVAL_MS = 100;
+
 export interface HelperOptions {
   readonly limits: ProcessLimits;
-  /** Keeps the helper's compiled code: without it the helper is a third larger, and its forks slower. */
-  readonly compileCacheDirectory: string;
+  /** Of this runner alone: what a killed one left in it is removed. Made when missing. */
+  readonly directory: string;
   /** What the helper says on its standard error: nothing, unless it fails. */
   readonly onHelperLine: (line: string) => void;
 }
@@ -53,14 +55,15 @@ export interface Helper {
   readonly running: Map<number, Started>;
   readonly folder: string;
   readonly server: Server;
+  /** Puts the socket back where its folder was deleted. */
+  readonly stayReachable: () => void;
   dead: boolean;
 }
 
 /** Starts it; `control` resolves when it is connected. Nothing of it keeps this process running. */
 export function startHelper(options: HelperOptions): Helper {
-  // In the system's folder of temporary files: the name of a Unix socket may have about 100 bytes.
-  const folder = mkdtempSync(join(tmpdir(), 'strata-git-'));
-  const socketPath = join(folder, 's');
+  const folder = makeSocketFolder(options.directory);
+  const socketPath = socketPathIn(folder);
   const { promise: control, resolve, reject } = Promise.withResolvers<Socket>();
   // Whoever starts a process awaits it; here it must only not count as unhandled.
   control.catch(() => {});
@@ -68,9 +71,26 @@ export function startHelper(options: HelperOptions): Helper {
   const waiters: (() => void)[] = [];
   const server = createServer({ allowHalfOpen: true }, (socket) => greet(socket));
   // Bound at once: the helper cannot be faster than that.
-  server.listen(socketPath).unref();
+  const listen = () => void server.listen(socketPath).unref();
+  listen();
+  const stayReachable = () => {
+    if (existsSync(socketPath)) return;
+    server.close();
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    listen();
+  };
   const child = spawnHelper(options, socketPath);
-  const helper: Helper = { child, control, idle, waiters, running: new Map(), folder, server, dead: false };
+  const helper: Helper = {
+    child,
+    control,
+    idle,
+    waiters,
+    running: new Map(),
+    folder,
+    server,
+    stayReachable,
+    dead: false,
+  };
 
   const greet = (socket: Socket) => {
     socket.unref();
@@ -104,6 +124,7 @@ export function startHelper(options: HelperOptions): Helper {
     reject(new ProcessStartError(why));
     buryHelper(helper);
   };
+  server.once('error', (error) => bury(`The process helper cannot be reached: ${error.message}`));
   child.once('error', (error) => bury(`The process helper did not start: ${error.message}`));
   child.once('exit', (code, signal) => bury(`The process helper ended (${signal ?? code})`));
   child.stderr?.setEncoding('utf8').on('data', lineSplitter(options.onHelperLine));
@@ -187,14 +208,22 @@ export interface DataConnection {
 /** All of them at once: processes that each held one and waited for another would wait for ever. */
 export async function takeConnections(helper: Helper, count: number): Promise<DataConnection[]> {
   while (helper.idle.size < count && !helper.dead) {
-    await new Promise<void>((resolve) => helper.waiters.push(resolve));
+    helper.stayReachable();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, LOOK_INTERVAL_MS);
+      helper.waiters.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
   if (helper.dead) throw new ProcessStartError('The process helper died');
   const taken: DataConnection[] = [];
   for (const [number, socket] of helper.idle) {
     if (taken.length === count) break;
-    taken.push({ number, socket });
     helper.idle.delete(number);
+    // In use it keeps this process running: what it brings may come after the process ended.
+    taken.push({ number, socket: socket.ref() });
   }
   return taken;
 }
@@ -205,4 +234,9 @@ function killGroup(pid: number): void {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
+}
+
+/** Puts connections back that were not used. */
+export function returnConnections(helper: Helper, connections: readonly DataConnection[]): void {
+  for (const { number, socket } of connections) helper.idle.set(number, socket.unref());
 }

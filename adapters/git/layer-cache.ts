@@ -1,23 +1,19 @@
 /**
- * The repositories on this node's disk: filled from layers when asked for, kept while leased, evicted by size.
+ * The layers on this node: fetched and checked when a repository is opened, kept for the next time.
  *
- * Must stay true: a folder that somebody holds a lease on stays whole; each layer is fetched once at a time,
- * whoever waits for it; every folder can be made again from the layer store.
+ * Must stay true: each layer is fetched once at a time, whoever waits for it; every folder can be made again from
+ * the layer store.
  */
-import { randomUUID } from 'node:crypto';
-import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { type CacheEntry, openCacheEntries } from './cache-entries.ts';
 import {
   addPack,
   type CacheFolder,
-  findCacheFolders,
+  copyLayers,
   isMissing,
-  isThere,
-  isWhole,
-  makeCacheFolder,
   noteLayers,
   type PackFiles,
   type PresentLayer,
@@ -33,7 +29,7 @@ import { type OpenPack, openPack, type PackMemory } from './object-source.ts';
 /** A hold on a repository's folder; whoever has one gives it back once. */
 export interface CacheLease {
   readonly folder: CacheFolder;
-  /** Packs of exactly the layers asked for, in their order; the last is the newest. */
+  /** Packs that hold the layers asked for, in their order; the last is the newest. */
   readonly packs: readonly OpenPack[];
   release(): void;
 }
@@ -61,157 +57,38 @@ export interface LayerCacheOptions {
   readonly cacheBytesMax: number;
   readonly memory: PackMemory;
   readonly log: GitLog;
+  /** Makes a folder with the same layers in fewer packs; null when that is not worth it. */
+  readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
+  /** Packs in a folder before they are merged. */
+  readonly packsMax: number;
 }
 
 /** Layers fetched at once, and of them for one repository. */
 const FETCHES_MAX = 16;
 const FETCHES_PER_REPOSITORY_MAX = 6;
-/** Open indexes take from 1 to 100 KB of memory each; those of the repositories used last stay. */
-const OPEN_PACKS_MAX = 10_000;
-
-interface Entry {
-  readonly key: string;
-  readonly folder: CacheFolder;
-  /** By position in the repository's sequence of layers, as far as they were all seen here. */
-  readonly order: { readonly id: LayerId; readonly pack: OpenPack }[];
-  readonly packs: Map<string, Promise<OpenPack>>;
-  readonly arriving: Map<LayerId, Promise<PresentLayer>>;
-  /** Here, and not in the manifest yet. */
-  readonly unnoted: PresentLayer[];
-  /** Folders found at start are checked when first used. */
-  checked: boolean;
-  leases: number;
-  bytes: number;
-  /** No longer handed out; goes with its last lease. */
-  retired: boolean;
-}
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
+  const { directory, log } = options;
   const paths = {
-    repositories: join(options.directory, 'repositories'),
-    incoming: join(options.directory, 'incoming'),
-    trash: join(options.directory, 'trash'),
+    repositories: join(directory, 'repositories'),
+    incoming: join(directory, 'incoming'),
+    trash: join(directory, 'trash'),
   };
-  await startCache(options.directory, paths);
-  // In the order of their last use, the oldest first.
-  const entries = new Map<string, Promise<Entry>>();
-  const known = new Map<string, Entry>();
+  await startCache(directory, paths);
+  const entries = await openCacheEntries(paths, options.cacheBytesMax, log);
   const slots = createFairSlots({ slots: FETCHES_MAX, slotsPerKey: FETCHES_PER_REPOSITORY_MAX });
   const incoming = createIncomingFolders(paths.incoming);
-  let totalBytes = 0;
-  let openPacks = 0;
-  let background: Promise<void> = Promise.resolve();
+  // One at a time, and not among the entries' own work, which arriving layers may wait for.
+  let merging: Promise<void> = Promise.resolve();
 
-  for (const folder of await findCacheFolders(paths.repositories)) {
-    const entry = newEntry(folder, false);
-    entries.set(entry.key, Promise.resolve(entry));
-    known.set(entry.key, entry);
-    totalBytes += entry.bytes;
-  }
-
-  const removeFolder = (folder: CacheFolder) => {
-    const trash = join(paths.trash, randomUUID());
-    background = background.then(async () => {
-      try {
-        await mkdir(paths.trash, { recursive: true });
-        await rename(folder.path, trash);
-        await rm(trash, { recursive: true, force: true });
-      } catch (error) {
-        // What stays is swept at the next start.
-        if (!isMissing(error))
-          options.log.warn({ folder: folder.path, error }, 'A cached repository stays on the disk');
-      }
-    });
-  };
-  const retire = (entry: Entry) => {
-    if (entry.retired) return;
-    entry.retired = true;
-    if (known.get(entry.key) === entry) {
-      known.delete(entry.key);
-      entries.delete(entry.key);
-    }
-    totalBytes -= entry.bytes;
-    openPacks -= entry.packs.size;
-    if (entry.leases === 0) removeFolder(entry.folder);
-  };
-  const evict = (bytesMax: number) => {
-    for (const entry of known.values()) {
-      if (totalBytes <= bytesMax) return;
-      if (entry.leases === 0) retire(entry);
-    }
-  };
-  const release = (entry: Entry) => {
-    entry.leases -= 1;
-    if (entry.leases > 0) return;
-    if (entry.retired) removeFolder(entry.folder);
-    else evict(options.cacheBytesMax);
-    forgetPacks();
-  };
-  const forgetPacks = () => {
-    if (openPacks <= OPEN_PACKS_MAX) return;
-    for (const entry of known.values()) {
-      if (openPacks <= OPEN_PACKS_MAX) return;
-      if (entry.leases > 0) continue;
-      openPacks -= entry.packs.size;
-      entry.packs.clear();
-      entry.order.length = 0;
-    }
-  };
-
-  /** The entry with a lease on it: taken in the same turn in which it is found, so that no eviction comes between. */
-  const hold = async (objects: CommittedObjects): Promise<Entry> => {
-    const key = entryKey(objects.repository, objects.shrinkEpoch);
-    for (;;) {
-      const found = entries.get(key) ?? make(key, objects);
-      const entry = await found;
-      if (entry.retired) continue;
-      entry.leases += 1;
-      entries.delete(key);
-      entries.set(key, found);
-      known.delete(key);
-      known.set(key, entry);
-      try {
-        const usable = entry.checked ? isThere(entry.folder) : await isWhole(entry.folder);
-        entry.checked = true;
-        if (usable) return entry;
-      } catch (error) {
-        release(entry);
-        throw error;
-      }
-      options.log.warn(
-        { repository: objects.repository },
-        'A cached repository was changed from outside: refilling it',
-      );
-      retire(entry);
-      release(entry);
-    }
-  };
-  const make = (key: string, objects: CommittedObjects): Promise<Entry> => {
-    const made = makeCacheFolder(paths.repositories, objects.repository, objects.shrinkEpoch).then((folder) => {
-      const entry = newEntry(folder, true);
-      for (const other of [...known.values()]) {
-        // What this repository was before layers were removed: of use only to whoever still reads it.
-        const older = other.folder.repository === objects.repository && other.folder.shrinkEpoch < objects.shrinkEpoch;
-        if (older) retire(other);
-      }
-      known.set(key, entry);
-      return entry;
-    });
-    made.catch(() => entries.delete(key));
-    entries.set(key, made);
-    return made;
-  };
-
-  const arrive = (entry: Entry, layer: Layer, bring: () => Promise<PresentLayer>): Promise<PresentLayer> => {
+  const arrive = (entry: CacheEntry, layer: Layer, bring: () => Promise<PresentLayer>): Promise<PresentLayer> => {
     const present = entry.folder.present.get(layer.id);
     if (present !== undefined && present.sha256 === layer.sha256) return Promise.resolve(present);
     const running = entry.arriving.get(layer.id);
     if (running !== undefined) return running;
     const arriving = bring()
       .then((added) => {
-        entry.bytes += added.packBytes + added.idxBytes;
-        if (!entry.retired) totalBytes += added.packBytes + added.idxBytes;
-        evict(options.cacheBytesMax);
+        entries.grow(entry, added.packBytes + added.idxBytes);
         note(entry, added);
         return added;
       })
@@ -220,19 +97,19 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
     return arriving;
   };
   /** Behind the request's back, and several at once when they come fast. */
-  const note = (entry: Entry, added: PresentLayer) => {
+  const note = (entry: CacheEntry, added: PresentLayer) => {
     entry.unnoted.push(added);
     if (entry.unnoted.length > 1) return;
-    background = background.then(async () => {
+    entries.later(async () => {
       try {
         if (!entry.retired) await noteLayers(entry.folder, entry.unnoted.splice(0));
       } catch (error) {
         // Only a restart misses it: then the layer is fetched again.
-        if (!isMissing(error)) options.log.warn({ folder: entry.folder.path, error }, 'A manifest was not written');
+        if (!isMissing(error)) log.warn({ folder: entry.folder.path, error }, 'A manifest was not written');
       }
     });
   };
-  const fetchInto = async (entry: Entry, layer: Layer): Promise<PresentLayer> => {
+  const fetchInto = async (entry: CacheEntry, layer: Layer): Promise<PresentLayer> => {
     const done = await slots.acquire(entry.key);
     try {
       const folder = await incoming.take();
@@ -245,34 +122,27 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
       done();
     }
   };
-  const fetchWithRoom = async (entry: Entry, layer: Layer): Promise<PresentLayer> => {
+  const fetchWithRoom = async (entry: CacheEntry, layer: Layer): Promise<PresentLayer> => {
     try {
       return await fetchInto(entry, layer);
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       // Other repositories can be had again; the one that is asked for now is worth their room.
-      evict(Math.max(0, totalBytes / 2 - layer.sizeBytes));
-      await background;
+      entries.evict(Math.max(0, entries.sizeBytes() / 2 - layer.sizeBytes));
+      await entries.settled();
       return fetchInto(entry, layer);
     }
   };
 
-  const open = (entry: Entry, { pack }: PresentLayer): Promise<OpenPack> => {
+  const open = (entry: CacheEntry, { pack }: PresentLayer): Promise<OpenPack> => {
     const already = entry.packs.get(pack);
     if (already !== undefined) return already;
-    const paths = [packPath(entry.folder, pack, 'pack'), packPath(entry.folder, pack, 'idx')] as const;
-    const opened = openPack(options.memory, pack, ...paths);
-    keepOpen(entry, pack, opened);
+    const files = [packPath(entry.folder, pack, 'pack'), packPath(entry.folder, pack, 'idx')] as const;
+    const opened = openPack(options.memory, pack, ...files);
+    entries.keepOpen(entry, pack, opened);
     return opened;
   };
-  const keepOpen = (entry: Entry, pack: string, opened: Promise<OpenPack>) => {
-    entry.packs.set(pack, opened);
-    if (!entry.retired) openPacks += 1;
-    opened.catch(() => {
-      if (entry.packs.get(pack) === opened && entry.packs.delete(pack) && !entry.retired) openPacks -= 1;
-    });
-  };
-  const fill = async (entry: Entry, objects: CommittedObjects): Promise<void> => {
+  const fill = async (entry: CacheEntry, objects: CommittedObjects): Promise<void> => {
     const missing: Promise<{ readonly id: LayerId; readonly pack: OpenPack }>[] = [];
     const start = entry.order.length;
     for (let position = start; position < objects.layers.length; position += 1) {
@@ -289,66 +159,85 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
     }
   };
 
+  /** Puts a folder of fewer packs in an entry's place, with all that arrived while it was made. */
+  const mergePacks = async (entry: CacheEntry): Promise<void> => {
+    const merged = await options.merge(entry.folder, incoming, paths.repositories);
+    if (merged === null) return;
+    for (;;) {
+      const behind = [...entry.folder.present.values()].filter(({ id }) => !merged.present.has(id));
+      if (entry.retired) return entries.remove(merged);
+      if (behind.length === 0 && entry.arriving.size === 0) return entries.replace(entry, merged);
+      await copyLayers(entry.folder, merged, behind);
+      await Promise.allSettled(entry.arriving.values());
+    }
+  };
+  const considerMerge = (entry: CacheEntry) => {
+    if (entry.packs.size < options.packsMax || entry.merging || entry.retired) return;
+    const held = entries.holdExisting(entry.folder.repository, entry.folder.shrinkEpoch);
+    if (held !== entry) {
+      if (held !== null) entries.release(held);
+      return;
+    }
+    entry.merging = true;
+    merging = merging
+      .then(() => mergePacks(entry))
+      // It stays as it is, slower; `merging` stays set, so that it is not tried at every push.
+      .catch((error: unknown) => log.warn({ folder: entry.folder.path, error }, 'Packs were not merged'))
+      .finally(() => entries.release(entry));
+  };
+
   return {
     acquire: async (objects) => {
-      const entry = await hold(objects);
+      const entry = await entries.hold(objects);
       try {
         const count = objects.layers.length;
         if (entry.order.length < count) await fill(entry, objects);
         if (entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
           throw new TypeError(`Layers of ${entry.key} changed without a new shrink epoch`);
         }
-        const packs = new Set(entry.order.slice(0, count).map(({ pack }) => pack));
-        return { folder: entry.folder, packs: [...packs], release: once(() => release(entry)) };
+        considerMerge(entry);
+        if (entry.leased?.count !== count) {
+          entry.leased = { count, packs: [...new Set(entry.order.slice(0, count).map(({ pack }) => pack))] };
+        }
+        let released = false;
+        const release = () => {
+          if (!released) entries.release(entry);
+          released = true;
+        };
+        return { folder: entry.folder, packs: entry.leased.packs, release };
       } catch (error) {
-        release(entry);
+        entries.release(entry);
         throw error;
       }
     },
     install: async (lease, layer, files, opened) => {
-      const entry = known.get(entryKey(lease.folder.repository, lease.folder.shrinkEpoch));
-      // A folder on its way out: the next one is filled from the store.
-      if (entry?.folder !== lease.folder) return false;
+      // Perhaps another folder by now than the one that was leased, with the same objects.
+      const entry = entries.holdExisting(lease.folder.repository, lease.folder.shrinkEpoch);
+      if (entry === null) return false;
       let moved = false;
-      await arrive(entry, layer, async () => {
-        const added = await addPack(entry.folder, layer, files);
-        moved = true;
-        if (!entry.packs.has(layer.pack)) {
-          opened.file.file.path = packPath(entry.folder, layer.pack, 'pack');
-          opened.index.file.path = packPath(entry.folder, layer.pack, 'idx');
-          keepOpen(entry, layer.pack, Promise.resolve(opened));
-        }
-        return added;
-      });
-      return moved;
+      try {
+        await arrive(entry, layer, async () => {
+          const added = await addPack(entry.folder, layer, files);
+          moved = true;
+          if (!entry.packs.has(layer.pack)) {
+            opened.file.file.path = packPath(entry.folder, layer.pack, 'pack');
+            opened.index.file.path = packPath(entry.folder, layer.pack, 'idx');
+            entries.keepOpen(entry, layer.pack, Promise.resolve(opened));
+          }
+          return added;
+        });
+        return moved;
+      } finally {
+        entries.release(entry);
+      }
     },
-    drop: (repository) => {
-      for (const entry of [...known.values()]) if (entry.folder.repository === repository) retire(entry);
-    },
-    sizeBytes: () => totalBytes,
+    drop: entries.drop,
+    sizeBytes: entries.sizeBytes,
     incoming,
-    settled: () => background,
-  };
-}
-
-function newEntry(folder: CacheFolder, checked: boolean): Entry {
-  let bytes = 0;
-  for (const { packBytes, idxBytes } of folder.present.values()) bytes += packBytes + idxBytes;
-  const key = entryKey(folder.repository, folder.shrinkEpoch);
-  const memory = { order: [], packs: new Map(), arriving: new Map(), unnoted: [] };
-  return { key, folder, ...memory, checked, leases: 0, bytes, retired: false };
-}
-
-function entryKey(repository: RepositoryId, shrinkEpoch: number): string {
-  return `${repository}/${shrinkEpoch}`;
-}
-
-function once(work: () => void): () => void {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    work();
+    settled: async () => {
+      await merging;
+      await entries.settled();
+    },
   };
 }
 

@@ -6,13 +6,16 @@
 import { join, resolve } from 'node:path';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import { createAnswerCache } from './answer-cache.ts';
+import { createBitmaps } from './bitmaps.ts';
 import { createFilePages } from './file-pages.ts';
 import { createGit } from './git-commands.ts';
 import { createLayerCache } from './layer-cache.ts';
 import type { GitLog } from './log.ts';
-import { createObjectReader } from './object-reader.ts';
+import { createObjectReader, type ReaderContext } from './object-reader.ts';
 import { createKeptObjects } from './pack-file.ts';
 import type { ProcessLimits } from './helper-process.ts';
+import { mergeSmallPacks } from './pack-merging.ts';
 import { createProcessRunner } from './process-runner.ts';
 import type { QuarantineContext } from './quarantine.ts';
 import { createReachableSets } from './reachable-sets.ts';
@@ -36,11 +39,15 @@ export interface GitObjectDatabaseOptions {
   /** Git processes at once, in all and for one repository. */
   readonly processesMax?: number;
   readonly processesPerRepositoryMax?: number;
+  /** Packs of a cached repository before they are merged, off the request path. */
+  readonly packsMax?: number;
 }
 
 export interface GitObjectDatabase extends ObjectDatabase {
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
+  /** Resolves when what is done behind the requests' backs (merging packs, bitmaps, removals) is done. */
+  settled(): Promise<void>;
   /** Kills every process and waits for the removals under way. */
   close(): Promise<void>;
 }
@@ -52,11 +59,16 @@ const LIMITS: ProcessLimits = {
   cpuSecondsMax: 20 * 60,
   openFilesMax: 4_096,
 };
-const PROCESSES_MAX = 32;
-const PROCESSES_PER_REPOSITORY_MAX = 16;
-const PAGES_MEMORY_BYTES = 64 * MIB;
+/** Beside the packs, of what they may take. */
+const ANSWERS_SHARE = 0.25;
+/** Many: a process whose client is slow mostly waits, and holds its place. */
+const PROCESSES_MAX = 96;
+const PROCESSES_PER_REPOSITORY_MAX = 64;
+/** A fetch takes 6 ms more at this many. */
+const PACKS_MAX = 100;
+const PAGES_MEMORY_BYTES = 32 * MIB;
 const KEPT_OBJECTS_MEMORY_BYTES = 16 * MIB;
-const REACHABLE_SETS_MEMORY_BYTES = 64 * MIB;
+const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
 
 /** Starts the process helper; throws when there is no git, or one older than 2.39. */
 export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
@@ -66,26 +78,50 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     pages: createFilePages({ memoryBytesMax: PAGES_MEMORY_BYTES }),
     kept: createKeptObjects(KEPT_OBJECTS_MEMORY_BYTES),
   };
-  const cache = await createLayerCache({ directory, layers, cacheBytesMax, memory, log });
   const runner = createProcessRunner({
     limits: { ...LIMITS, ...options.limits },
     processesMax: options.processesMax ?? PROCESSES_MAX,
     processesPerKeyMax: options.processesPerRepositoryMax ?? PROCESSES_PER_REPOSITORY_MAX,
-    compileCacheDirectory: join(directory, 'compile-cache'),
+    directory: join(directory, 'helper'),
     onHelperLine: (line) => log.error({ line }, 'The process helper failed'),
   });
   try {
     const git = await createGit(runner, options.gitPath);
+    const bitmaps = createBitmaps(git, log);
+    const cache = await createLayerCache({
+      directory,
+      layers,
+      cacheBytesMax,
+      memory,
+      log,
+      packsMax: options.packsMax ?? PACKS_MAX,
+      merge: async (folder, incoming, parent) => {
+        const merged = await mergeSmallPacks(git, folder, incoming, parent);
+        if (merged !== null) await bitmaps.carry(folder, merged);
+        return merged;
+      },
+    });
     const views = createViewFolders((error) => log.warn({ error }, 'A view of refs stays on the disk'));
+    const answers = await createAnswerCache({
+      directory: join(directory, 'answers'),
+      bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
+      onFault: (error) => log.warn({ err: error }, 'A kept answer stays on the disk'),
+    });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };
+    const readers: ReaderContext = { git, views, bitmaps, reachable, answers };
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
-      open: async (objects) => createObjectReader({ git, views, reachable }, await cache.acquire(objects)),
+      open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
       drop: async (repository) => cache.drop(repository),
+      settled: async () => {
+        await bitmaps.settled();
+        await cache.settled();
+      },
       close: async () => {
         await runner.close();
+        await bitmaps.settled();
         await cache.settled();
       },
     };

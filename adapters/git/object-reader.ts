@@ -6,14 +6,16 @@
  */
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { ObjectReader, WalkOptions } from '../../core/ports/object-database.ts';
+import type { Bitmaps } from './bitmaps.ts';
 import type { Git, GitCommand } from './git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './git-objects.ts';
 import type { CacheLease } from './layer-cache.ts';
 import { inTurn, readTips } from './object-graph.ts';
 import { parseCommit, parseTree } from './object-parsing.ts';
+import type { AnswerCache } from './answer-cache.ts';
 import { createObjectSource } from './object-source.ts';
 import { isAncestor, type ObjectAccess } from './quarantine.ts';
-import { idLines, type ReachableSets } from './reachable-sets.ts';
+import { idBatches, type ReachableSets } from './reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
 import type { ViewFolders } from './view-folders.ts';
 
@@ -22,7 +24,9 @@ const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
 export interface ReaderContext {
   readonly git: Git;
   readonly views: ViewFolders;
+  readonly bitmaps: Bitmaps;
   readonly reachable: ReachableSets;
+  readonly answers: AnswerCache;
 }
 
 /** Takes over the lease. */
@@ -55,6 +59,11 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
       leave();
     }
   };
+  /** For work that outlives a request of this reader; the request has the lease still. */
+  const hold = () => {
+    uses += 1;
+    return leave;
+  };
   const enter = () => {
     if (closed) throw new TypeError('This reader is closed');
     uses += 1;
@@ -78,7 +87,17 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     walk: (options) => heldStream(() => walk(git, access, options)),
     isAncestor: (ancestor, descendant) => held(() => isAncestor(git, access, ancestor, descendant)),
     reachable: (ids, tips, tipsKey) => held(() => reachable(context, access, ids, tips, tipsKey)),
-    uploadPack: (options) => heldStream(() => uploadPack(git, context.views, lease.folder, options)),
+    uploadPack: (options) => {
+      const make = (signal: AbortSignal) =>
+        heldStream(async function* () {
+          yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
+          let objectCount = 0;
+          for (const { index } of lease.packs) objectCount += index.objectCount;
+          context.bitmaps.fetched(lease.folder, options.view, objectCount, hold);
+        });
+      if (options.answerKey === null) return make(options.signal);
+      return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
+    },
     close: () => {
       if (closed) return;
       closed = true;
@@ -114,7 +133,8 @@ async function* walk(git: Git, { view }: ObjectAccess, options: WalkOptions): As
   if (skip !== undefined) args.push(`--skip=${skip}`);
   if (limit !== undefined) args.push(`--max-count=${limit}`);
   const command: GitCommand = { args, view };
-  yield* idLines(git.stream(command, lines([...include, ...exclude.map((id) => `^${id}`)])));
+  const revisions = [...include, ...exclude.map((id) => `^${id}`)];
+  for await (const batch of idBatches(git.stream(command, lines(revisions)))) yield* batch;
 }
 
 async function reachable(
@@ -145,6 +165,7 @@ async function areReached(
   tips: readonly ObjectId[],
 ): Promise<boolean> {
   const command: GitCommand = { args: ['rev-list', '--max-count=1', '--stdin'], view };
-  for await (const _ of idLines(git.stream(command, lines([...commits, ...tips.map((id) => `^${id}`)])))) return false;
+  const revisions = [...commits, ...tips.map((id) => `^${id}`)];
+  for await (const batch of idBatches(git.stream(command, lines(revisions)))) if (batch.length > 0) return false;
   return true;
 }

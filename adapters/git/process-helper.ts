@@ -6,7 +6,9 @@
  * ended, every group is killed and the helper leaves.
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { dirname } from 'node:path';
 import {
   COLLECTED_OUTPUT_BYTES_MAX,
   CONTROL_HELLO,
@@ -21,6 +23,7 @@ import {
 
 /** How long a dead leader's group may hold standard error open before it is killed too. */
 const STRAGGLER_GRACE_MS = 100;
+const RECONNECT_INTERVAL_MS = 50;
 
 function serve(socketPath: string): void {
   const running = new Map<number, ChildProcess>();
@@ -38,6 +41,8 @@ function serve(socketPath: string): void {
   };
   const leave = () => {
     for (const child of running.values()) killGroup(child);
+    // The server may have had no time to.
+    rmSync(dirname(socketPath), { recursive: true, force: true });
     process.exit(0);
   };
   control.on('error', leave);
@@ -48,9 +53,17 @@ function serve(socketPath: string): void {
     connections += 1;
     const number = connections;
     const socket = connect(socketPath);
+    let isConnected = false;
+    socket.once('connect', () => {
+      isConnected = true;
+    });
     // Paused before it connects, so that not a byte meant for git is read here.
     socket.pause();
-    socket.on('error', () => idle.delete(number));
+    socket.on('error', () => {
+      idle.delete(number);
+      // The socket's folder was deleted: the server makes it again when it needs connections.
+      if (!isConnected) setTimeout(openConnection, RECONNECT_INTERVAL_MS);
+    });
     socket.write(`${DATA_HELLO}${number}\n`);
     idle.set(number, socket);
   };

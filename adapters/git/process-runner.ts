@@ -13,10 +13,12 @@ import {
   type HelperExit,
   type HelperOptions,
   ProcessStartError,
+  returnConnections,
   startHelper,
   takeConnections,
 } from './helper-process.ts';
 import type { HelperRequest } from './process-protocol.ts';
+import { sweepSocketFolders } from './socket-folder.ts';
 
 export interface RunOptions {
   readonly file: string;
@@ -69,6 +71,7 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
   let helper: Helper | null = null;
   let closed = false;
   let lastId = 0;
+  sweepSocketFolders(options.directory);
 
   const current = (): Helper => {
     if (closed) throw new ProcessStartError('The process runner is closed');
@@ -123,7 +126,7 @@ async function start(helper: Helper, id: number, asked: RunOptions, release: () 
   const count = Number(asked.stdin === 'stream') + Number(asked.stdout === 'stream');
   const connections = await takeConnections(helper, count);
   if (signal?.aborted) {
-    for (const { number, socket } of connections) helper.idle.set(number, socket);
+    returnConnections(helper, connections);
     throw signal.reason;
   }
   const stdout = asked.stdout === 'stream' ? (connections.pop() ?? null) : null;

@@ -50,27 +50,37 @@ async function makeSet(git: Git, view: ObjectView, tips: readonly ObjectId[]): P
   const command: GitCommand = { args, view };
   let ids = Buffer.alloc(1024 * ID_BYTES);
   let count = 0;
-  for await (const id of idLines(git.stream(command, lines(tips)))) {
-    if ((count + 1) * ID_BYTES > ids.length) ids = Buffer.concat([ids], ids.length * 2);
-    ids.write(id, count * ID_BYTES, 'hex');
-    count += 1;
+  for await (const batch of idBatches(git.stream(command, lines(tips)))) {
+    while ((count + batch.length) * ID_BYTES > ids.length) ids = Buffer.concat([ids], ids.length * 2);
+    for (const id of batch) {
+      ids.write(id, count * ID_BYTES, 'hex');
+      count += 1;
+    }
   }
   return sortedSet(ids.subarray(0, count * ID_BYTES), count);
 }
 
+/** Ids are spread evenly, so nearly all sorting is done by putting each into the bucket of its first two bytes. */
 function sortedSet(ids: Buffer, count: number): StoredSet {
-  const order = new Uint32Array(count).map((_, index) => index);
-  const compare = (a: number, b: number) =>
-    ids.compare(ids, b * ID_BYTES, (b + 1) * ID_BYTES, a * ID_BYTES, (a + 1) * ID_BYTES);
-  order.sort(compare);
+  const starts = new Uint32Array(0x10001);
+  const bucketOf = (index: number) => ids.readUInt16BE(index * ID_BYTES);
+  for (let index = 0; index < count; index += 1) starts[bucketOf(index) + 1] = (starts[bucketOf(index) + 1] ?? 0) + 1;
+  for (let bucket = 0; bucket < 0x10000; bucket += 1)
+    starts[bucket + 1] = (starts[bucket + 1] ?? 0) + (starts[bucket] ?? 0);
+  const next = starts.slice(0, 0x10000);
   const sorted = Buffer.allocUnsafeSlow(ids.length);
-  order.forEach((from, to) => ids.copy(sorted, to * ID_BYTES, from * ID_BYTES, (from + 1) * ID_BYTES));
+  for (let index = 0; index < count; index += 1) {
+    const place = next[bucketOf(index)] ?? 0;
+    next[bucketOf(index)] = place + 1;
+    ids.copy(sorted, place * ID_BYTES, index * ID_BYTES, (index + 1) * ID_BYTES);
+  }
+  for (let bucket = 0; bucket < 0x10000; bucket += 1) sortRange(sorted, starts[bucket] ?? 0, starts[bucket + 1] ?? 0);
   return {
-    memoryBytes: sorted.length + 64,
+    memoryBytes: sorted.length + starts.byteLength,
     has: (id) => {
       const wanted = Buffer.from(id, 'hex');
-      let low = 0;
-      let high = count;
+      let low = starts[wanted.readUInt16BE(0)] ?? 0;
+      let high = starts[wanted.readUInt16BE(0) + 1] ?? 0;
       while (low < high) {
         const middle = (low + high) >>> 1;
         const difference = sorted.compare(wanted, 0, ID_BYTES, middle * ID_BYTES, (middle + 1) * ID_BYTES);
@@ -83,12 +93,20 @@ function sortedSet(ids: Buffer, count: number): StoredSet {
   };
 }
 
-/** The ids that stand alone on lines. */
-export async function* idLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<ObjectId> {
+function sortRange(ids: Buffer, start: number, end: number): void {
+  if (end - start < 2) return;
+  const rows: Buffer[] = [];
+  for (let row = start; row < end; row += 1) rows.push(Buffer.from(ids.subarray(row * ID_BYTES, (row + 1) * ID_BYTES)));
+  rows.sort(Buffer.compare);
+  for (const [index, row] of rows.entries()) row.copy(ids, (start + index) * ID_BYTES);
+}
+
+/** The ids that stand alone on lines, as many at a time as came together. */
+export async function* idBatches(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly ObjectId[]> {
   let rest = '';
   for await (const chunk of chunks) {
-    const all = (rest + chunk.toString('latin1')).split('\n');
-    rest = all.pop() ?? '';
-    for (const line of all) yield line as ObjectId;
+    const lines = (rest + chunk.toString('latin1')).split('\n');
+    rest = lines.pop() ?? '';
+    yield lines as ObjectId[];
   }
 }

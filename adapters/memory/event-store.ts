@@ -140,7 +140,8 @@ function subscribe(log: readonly RecordedEvent[], options: SubscribeOptions): Su
     close: async () => {
       closing = true;
       pull();
-      await closed;
+      // Why it broke, if it did, is said by `closed`.
+      await Promise.allSettled([closed]);
     },
     closed,
   };

@@ -1,8 +1,8 @@
 /** The machine's clock. */
-import type { Timestamp } from '../../core/kernel/ids.ts';
+import { timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 
 export const systemClock: Clock = {
-  now: () => new Date().toISOString() as Timestamp,
+  now: () => timestamp(new Date().toISOString()),
   monotonicMs: () => performance.now(),
 };

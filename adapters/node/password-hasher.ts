@@ -1,37 +1,24 @@
 /**
  * Password hashes by node:crypto's argon2id: 19 MiB, two passes, one lane (OWASP's first choice).
  *
- * Must stay true: at most `CONCURRENT_MAX` run at once, so that a flood of sign-ins takes bounded memory.
+ * Must stay true: at most `CONCURRENT_MAX` run at once, so that a flood of sign-ins takes bounded memory and leaves
+ * threads of the pool (four, unless told otherwise) for files.
  */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import { createTurns } from './turns.ts';
 
 const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;
 const TAG_LENGTH_BYTES = 32;
 const SALT_LENGTH_BYTES = 16;
-const CONCURRENT_MAX = 4;
+const CONCURRENT_MAX = 2;
 
 /** PHC string: `$argon2id$v=19$m=…,t=…,p=1$<salt>$<tag>`, base64 without padding. */
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 export function createPasswordHasher(): PasswordHasher {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-
-  async function bounded<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (running >= CONCURRENT_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await work();
-    } finally {
-      // The place is handed on rather than freed, so a newcomer cannot overtake who waits.
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  }
-
+  const bounded = createTurns(CONCURRENT_MAX);
   return {
     hash: (password) =>
       bounded(async () => {

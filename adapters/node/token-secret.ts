@@ -18,7 +18,7 @@ export function newTokenSecret(): string {
 }
 
 /** The CRC-32 of the 40 digits in base62, padded on the left with `0` to 6. */
-function checksumOf(secret: string): string {
+export function checksumOf(secret: string): string {
   let rest = crc32(secret);
   let digits = '';
   while (rest > 0) {

@@ -76,7 +76,8 @@ export function startSubscription(reader: LogReader, log: Log, options: Subscrib
     close: async () => {
       closing = true;
       alarm.ring(ANY_POSITION);
-      await closed;
+      // Why it broke, if it did, is said by `closed`.
+      await Promise.allSettled([closed]);
     },
     closed,
   };

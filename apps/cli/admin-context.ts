@@ -21,8 +21,7 @@ export type AdminContext = Foundation['context'] & {
 
 export async function withAdminContext<Result>(run: (context: AdminContext) => Promise<Result>): Promise<Result> {
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
-  const level = process.env['STRATA_LOG_LEVEL'] === undefined ? 'warn' : settings.logLevel;
-  const log = createLogger(level, destination({ fd: 2, sync: true }));
+  const log = createLogger(settings.logLevel, destination({ fd: 2, sync: true }));
   const foundation = await composeFoundation(settings, log, {
     besideServer: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,

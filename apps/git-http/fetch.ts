@@ -7,7 +7,7 @@
 import { errorPacket } from '../../core/git/pkt-line.ts';
 import type { FetchRequest } from '../../core/git/fetch-request.ts';
 import { parseUploadPackRequest } from '../../core/git/upload-pack-request.ts';
-import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { ANSWER_KEPT_BYTES_MAX, BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../core/ports/object-database.ts';
 import { unauthorisedWants } from '../../core/use-cases/authorise-wants.ts';
 import { committedObjects } from '../../core/use-cases/push-refs.ts';
@@ -61,17 +61,33 @@ async function serveFetch(git: GitRequest, fetch: FetchRequest, body: Uint8Array
       sendBytes(response, RESULT_TYPE, errorPacket(`upload-pack: not our ref ${denied[0]}`));
       return;
     }
-    await stream(git, await open(), viewKey, body);
+    await stream(git, await open(), viewKey, body, answerKey(git, fetch, viewKey));
   } finally {
     opened.reader?.close();
   }
 }
 
-async function stream(git: GitRequest, reader: ObjectReader, viewKey: string, body: Uint8Array): Promise<void> {
+/**
+ * Names the answer: everything git makes it from, and nothing of who asks. Only for clients that have nothing yet,
+ * whose requests recur; the refs are in it since tags may be added and `deepen-not` names them.
+ */
+function answerKey({ context, repository }: GitRequest, fetch: FetchRequest, viewKey: string): string | null {
+  if (fetch.haves.length > 0 || repository.entity.state.layersSizeBytes > ANSWER_KEPT_BYTES_MAX) return null;
+  const { wants, shallow, ...rest } = fetch;
+  return context.digest.sha256(JSON.stringify([viewKey, [...wants].sort(), [...shallow].sort(), rest]));
+}
+
+async function stream(
+  git: GitRequest,
+  reader: ObjectReader,
+  viewKey: string,
+  body: Uint8Array,
+  key: string | null,
+): Promise<void> {
   const { context, repository, bearer, response, finished, signal } = git;
   const { head, refs } = advertisedRefs(repository);
   const view = { key: viewKey, head, refs };
-  const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), signal });
+  const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), answerKey: key, signal });
   try {
     for await (const chunk of answer) {
       // The head of the answer waits for its first bytes: until then a failure can still have a status.

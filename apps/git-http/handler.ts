@@ -1,8 +1,8 @@
 /**
  * The Git endpoints under `/r/`: who asks, for which repository, whether they may; then the operation.
  *
- * Must stay true: the order of answers is 400, 401, 404, 403 (interface.md), so that what a token may not see
- * answers exactly as what does not exist; every entity is read after a barrier, so a revoked token and a moved
+ * Must stay true: the order of answers is 400 for the form, 401, 404 or 405 of the route, 404 of the repository, 403
+ * (interface.md), so that nobody learns of what a token may not see; every entity is read after a barrier, so a revoked token and a moved
  * ref are seen at once; no secret reaches a log line.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -25,7 +25,7 @@ import { CHALLENGE, GitHttpError, sendBytes, sendError } from './answer.ts';
 import type { GitHttpContext } from './context.ts';
 import { serveUploadPack } from './fetch.ts';
 import { serveReceivePack } from './push.ts';
-import { basicPassword, BodyError, type GitRoute, hasRepeatedHeader, parseGitRoute } from './request.ts';
+import { basicPassword, BodyError, formFault, type GitRoute, parseGitRoute } from './request.ts';
 
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -48,8 +48,11 @@ async function handle(
   let actor: Actor | null = null;
   response.setHeader('X-Request-Id', requestId);
   try {
-    const route = routeOf(request);
+    const fault = formFault(request);
+    // Where such a request ends is not certain, so nothing more is read from its connection.
+    if (fault !== null) throw new GitHttpError(400, fault, { Connection: 'close' });
     const bearer = await bearerOf(context, request);
+    const route = routeOf(request);
     actor = { kind: 'token', id: bearer.tokenId };
     const repository = await visibleRepository(context, bearer, route);
     requireGrant(bearer, route.service === 'git-receive-pack' ? 'GIT_HTTP_WRITE' : 'GIT_HTTP_READ');
@@ -68,7 +71,6 @@ async function handle(
 }
 
 function routeOf(request: IncomingMessage): GitRoute {
-  if (hasRepeatedHeader(request)) throw new GitHttpError(400, 'A header that must be single came twice');
   const route = parseGitRoute(request.url ?? '');
   if (route === 'dumb') {
     throw new GitHttpError(403, 'Strata speaks the smart HTTP protocol only: use git 1.6.6 or newer');

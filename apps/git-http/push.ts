@@ -5,7 +5,6 @@
  * late, or never, changes nothing; a refusal is sent after the body was taken, or the connection ends with it,
  * since git shows a reason only when it could send all it had.
  */
-import type { IncomingMessage } from 'node:http';
 import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/command-list.ts';
 import { KEEP_ALIVE_PACKET } from '../../core/git/side-band.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/report-status.ts';
@@ -17,7 +16,7 @@ import { reaches } from '../../core/access-token/state.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import type { GitRequest } from './git-request.ts';
 import { pushRefusalText, REF_REFUSALS } from './push-words.ts';
-import { openBody } from './request.ts';
+import { type Body, openBody } from './request.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
 const KEEP_ALIVE_MS = 5_000;
@@ -29,7 +28,7 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
   const { list, rest } = await readCommandList(body.bytes);
   try {
     if ('refused' in list) {
-      await drain(request);
+      await discard(git, body);
       refuseWhole(git, list);
       return;
     }
@@ -37,7 +36,7 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
       sendBytes(response, RESULT_TYPE, new Uint8Array());
       return;
     }
-    await answer(git, list, rest, body.receivedBytes);
+    await answer(git, list, rest, body);
   } finally {
     finished.receivedBytes = body.receivedBytes();
   }
@@ -57,18 +56,13 @@ const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([
   'shallow-malformed',
 ] as const);
 
-async function answer(
-  git: GitRequest,
-  list: CommandList,
-  pack: AsyncIterable<Uint8Array>,
-  receivedBytes: () => number,
-): Promise<void> {
-  const { context, request, response, finished } = git;
+async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Uint8Array>, body: Body): Promise<void> {
+  const { context, response, finished } = git;
   const keepAlive = startKeepAlive(git, list.capabilities.sideBand64k);
   let outcome: PushOutcome;
   try {
-    outcome = await push(git, list, pack, receivedBytes, keepAlive.start);
-    await drain(request);
+    outcome = await push(git, list, pack, body.receivedBytes, keepAlive.start);
+    await discard(git, body);
   } finally {
     keepAlive.stop();
   }
@@ -142,24 +136,8 @@ function startKeepAlive({ response }: GitRequest, sideBand: boolean): { start():
   };
 }
 
-/** Reads what is left of the body and throws it away; beyond the bound the connection will be closed. */
-async function drain(request: IncomingMessage): Promise<void> {
-  if (request.complete || request.destroyed) return;
-  await new Promise<void>((resolve) => {
-    let left = REFUSED_BODY_DRAIN_BYTES_MAX;
-    const settle = (): void => {
-      request.off('data', count);
-      request.off('end', settle);
-      request.off('close', settle);
-      resolve();
-    };
-    const count = (chunk: Buffer): void => {
-      left -= chunk.length;
-      if (left < 0) settle();
-    };
-    request.on('data', count);
-    request.on('end', settle);
-    request.on('close', settle);
-    request.resume();
-  });
+/** What is left of the body goes; beyond the bound the connection goes with the answer. */
+async function discard({ response }: GitRequest, body: Body): Promise<void> {
+  const whole = await body.discardRest(REFUSED_BODY_DRAIN_BYTES_MAX);
+  if (!whole && !response.headersSent) response.setHeader('Connection', 'close');
 }

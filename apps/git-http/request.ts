@@ -43,19 +43,27 @@ export function basicPassword(authorization: string | undefined): string | null 
   return colon === -1 ? null : decoded.slice(colon + 1);
 }
 
-/** Whether a header that must be single came more than once: Node silently keeps the first of these. */
-export function hasRepeatedHeader(request: IncomingMessage): boolean {
+/**
+ * Why a request is refused for its form alone; null for a sound one. What two servers on its way could read
+ * differently is read by none: of repeated headers Node silently keeps the first, and any coding before `chunked`
+ * it ignores.
+ */
+export function formFault(request: IncomingMessage): string | null {
   const seen = new Set<string>();
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
     const name = request.rawHeaders[index]?.toLowerCase() ?? '';
     if (!SINGLE_HEADERS.has(name)) continue;
-    if (seen.has(name)) return true;
+    if (seen.has(name)) return `The header ${name} came more than once`;
     seen.add(name);
   }
-  return false;
+  const coding = request.headers['transfer-encoding']?.trim().toLowerCase() ?? 'chunked';
+  return coding === 'chunked' ? null : 'The only transfer coding accepted is chunked';
 }
 
-const SINGLE_HEADERS = new Set(['authorization', 'host', 'content-length', 'content-type', 'content-encoding']);
+const SINGLE_HEADERS = new Set([
+  ...['authorization', 'content-encoding', 'content-length', 'content-type', 'git-protocol', 'host'],
+  'transfer-encoding',
+]);
 
 export type BodyErrorCode = 'body-encoding-unknown' | 'body-too-large' | 'body-broken';
 
@@ -71,9 +79,14 @@ export class BodyError extends Error {
 
 export interface Body {
   /** The bytes after inflation; throws BodyError. */
-  readonly bytes: AsyncIterableIterator<Uint8Array>;
+  readonly bytes: AsyncIterable<Uint8Array>;
   /** Bytes that came over the wire so far. */
   readonly receivedBytes: () => number;
+  /**
+   * Ends the reading of `bytes`, then reads what is left and throws it away, so that git reads our answer instead
+   * of a broken pipe. False when more than `bytesMax` were left: the connection is of no further use.
+   */
+  discardRest(bytesMax: number): Promise<boolean>;
 }
 
 /** The request's body: gzip is undone (git compresses what exceeds 1 KiB), `idleMs` bounds every silence. */
@@ -82,7 +95,25 @@ export function openBody(request: IncomingMessage, options: { readonly idleMs: n
   const counter = { bytes: 0 };
   // Nobody listens to the socket's timeout, so that it ends the socket (node:http, Event 'timeout').
   request.socket.setTimeout(options.idleMs);
-  return { bytes: inflate(counted(request, counter), encoding), receivedBytes: () => counter.bytes };
+  const bytes = inflate(counted(request, counter), encoding);
+  return {
+    bytes,
+    receivedBytes: () => counter.bytes,
+    async discardRest(bytesMax) {
+      // A suspended reader holds the request paused, so that nobody else could read on.
+      await bytes.return();
+      const end = counter.bytes + bytesMax;
+      try {
+        for await (const _ of counted(request, counter)) {
+          if (counter.bytes > end) return false;
+        }
+      } catch (error) {
+        // The client went away: its answer will find nobody, which is no fault of this request.
+        if (!request.destroyed) throw error;
+      }
+      return true;
+    },
+  };
 }
 
 /** Leaving the loop early must not destroy the request: its answer still goes over the same socket. */

@@ -81,12 +81,20 @@ function findNode() {
   );
 }
 
-/** The environment of the entry: tools of node_modules first, and the directory the user stood in. */
+/**
+ * The environment of the entry: tools of node_modules first, the directory the user stood in, and where Node keeps
+ * compiled code: types are then stripped once, not at every start, which halves the work of one.
+ */
 function entryEnvironment() {
   const tools = join(root, 'node_modules', '.bin');
   const { PATH: path = '', INIT_CWD: directory = process.cwd() } = process.env;
   const first = path.split(delimiter)[0];
-  return { ...process.env, PATH: first === tools ? path : `${tools}${delimiter}${path}`, INIT_CWD: directory };
+  return {
+    NODE_COMPILE_CACHE: join(root, '.cache', 'compile'),
+    ...process.env,
+    PATH: first === tools ? path : `${tools}${delimiter}${path}`,
+    INIT_CWD: directory,
+  };
 }
 
 /**

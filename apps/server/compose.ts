@@ -26,7 +26,7 @@ import type { Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
-const ENTITIES_SIZE_BYTES_MAX = 128 * 1024 * 1024;
+const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
 /** A deletion that its own request did not finish is finished between one and two of these later. */
 const DELETIONS_INTERVAL_MS = 5_000;

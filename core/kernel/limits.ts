@@ -68,9 +68,9 @@ export const READ_WAIT_MS = 10_000;
 export const LEFT_TIP_SPAN_MS = 60_000;
 export const LEFT_TIPS_MAX = 10_000;
 /** Bytes of the answers to GET info/refs and ls-refs kept in memory. */
-export const REF_ANSWERS_CACHE_BYTES_MAX = 64 * MIB;
+export const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
 /** Bytes of JSON answers to reads that the API keeps in memory, by repository and revision. */
-export const API_BODIES_CACHE_BYTES_MAX = 64 * MIB;
+export const API_BODIES_CACHE_BYTES_MAX = 32 * MIB;
 /** A body that brings no byte for this long ends its connection. */
 export const BODY_IDLE_MS = 120_000;
 /** What is read and thrown away of a refused push, so that git reads the reason instead of a broken pipe. */
@@ -78,3 +78,5 @@ export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 /** UTF-16 code units of a commit's message, and of a person's name, that lists of commits show. */
 export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
+/** Answers to clones of larger repositories are not kept: layers in sum. */
+export const ANSWER_KEPT_BYTES_MAX = GIB;

@@ -68,7 +68,7 @@ export interface SubscribeOptions {
 export interface Subscription {
   /** A hint that newer events exist: look now rather than at the next notification or poll. */
   pull(): void;
-  /** Ends the subscription; resolves when `onEvents` will not be called again. */
+  /** Ends the subscription; resolves when `onEvents` will not be called again, also where it broke before. */
   close(): Promise<void>;
   /** Settles when the subscription ends: resolved by `close`, rejected by what `onEvents` threw or `log-diverged`. */
   readonly closed: Promise<void>;

@@ -71,7 +71,10 @@ export interface PackRefusal {
 
 export interface ReceivePackOptions {
   readonly objects: CommittedObjects;
-  /** The raw pack, read to its end; one that fails ends the push and leaves nothing behind. */
+  /**
+   * The raw pack. Read to its end also when it is refused, so that the client reads the answer, but no further than
+   * `packSizeBytesMax`, where it is closed. One that fails ends the push with its error and leaves nothing behind.
+   */
   readonly pack: AsyncIterable<Uint8Array>;
   readonly packSizeBytesMax: number;
   readonly objectCountMax: number;
@@ -98,7 +101,7 @@ export interface Quarantine {
   readonly receivedBytes: number;
   /**
    * Looks tips up in this pack, then in the committed layers it was checked against last; null where there is no
-   * such object.
+   * such object, or a tag of tags nested deeper than a thousand.
    */
   tips(ids: readonly ObjectId[]): Promise<readonly (Tip | null)[]>;
   /** Whether `ancestor` is reached from `descendant`, both in this pack or the committed layers. */
@@ -154,7 +157,7 @@ export interface RefsView {
   readonly key: string;
   /** The branch HEAD names, in full, born or not. */
   readonly head: string;
-  /** In byte order of names; `peeled` is set for annotated tags only. */
+  /** In byte order of names, to be read any number of times; `peeled` is set for annotated tags only. */
   readonly refs: Iterable<{ readonly name: string; readonly id: ObjectId; readonly peeled: ObjectId | null }>;
 }
 
@@ -163,6 +166,11 @@ export interface UploadPackOptions {
   readonly protocol: 0 | 1 | 2;
   /** The whole request body: its wants were authorised by the caller. */
   readonly request: AsyncIterable<Uint8Array>;
+  /**
+   * Names the answer within the repository: requests of one key are answered by the same bytes, so it may be kept
+   * and given to the next. Null for one that is not worth it, or too large.
+   */
+  readonly answerKey: string | null;
   readonly signal: AbortSignal;
 }
 
@@ -181,14 +189,17 @@ export interface ObjectReader {
   commit(id: ObjectId): Promise<Commit | null>;
   commits(ids: readonly ObjectId[]): Promise<readonly (Commit | null)[]>;
   tree(id: ObjectId): Promise<readonly TreeEntry[] | null>;
-  /** The bytes of a blob, or a range of them, in constant memory. */
+  /** The bytes of a blob that is there, or a range of them cut to its end, in constant memory. */
   blob(id: ObjectId, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
   /** Commits reached from `include` and not from `exclude`, in git's default order: newest date first. */
   walk(options: WalkOptions): AsyncIterable<ObjectId>;
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
   /** Which of the ids the given tips reach: commits, trees, blobs and tags alike. */
   reachable(ids: readonly ObjectId[], tips: readonly ObjectId[], tipsKey: string): Promise<ReadonlySet<ObjectId>>;
-  /** git upload-pack's stateless answer, body only. Ending the iteration early kills the process. */
+  /**
+   * git upload-pack's stateless answer, body only. Ending the iteration early kills the process. It ends without an
+   * error only when git did, or when the whole answer is an ERR packet, which is how git refuses a request.
+   */
   uploadPack(options: UploadPackOptions): AsyncIterable<Uint8Array>;
   close(): void;
 }

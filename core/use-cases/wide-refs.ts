@@ -11,7 +11,7 @@ export async function withUpdatesInPlace(
   context: { readonly events: Pick<EventStore, 'readStream'>; readonly digest: Digest },
   event: RecordedEvent,
 ): Promise<RecordedEvent> {
-  if (categoryOf(event.stream) !== 'repository') return event;
+  if (event.type !== 'RefsUpdated' || categoryOf(event.stream) !== 'repository') return event;
   const read = readEvent(repositoryEventKinds, event);
   if (read.type !== 'RefsUpdated') return event;
   const { parts } = read.data;

@@ -205,6 +205,16 @@ function observeProcesses(): ReadonlyMap<number, Observed> {
   return all;
 }
 
+/** Time that all processors spent on anything, in seconds: proc(5), /proc/stat, all but idle and iowait. */
+export function machineCpuSeconds(): number {
+  const [, ...ticks] = (/^cpu .*$/m.exec(readText('/proc/stat'))?.[0] ?? '').split(/ +/).map(Number);
+  // user, nice, system, idle, iowait, irq, softirq, steal; the guests' times after them are in user already.
+  return (
+    ticks.slice(0, 8).reduce((sum, tick, field) => (field === 3 || field === 4 ? sum : sum + tick), 0) /
+    PROCFS_TICKS_PER_SECOND
+  );
+}
+
 /** A pseudo file's text, or '' when the process or the file has just gone. */
 export function readText(file: string): string {
   try {

@@ -18,6 +18,8 @@ export interface SideResult {
   readonly databaseMemoryPeakBytes: number;
   /** Of the generator; near 1 the figure is the generator's, not the server's. */
   readonly generatorCores: number;
+  /** Of everything else on the machine: more than a little makes the figures worthless. */
+  readonly othersCores: number;
   readonly durability: string | null;
   /** The subject compared with this side; null on the subject's own line and when it was not measured. */
   readonly comparison: Comparison | null;
@@ -61,6 +63,8 @@ export interface MemoryResult {
   readonly peakBytes: number;
   readonly peakAnonymousBytes: number;
   readonly databasePeakBytes: number;
+  /** `peakBytes` by the name of the program. */
+  readonly peakProgramBytes: Readonly<Record<string, number>>;
   readonly afterBytes: number;
 }
 

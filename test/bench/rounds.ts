@@ -4,6 +4,7 @@
  * Must stay true: one side works at a time; the order turns around each round; ratios are made round by round.
  */
 import { runLoad } from './load.ts';
+import { machineCpuSeconds } from './processes.ts';
 import { startMemorySampler, type MemorySample } from './memory.ts';
 import type { Comparison, ScenarioResult, SideResult } from './results.ts';
 import type { BenchContext, PreparedWorkload, Scenario } from './scenarios/scenario.ts';
@@ -19,6 +20,7 @@ interface Round {
   readonly cpuMsPerOperation: number;
   readonly latenciesMs: readonly number[];
   readonly generatorCores: number;
+  readonly othersCores: number;
   readonly memory: MemorySample;
 }
 
@@ -72,10 +74,13 @@ async function measureRound(scenario: Scenario, context: BenchContext, participa
   await side.group.settle();
   const memory = startMemorySampler(side.group, MEMORY_INTERVAL_MS);
   const cpuBefore = side.group.cpuSeconds();
+  const machineBefore = machineCpuSeconds();
   const { operations, seconds, latenciesMs, generatorCores } = await runLoad(workload, {
     ...load,
     durationSecondsMax: context.secondsPerRound,
   });
+  const serverSeconds = side.group.cpuSeconds() - cpuBefore;
+  const othersCores = (machineCpuSeconds() - machineBefore - serverSeconds) / seconds - generatorCores;
   const peak = memory.stop();
   await side.group.settle();
   if (operations === 0) throw new Error(`${scenario.name}: ${side.label} was asked nothing`);
@@ -84,6 +89,7 @@ async function measureRound(scenario: Scenario, context: BenchContext, participa
     cpuMsPerOperation: ((side.group.cpuSeconds() - cpuBefore) * 1000) / operations,
     latenciesMs,
     generatorCores,
+    othersCores: Math.max(0, othersCores),
     memory: peak,
   };
 }
@@ -101,6 +107,7 @@ function summarise(participant: Participant, durability: string | null, comparis
     memoryPeakBytes: Math.max(...rounds.map((round) => round.memory.serverBytes)),
     databaseMemoryPeakBytes: Math.max(...rounds.map((round) => round.memory.databaseBytes)),
     generatorCores: median(rounds.map((round) => round.generatorCores)),
+    othersCores: median(rounds.map((round) => round.othersCores)),
     durability,
     comparison,
   };

@@ -6,6 +6,8 @@
 import type { BenchResult, ClientResult, MemoryResult, ScenarioResult, SideResult } from './results.ts';
 
 const MIB = 1024 * 1024;
+/** The kernel's own work, such as writing back, is among the others. */
+const OTHERS_CORES_MAX = 0.3;
 
 type Row = readonly string[];
 
@@ -18,6 +20,10 @@ export function renderResult(result: BenchResult): string {
     parts.push(renderTable(SCENARIO_HEAD, result.scenarios.flatMap(scenarioRows)), LEGEND);
   if (result.clients.length > 0) parts.push(renderTable(CLIENT_HEAD, result.clients.map(clientRow)), CLIENT_LEGEND);
   if (result.memory.length > 0) parts.push(renderTable(MEMORY_HEAD, result.memory.map(memoryRow)), MEMORY_LEGEND);
+  const others = Math.max(0, ...result.scenarios.flatMap(({ sides }) => sides.map(({ othersCores }) => othersCores)));
+  if (others > OTHERS_CORES_MAX) {
+    parts.push(`Not to be published: other programs used up to ${formatFigure(others)} cores meanwhile.`);
+  }
   for (const { name, message } of result.faults) parts.push(`Failed: ${name}: ${message}`);
   return `${parts.join('\n\n')}\n`;
 }
@@ -99,6 +105,7 @@ const MEMORY_HEAD: Row = [
   'not file-backed',
   'after MiB',
   'PostgreSQL peak',
+  'at the peak',
 ];
 
 const MEMORY_LEGEND =
@@ -114,7 +121,14 @@ function memoryRow(memory: MemoryResult): Row {
     mib(memory.peakAnonymousBytes),
     mib(memory.afterBytes),
     memory.databasePeakBytes === 0 ? '' : mib(memory.databasePeakBytes),
+    programsText(memory.peakProgramBytes),
   ];
+}
+
+/** The largest first: `node 420, git 130`. */
+function programsText(programBytes: Readonly<Record<string, number>>): string {
+  const largest = Object.entries(programBytes).toSorted(([, a], [, b]) => b - a);
+  return largest.map(([program, bytes]) => `${program} ${mib(bytes)}`).join(', ');
 }
 
 function memoryText(serverBytes: number, databaseBytes: number): string {

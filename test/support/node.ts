@@ -7,6 +7,7 @@ import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Reach } from '../../core/ports/fault-points.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import type { Vault } from '../../core/ports/vault.ts';
@@ -28,6 +29,7 @@ export interface TestNode extends Context {
   readonly vault: Vault;
   readonly passwords: PasswordHasher;
   readonly plans: Plans;
+  readonly reach: Reach;
   /** What the entities reported, in order. */
   readonly faults: { readonly what: Parameters<EntitiesOptions['onFault']>[0]; readonly cause: unknown }[];
 }
@@ -63,6 +65,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
     plans: DEFAULT_PLANS,
+    reach: async () => undefined,
     faults,
   };
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return !execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('Z');
+    return !execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8', stdio: 'pipe' }).startsWith('Z');
   } catch {
     return false;
   }

@@ -5,7 +5,7 @@ const runner = createProcessRunner({
   limits: { memoryBytesMax: 2 ** 30, fileBytesMax: 2 ** 20, cpuSecondsMax: 10, openFilesMax: 256 },
   processesMax: 1,
   processesPerKeyMax: 1,
-  compileCacheDirectory: process.argv[2] ?? '/nonexistent',
+  directory: process.argv[2] ?? '/nonexistent',
   onHelperLine: (line) => console.error(line),
 });
 const running = await runner.run({

@@ -25,7 +25,8 @@ export function mountSmallDisk(sizeBytes: number): SmallDisk | { readonly skip: 
   return {
     path,
     remove: () => {
-      execFileSync('umount', [path], { stdio: 'pipe' });
+      // Lazily: a socket of a process that has just ended may keep it busy a moment longer.
+      execFileSync('umount', ['-l', path], { stdio: 'pipe' });
       rmSync(path, { recursive: true });
     },
   };

@@ -39,7 +39,7 @@ export function watchLog(first: EventStore = createMemoryEventStore()): WatchedL
       counts.appends += 1;
       await on.append?.(request);
       const result = await store.append(request);
-      await on.appended?.(request);
+      if (result.outcome === 'appended') await on.appended?.(request);
       return result;
     },
     readStream: async (stream, options) => {

@@ -1,7 +1,7 @@
 /** The node's cache of layers: filled once, checked, evicted, thrown away at any moment. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createMemoryLayerStore } from '../../../adapters/memory/layer-store.ts';
@@ -161,6 +161,24 @@ describe('the cache is disposable', () => {
       const second = await testDatabase({ directory, layers: layers.store });
       await readAll(second, history.objects);
       await second.close();
+    }
+  });
+
+  test('a manifest whose last line was cut short, and strange files beside: only that layer is fetched again', async () => {
+    const directory = join(folder.path, 'manifest');
+    const first = await testDatabase({ directory, layers: layers.store });
+    await readAll(first, history.objects);
+    await first.close();
+    const [manifest = ''] = await filesIn(directory, /layers\.jsonl$/);
+    await truncate(manifest, (await stat(manifest)).size - 20);
+    await writeFile(join(directory, 'repositories', 'stray'), '');
+    await mkdir(join(directory, 'repositories', history.objects.repository, 'stray'));
+    for (const expected of process.platform === 'linux' ? [1, 1, 0] : [3, 3, 3]) {
+      const next = await testDatabase({ directory, layers: layers.store });
+      layers.gets.length = 0;
+      await readAll(next, history.objects);
+      await next.close();
+      assert.equal(layers.gets.length, expected);
     }
   });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -156,6 +156,26 @@ describe('the end of a helper', () => {
     }
   });
 
+  test('that is cut off by the deletion of its socket is none: connections go on', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
+    const runner = newRunner(folder);
+    try {
+      for (let round = 0; round < 3; round += 1) {
+        const cats = Array.from({ length: 8 }, async (_, index) => {
+          const cat = await runner.run(shell('exec cat', { stdin: 'stream', stdout: 'stream' }));
+          cat.stdin?.end(String(index));
+          return Buffer.concat(await Array.fromAsync(cat.stdout ?? [])).toString();
+        });
+        assert.equal((await Promise.all(cats)).join(''), '01234567');
+        rmSync(folder, { recursive: true });
+      }
+    } finally {
+      await runner.close();
+      assert.ok(!existsSync(folder) || readdirSync(join(folder, 'sockets')).length === 0);
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   test('follows the server, also when that is killed with no time to say goodbye', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
     const program = new URL('../../support/sleeping-server.ts', import.meta.url);
@@ -170,6 +190,7 @@ describe('the end of a helper', () => {
     assert.ok(pids.every(isAlive));
     server.kill('SIGKILL');
     await eventually('leader, sleeper and helper are gone', () => !pids.some(isAlive));
+    assert.deepEqual(readdirSync(join(folder, 'sockets')), [], 'the helper removed its socket');
     rmSync(folder, { recursive: true });
   });
 });
@@ -179,7 +200,7 @@ function newRunner(folder: string): ProcessRunner {
     limits: { memoryBytesMax: 1024 * MIB, fileBytesMax: 2 * MIB, cpuSecondsMax: 1, openFilesMax: 256 },
     processesMax: 8,
     processesPerKeyMax: 8,
-    compileCacheDirectory: folder,
+    directory: folder,
     onHelperLine: (line) => console.error(line),
   });
 }

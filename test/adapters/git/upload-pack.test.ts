@@ -40,7 +40,9 @@ describe('upload-pack', () => {
 
   const answer = async (protocol: 0 | 1 | 2, request: Buffer, view = viewOf(repository)) => {
     const signal = new AbortController().signal;
-    return Buffer.concat(await Array.fromAsync(reader.uploadPack({ view, protocol, request: once(request), signal })));
+    return Buffer.concat(
+      await Array.fromAsync(reader.uploadPack({ view, protocol, request: once(request), answerKey: null, signal })),
+    );
   };
   const gits = (protocol: number, request: Buffer) =>
     runGit(['-c', 'uploadpack.allowFilter=true', 'upload-pack', '--stateless-rpc', repository.path], {
@@ -96,7 +98,13 @@ describe('upload-pack', () => {
       throw failure;
     }
     const signal = new AbortController().signal;
-    const broken = reader.uploadPack({ view: viewOf(repository), protocol: 2, request: failing(), signal });
+    const broken = reader.uploadPack({
+      view: viewOf(repository),
+      protocol: 2,
+      request: failing(),
+      answerKey: null,
+      signal,
+    });
     await assert.rejects(Array.fromAsync(broken), failure);
   });
 
@@ -113,14 +121,19 @@ describe('upload-pack', () => {
   test('kills git and what git started when the client leaves early, or its request is cancelled', async () => {
     const request = packets('command=fetch', null, `want ${tip}`, 'done', undefined);
     const abort = new AbortController();
-    const options = { view: viewOf(repository), protocol: 2, request: once(request) } as const;
+    const options = { view: viewOf(repository), protocol: 2, request: once(request), answerKey: null } as const;
     for await (const _ of reader.uploadPack({ ...options, signal: abort.signal })) {
       assert.ok(processesIn(database.directory) > 0);
       break;
     }
     await eventually('no process is left', () => processesIn(database.directory) === 0);
     const cancelled = async () => {
-      for await (const _ of reader.uploadPack({ ...options, request: once(request), signal: abort.signal })) {
+      for await (const _ of reader.uploadPack({
+        ...options,
+        request: once(request),
+        answerKey: null,
+        signal: abort.signal,
+      })) {
         abort.abort(new Error('cancelled'));
       }
     };

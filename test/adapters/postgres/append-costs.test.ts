@@ -5,8 +5,17 @@ import type pg from 'pg';
 import { newEvent, newStream } from '../../support/events.ts';
 import { openClient, openDatabase, openStore } from './open-store.ts';
 
-/** Pages that one more append looks at. */
+/**
+ * Pages that one more append looks at. The least of a few calls: one that finds its plan invalid, since PostgreSQL
+ * analyzed the table meanwhile, reads catalogs too.
+ */
 async function pagesOfAnAppend(client: pg.Client): Promise<number> {
+  const pages: number[] = [];
+  for (let n = 0; n < 5; n++) pages.push(await pagesOfOneAppend(client));
+  return Math.min(...pages);
+}
+
+async function pagesOfOneAppend(client: pg.Client): Promise<number> {
   const event = { event_id: newEvent().id, type: 'T', version: 1, occurred_at: 'now', data: '{}' };
   const actor = { actor_kind: 'system', actor_id: 'test', request_id: 'r' };
   const batch = JSON.stringify([{ stream: newStream(), expected: -1, events: [{ ...event, ...actor }] }]);
@@ -26,7 +35,7 @@ describe('appending under a long snapshot', () => {
       await store.append({ stream: hot, expected: n === 0 ? 'none' : n - 1, events: [newEvent()] });
     }
     // The first calls of a session also read catalogs.
-    for (let n = 0; n < 10; n++) await pagesOfAnAppend(client);
+    for (let n = 0; n < 10; n++) await pagesOfOneAppend(client);
     const before = await pagesOfAnAppend(client);
 
     const dump = await openClient(context, connectionString);

@@ -67,6 +67,7 @@ export async function measureMemory(context: BenchContext, side: Side, largeFold
     peakBytes: peak.serverBytes,
     peakAnonymousBytes: peak.serverAnonymousBytes,
     databasePeakBytes: peak.databaseBytes,
+    peakProgramBytes: peak.programBytes,
     afterBytes: after.serverBytes,
   };
 }

@@ -137,6 +137,27 @@ export function subscribingContract(store: () => EventStore): void {
       assert.equal(calls, 1);
     });
 
+    test('is closed without complaint while, and after, it breaks', async () => {
+      const started = Promise.withResolvers<void>();
+      const goOn = Promise.withResolvers<void>();
+      const subscription = store().subscribe({
+        after: await store().head(),
+        onEvents: async () => {
+          started.resolve();
+          await goOn.promise;
+          throw new Error('poison');
+        },
+      });
+      const ended = assert.rejects(subscription.closed, /poison/);
+      await store().append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+      await started.promise;
+      const closing = subscription.close();
+      goOn.resolve();
+      await closing;
+      await ended;
+      await subscription.close();
+    });
+
     test('beyond the end of the log is refused rather than waited for', async () => {
       const head = await store().head();
       const beyond = (head + 1_000_000n) as typeof head;

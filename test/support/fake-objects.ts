@@ -1,0 +1,118 @@
+/** An object database that takes every pack and answers of its objects what a test told it. */
+import { createHash } from 'node:crypto';
+import type { ObjectId } from '../../core/kernel/ids.ts';
+import type {
+  CommittedObjects,
+  Layer,
+  ObjectDatabase,
+  ObjectType,
+  PackRefusal,
+  Quarantine,
+  ReceivePackOptions,
+} from '../../core/ports/object-database.ts';
+
+export interface FakeObjects {
+  readonly database: ObjectDatabase;
+  /** The types of objects other than commits, and null for those that are in no pack and no layer. */
+  readonly types: Map<ObjectId, ObjectType | null>;
+  /** What annotated tags lead to. */
+  readonly peeled: Map<ObjectId, ObjectId>;
+  /** `ancestor descendant` */
+  readonly ancestry: Set<string>;
+  /** How many objects the next packs hold. */
+  objectCount: number;
+  /** The size of the next layers. */
+  layerSizeBytes: number;
+  /** Why the next packs are refused. */
+  refusal: PackRefusal | null;
+  recheck: (objects: CommittedObjects) => Promise<PackRefusal | null>;
+  onInstall: (layer: Layer) => Promise<void> | void;
+  readonly received: Pick<ReceivePackOptions, 'objects' | 'packSizeBytesMax' | 'objectCountMax'>[];
+  readonly installed: Layer[];
+  discarded: number;
+  tipsAsked: number;
+  /** Quarantines neither installed nor discarded. */
+  open: number;
+}
+
+const PACK = 'e'.repeat(40);
+
+export function createFakeObjects(): FakeObjects {
+  const unused = (): never => {
+    throw new Error('A push does not read');
+  };
+
+  function quarantine(): Quarantine {
+    let ended = false;
+    objects.open += 1;
+    const end = (): boolean => {
+      if (ended) return false;
+      ended = true;
+      objects.open -= 1;
+      return true;
+    };
+    return {
+      pack: PACK,
+      objectCount: objects.objectCount,
+      receivedBytes: 100,
+      tips: async (ids) => {
+        objects.tipsAsked += 1;
+        return ids.map((id) => {
+          const type = objects.types.has(id) ? (objects.types.get(id) ?? null) : 'commit';
+          const target = objects.peeled.get(id);
+          return type === null
+            ? null
+            : { id, type, peeled: target === undefined ? null : { id: target, type: 'commit' } };
+        });
+      },
+      isAncestor: async (ancestor, descendant) => objects.ancestry.has(`${ancestor} ${descendant}`),
+      layer: async (updates, description) => {
+        const head = Buffer.from(`${JSON.stringify(description)}\n${updates.join('\n')}\n`);
+        const bytes = Buffer.concat([head, Buffer.alloc(Math.max(0, objects.layerSizeBytes - head.length))]);
+        return {
+          sizeBytes: bytes.length,
+          sha256: createHash('sha256').update(bytes).digest('hex'),
+          body: async function* () {
+            yield bytes;
+          },
+        };
+      },
+      recheck: (committed) => objects.recheck(committed),
+      install: async (layer) => {
+        if (!end()) return;
+        await objects.onInstall(layer);
+        objects.installed.push(layer);
+      },
+      discard: async () => {
+        if (end()) objects.discarded += 1;
+      },
+    };
+  }
+
+  const objects: FakeObjects = {
+    database: {
+      receive: async ({ pack, signal, objects: committed, packSizeBytesMax, objectCountMax, onEndOfInput }) => {
+        objects.received.push({ objects: committed, packSizeBytesMax, objectCountMax });
+        for await (const _chunk of pack) signal.throwIfAborted();
+        onEndOfInput?.();
+        return objects.refusal ?? quarantine();
+      },
+      open: unused,
+      drop: unused,
+    },
+    types: new Map(),
+    peeled: new Map(),
+    ancestry: new Set(),
+    objectCount: 3,
+    layerSizeBytes: 1_000,
+    refusal: null,
+    recheck: async () => null,
+    onInstall: () => undefined,
+    received: [],
+    installed: [],
+    discarded: 0,
+    tipsAsked: 0,
+    open: 0,
+  };
+  return objects;
+}

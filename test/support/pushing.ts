@@ -1,0 +1,132 @@
+/** A repository that can be pushed to, on a node whose log, layers and objects a test can hold up and fail. */
+import { createMemoryLayerStore } from '../../adapters/memory/layer-store.ts';
+import { repositories } from '../../core/repository/evolve.ts';
+import type { OpenRepository } from '../../core/repository/state.ts';
+import type { AccountUsage } from '../../core/ports/usage.ts';
+import { DEFAULT_PLANS, type PlanQuotas } from '../../core/account/plans.ts';
+import { permits } from '../../core/access-token/grants.ts';
+import type { RepositoryId } from '../../core/kernel/ids.ts';
+import type { FaultPoint } from '../../core/ports/fault-points.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/authenticate.ts';
+import { type Push, type PushContext, type PushOutcome, pushRefs } from '../../core/use-cases/push-refs.ts';
+import { findRepositoryById } from '../../core/use-cases/repositories.ts';
+import { newAccount, newRepository, newToken } from './accounts.ts';
+import { createFakeObjects, type FakeObjects } from './fake-objects.ts';
+import { CAUSE, type NodeOptions, startNode, type TestNode } from './node.ts';
+import { type WatchedLog, watchLog } from './watched-log.ts';
+
+export interface Pushing {
+  readonly log: WatchedLog;
+  readonly node: TestNode;
+  readonly context: PushContext;
+  readonly objects: FakeObjects;
+  readonly layers: LayerStore;
+  readonly account: Awaited<ReturnType<typeof newAccount>>;
+  readonly tokenId: Awaited<ReturnType<typeof newToken>>['id'];
+  readonly repository: RepositoryId;
+  /** What the account used, as a projection would say. */
+  readonly used: { -readonly [Sum in keyof AccountUsage]: AccountUsage[Sum] };
+  /** Called at each named point of a push. */
+  onReach: (point: FaultPoint) => Promise<void> | void;
+  /** Called before a layer is put. */
+  onPut: () => Promise<void> | void;
+  /** A push as a request makes it: authenticated and looked up at its start, after a barrier. */
+  push(commands: Push['commands'], more?: Partial<Push>): Promise<PushOutcome>;
+  /** The refs as this node shows them after a barrier. */
+  refs(): Promise<Readonly<Record<string, string>>>;
+  state(): Promise<OpenRepository>;
+  layerKeys(): Promise<string[]>;
+  eventTypes(): Promise<string[]>;
+}
+
+export async function* onePack(): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(32);
+}
+
+export async function startPushing(
+  options: { readonly defaultBranch?: string; readonly expiresAfterMs?: number; readonly node?: NodeOptions } = {},
+): Promise<Pushing> {
+  const log = watchLog();
+  const node = await startNode(log, options.node);
+  const account = await newAccount(node, 'ada');
+  const { id: repository } = await newRepository(node, account, 'r', options.defaultBranch ?? null);
+  const expiresAt = options.expiresAfterMs === undefined ? null : inTime(node, options.expiresAfterMs);
+  const { id: tokenId, secret } = await newToken(node, account, { grants: ['GIT_HTTP_WRITE'], expiresAt });
+  const objects = createFakeObjects();
+  const memory = createMemoryLayerStore();
+  const layers: LayerStore = {
+    ...memory,
+    put: async (...given) => {
+      await pushing.onPut();
+      return memory.put(...given);
+    },
+  };
+  const used = { storageBytes: 0, transferBytes: 0, ingressBytes: 0 };
+  const context: PushContext = {
+    ...node,
+    layers,
+    objects: objects.database,
+    usage: { usageOf: async () => ({ ...used }) },
+    reach: async (point) => pushing.onReach(point),
+  };
+  const state = async (): Promise<OpenRepository> => {
+    await node.entities.barrier();
+    const entity = await node.entities.get(repositories, repository);
+    if (entity.state.status === 'closed') throw new Error('The repository is closed');
+    return entity.state;
+  };
+  const pushing: Pushing = {
+    log,
+    node,
+    context,
+    objects,
+    layers,
+    account,
+    tokenId,
+    repository,
+    used,
+    onReach: () => undefined,
+    onPut: () => undefined,
+    push: async (commands, more = {}) => {
+      await node.entities.barrier();
+      const bearer = await authenticate(node, secret);
+      const found = await findRepositoryById(node, account, repository);
+      if (bearer === null || found === null) throw new Error('This push would not even begin');
+      return pushRefs(context, {
+        repository: found,
+        quotas: DEFAULT_PLANS.PRO,
+        cause: { ...CAUSE, actor: { kind: 'token', id: tokenId } },
+        guarding: guardedBy(node, bearer, ({ token }) => permits(token.grants, 'GIT_HTTP_WRITE')),
+        commands,
+        atomic: false,
+        pushOptions: [],
+        pack: commands.some(({ after }) => after !== null) ? onePack() : null,
+        receivedBytes: () => 500,
+        signal: new AbortController().signal,
+        ...more,
+      });
+    },
+    refs: async () => Object.fromEntries([...(await state()).refs.entries()].map(([name, { id }]) => [name, id])),
+    state,
+    layerKeys: () => Array.fromAsync(memory.list(''), ({ key }) => key),
+    eventTypes: async () => {
+      const { stream } = await node.entities.get(repositories, repository);
+      const events = await log.readStream(stream, { direction: 'forwards', limit: 10_000 });
+      return events.map(({ type }) => type);
+    },
+  };
+  return pushing;
+}
+
+function inTime({ clock }: TestNode, ms: number) {
+  clock.advance(ms);
+  const at = clock.now();
+  clock.advance(-ms);
+  return at;
+}
+
+/** Quotas of an account that may store and bring so much. */
+export function quotasOf(storage: number | null, ingress: number | null): PlanQuotas {
+  return { ...DEFAULT_PLANS.FREE, storage_bytes: storage, ingress_bytes: ingress };
+}

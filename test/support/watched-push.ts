@@ -1,0 +1,91 @@
+/**
+ * A server whose refused pushes are watched: whatever was sent, nothing of it may stay.
+ *
+ * Must stay true: what "nothing" means stands in `traces`, once for every test.
+ */
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { categoryOf } from '../../core/kernel/envelope.ts';
+import type { Ending } from './cleanup.ts';
+import { type WireReport, type WireTarget, wireFetch, wireRefs } from './git-wire.ts';
+import { type Account, createAccount, createRepository, type Strata } from './strata.ts';
+import { sharedParts, type SharedParts, startNode } from './strata-on-postgres.ts';
+
+export interface WatchedServer {
+  readonly strata: Strata;
+  readonly shared: SharedParts;
+  readonly ada: Account;
+  readonly port: number;
+  /** A new repository of Ada's, as hand-made requests name it. */
+  newTarget(): Promise<WireTarget>;
+  /**
+   * Runs a push that must be refused, and checks that it left nothing: refs, log, layers and quarantines are as
+   * before, and none of the ids can be fetched.
+   */
+  leavesNothing<Result>(target: WireTarget, ids: readonly string[], push: () => Promise<Result>): Promise<Result>;
+}
+
+export async function startWatchedServer(
+  ending: Ending,
+  env: Readonly<Record<string, string>> = {},
+): Promise<WatchedServer> {
+  const shared = await sharedParts(ending);
+  const strata = await startNode(ending, shared, env);
+  const ada = await createAccount(strata, 'ada');
+  let repositories = 0;
+  return {
+    strata,
+    shared,
+    ada,
+    port: Number(new URL(strata.url).port),
+    async newTarget() {
+      const name = `repository-${++repositories}`;
+      await createRepository(strata, ada, name);
+      return { strata, account: ada, name };
+    },
+    async leavesNothing(target, ids, push) {
+      const before = await traces(shared, strata, target);
+      const result = await push();
+      assert.deepEqual(await traces(shared, strata, target), before);
+      for (const id of ids) await cannotBeFetched(target, id);
+      return result;
+    },
+  };
+}
+
+async function traces(shared: SharedParts, strata: Strata, target: WireTarget) {
+  const log = await shared.log.since();
+  return {
+    refs: [...(await wireRefs(target))],
+    // What was sent is counted by the minute, whenever that minute ends.
+    events: log.filter(({ stream }) => categoryOf(stream) !== 'transfer').length,
+    layers: (await filesBelow(path.join(shared.layersDir, 'repositories'))).toSorted(),
+    quarantines: await filesBelow(path.join(strata.dataDir, 'cache/quarantine')),
+  };
+}
+
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder, { recursive: true });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** An id that no ref reaches answers over every version as one that does not exist. */
+export async function cannotBeFetched(target: WireTarget, id: string): Promise<void> {
+  for (const version of [0, 2] as const) {
+    const fetched = await wireFetch(target, id, version);
+    assert.ok('refused' in fetched, `${id} was served over v${version}`);
+    assert.match(fetched.refused, new RegExp(`not our ref ${id}`));
+  }
+}
+
+/** That no ref moved, whatever form the refusal has. */
+export function assertRefused(report: WireReport, reason: RegExp, what = ''): void {
+  const said = `${report.status} unpack ${report.unpack} ${JSON.stringify([...report.refs])} ${report.remote}`;
+  assert.ok(![...report.refs.values()].includes('ok'), `${what} was taken: ${said}`);
+  assert.match(said, reason, what);
+}
