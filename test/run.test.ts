@@ -38,7 +38,7 @@ interface Ended {
 }
 
 function npmTest(root: string, ...words: string[]): Ended {
-  const { STRATA_TEST_POSTGRES: _, ...env } = process.env;
+  const { STRATA_TEST_POSTGRES: _, STRATA_TEST_MADE_DATA_DIR: __, ...env } = process.env;
   const { status, stdout } = spawnSync(process.execPath, ['test/run.ts', ...words], {
     cwd: root,
     env,

@@ -10,13 +10,39 @@ import { availableParallelism } from 'node:os';
 import { importedModules } from './architecture/dependency-rule.ts';
 import { projectTree, ROOT, type SourceTree } from './architecture/source-tree.ts';
 import { OPTIONAL_SUITES } from './support/optional-suites.ts';
-import type { TestCluster } from './support/postgres.ts';
 import type { TestCounts } from './support/result-reporter.ts';
 import { type FileResult, runTestFile } from './support/test-process.ts';
 
 const FILE_TIMEOUT_MS = 5 * 60_000;
 const SLOWEST_SHOWN = 5;
-const CLUSTER_MODULE = 'test/support/postgres.ts';
+
+/** What test files have in common for the whole run, made when one of them reaches its module; later ones use earlier. */
+interface Shared {
+  readonly variable: string;
+  readonly module: string;
+  readonly start: () => Promise<{ readonly value: string; readonly end: () => Promise<void> }>;
+}
+
+const SHARED: readonly Shared[] = [
+  {
+    variable: 'STRATA_TEST_MADE_DATA_DIR',
+    module: 'test/support/made-data-dir.ts',
+    start: async () => {
+      const { makeDataDir } = await import('./support/made-data-dir.ts');
+      const { dataDir, remove } = await makeDataDir();
+      return { value: dataDir, end: remove };
+    },
+  },
+  {
+    variable: 'STRATA_TEST_POSTGRES',
+    module: 'test/support/postgres.ts',
+    start: async () => {
+      const { startTestCluster } = await import('./support/postgres.ts');
+      const { connectionString, stop } = await startTestCluster();
+      return { value: connectionString, end: stop };
+    },
+  },
+];
 
 function findFiles(words: readonly string[]): string[] {
   const files = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['test/architecture/samples/**'] });
@@ -31,13 +57,17 @@ function reaches(tree: SourceTree, from: string, target: string, seen = new Set<
   return importedModules(tree, from).some((next) => reaches(tree, next, target, seen));
 }
 
-/** The cluster the files share, or null when none of them asks for one or the caller has brought one. */
-async function startCluster(files: readonly string[]): Promise<TestCluster | null> {
-  if (process.env['STRATA_TEST_POSTGRES'] !== undefined) return null;
+/** Starts what the files reach and the caller has not brought, names it in the environment, and returns its ends. */
+async function startShared(files: readonly string[]): Promise<readonly (() => Promise<void>)[]> {
   const tree = projectTree();
-  if (!files.some((file) => reaches(tree, file, CLUSTER_MODULE))) return null;
-  const { startTestCluster } = await import('./support/postgres.ts');
-  return startTestCluster();
+  const ends: (() => Promise<void>)[] = [];
+  for (const { variable, module, start } of SHARED) {
+    if (process.env[variable] !== undefined || !files.some((file) => reaches(tree, file, module))) continue;
+    const { value, end } = await start();
+    process.env[variable] = value;
+    ends.unshift(end);
+  }
+  return ends;
 }
 
 function printResult(result: FileResult, verbose: boolean): void {
@@ -107,13 +137,12 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     stopped.abort();
   });
 }
-const cluster = await startCluster(files);
-const env = cluster === null ? process.env : { ...process.env, STRATA_TEST_POSTGRES: cluster.connectionString };
+const ends = await startShared(files);
 let results: readonly FileResult[] = [];
 try {
-  results = await runAll(files, env, stopped.signal);
+  results = await runAll(files, process.env, stopped.signal);
 } finally {
-  await cluster?.stop();
+  for (const end of ends) await end();
 }
 printDetails(results);
 if (files.length === 0)

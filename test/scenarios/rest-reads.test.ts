@@ -12,8 +12,8 @@ import {
   git,
   newWorkTree,
   type Strata,
-  startStrata,
 } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 interface CommitObject {
   readonly hexsha: string;
@@ -31,7 +31,7 @@ describe('REST reads of a pushed repository', () => {
   let url: string;
 
   before(async () => {
-    strata = await startStrata(ending);
+    strata = await startNode(ending, await sharedParts(ending));
     ada = await createAccount(strata, 'ada');
     url = await createRepository(strata, ada, 'reads');
     work = await newWorkTree(ending);

@@ -2,7 +2,8 @@
  * A server that only runs an embedded PostgreSQL, as a process of its own that tests can kill.
  *
  * `node embedded-server.ts <data directory>` prints one line of JSON, `{"connectionString", "pid"}` or `{"code",
- * "message"}`, and stops when its input ends. SIGINT is ignored, as by a server that is draining.
+ * "message"}`, and stops when its input ends. SIGINT is ignored, as by a server that is draining. Nobody cuts the
+ * power under it, so it does not sync.
  */
 import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
@@ -11,7 +12,7 @@ import { keepLog } from './log.ts';
 const [dataDir = ''] = process.argv.slice(2);
 process.on('SIGINT', () => {});
 try {
-  const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog() });
+  const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings: { fsync: 'off' } });
   process.stdin.resume().once('end', () => void embedded.stop().then(() => process.exit(0)));
   console.log(JSON.stringify({ connectionString: embedded.connectionString, pid: embedded.pid() }));
 } catch (error) {

@@ -4,7 +4,6 @@
  * STRATA_TEST_POSTGRES names a running server, whose databases may be made and dropped freely; without it each
  * process starts a server of its own, which ends with the process, however that ends.
  */
-import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -12,7 +11,9 @@ import path from 'node:path';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
+import { afterProcess } from './after-process.ts';
 import { keepLog } from './log.ts';
+import { copyMadeDataDir } from './made-data-dir.ts';
 
 /** Nobody's data outlives a test, so nothing is written twice or waited for. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '200' };
@@ -40,9 +41,11 @@ export async function startTestCluster(settings: Readonly<Record<string, string>
   const root = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-test-postgres-'));
   await chmod(root, 0o711);
   const dataDir = path.join(root, 'data');
+  await copyMadeDataDir(dataDir);
   const log = keepLog();
   const embedded = await startEmbeddedPostgres({ dataDir, log, settings: { ...FAST_SETTINGS, ...settings } });
-  const dismiss = cleanUpAfterProcess(root);
+  const stopServer = 'kill -QUIT "$(head -n 1 "$1/data/postgres/cluster/postmaster.pid")"';
+  const dismiss = afterProcess(`${stopServer}; sleep 1; rm -rf "$1"`, root);
   return {
     connectionString: embedded.connectionString,
     embedded,
@@ -122,22 +125,4 @@ async function administer(server: string, run: (client: pg.Client) => Promise<un
   } finally {
     await client.end();
   }
-}
-
-/**
- * A shell that waits for the end of its input, which comes with the end of this process, then stops the server and
- * removes the directory. Returns what sends it home instead.
- */
-function cleanUpAfterProcess(root: string): () => void {
-  const script =
-    'read -r word && exit; kill -QUIT "$(head -n 1 "$1/data/postgres/cluster/postmaster.pid")"; sleep 1; rm -rf "$1"';
-  const shell = spawn('/bin/sh', ['-c', script, 'sh', root], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-    cwd: '/',
-  });
-  shell.unref();
-  // Typed as a stream; as a pipe of a child process it can be unreferenced.
-  if ('unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
-  return () => shell.stdin.end('done\n');
 }

@@ -9,12 +9,11 @@ import pg from 'pg';
 import { isAlive } from '../../../adapters/embedded-postgres/process-facts.ts';
 import { startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
 import { keepLog } from '../../support/log.ts';
+import { madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
-import { madeDataDirs } from './made-data-dir.ts';
 import { startServerProcess } from './server-process.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 
-const madeDataDir = madeDataDirs();
 const settings = { fsync: 'off' };
 
 async function count(connectionString: string): Promise<number> {

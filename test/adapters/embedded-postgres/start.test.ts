@@ -7,12 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
 import { keepLog } from '../../support/log.ts';
+import { copyMadeDataDir, madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
-import { madeDataDirs } from './made-data-dir.ts';
 import { startServerProcess } from './server-process.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 
-const madeDataDir = madeDataDirs();
 /** Fast, for tests that do not lose power. */
 const settings = { fsync: 'off' };
 
@@ -46,7 +45,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   test('is made as the design says', async (context) => {
-    const dataDir = await tempDir(context);
+    const dataDir = await madeDataDir(context);
     const { connectionString } = await start(context, dataDir);
     const shown = (name: string) => query(connectionString, `SHOW ${name}`);
     assert.deepEqual(await shown('server_encoding'), ['UTF8']);
@@ -111,6 +110,7 @@ describe('the embedded PostgreSQL', () => {
 
   test('listens on the loopback interface where the path is too long for a socket', async (context) => {
     const dataDir = path.join(await tempDir(context), 'x'.repeat(100));
+    await copyMadeDataDir(dataDir);
     const { connectionString } = await start(context, dataDir);
     assert.match(connectionString, /@127\.0\.0\.1:\d+\/strata$/);
     assert.deepEqual(await query(connectionString, 'SHOW listen_addresses'), ['127.0.0.1']);

@@ -1,18 +1,19 @@
 /** The user PostgreSQL runs as, under root and not. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
 import { keepLog } from '../../support/log.ts';
+import { copyMadeDataDir, madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
-import { madeDataDirs } from './made-data-dir.ts';
 import { startServerProcess } from './server-process.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 
 const asRoot = process.getuid?.() === 0;
 const needsRoot = asRoot ? false : 'SKIPPED: needs root, to run as several users';
-const madeDataDir = madeDataDirs();
 const settings = { fsync: 'off' };
 const NOBODY = 65_534;
 
@@ -40,9 +41,8 @@ describe('the user of the embedded PostgreSQL', () => {
   });
 
   test('stays the owner of the cluster when root takes over', { skip: needsRoot }, async (context) => {
-    const dataDir = path.join(await tempDir(context), 'data');
-    await mkdir(dataDir, { mode: 0o700 });
-    await chown(dataDir, NOBODY, NOBODY);
+    const dataDir = await madeDataDir(context);
+    await promisify(execFile)('chown', ['-R', `${NOBODY}:${NOBODY}`, dataDir]);
     const server = startServerProcess(context, dataDir, { uid: NOBODY, gid: NOBODY });
     await server.said;
     await server.kill();
@@ -55,6 +55,7 @@ describe('the user of the embedded PostgreSQL', () => {
     const barring = path.join(await tempDir(context), 'private');
     await mkdir(barring, { mode: 0o700 });
     const dataDir = path.join(barring, 'data');
+    await copyMadeDataDir(dataDir);
     const refused = startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
     await assert.rejects(refused, { code: 'folder-barred', message: new RegExp(`cannot enter ${barring} `) });
     await chmod(barring, 0o711);

@@ -1,0 +1,57 @@
+/**
+ * Data directories whose cluster is already made: a copy takes a fraction of initdb's time.
+ *
+ * STRATA_TEST_MADE_DATA_DIR names the one to copy; without it each process makes one for itself.
+ */
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { embeddedBinaries } from '../../adapters/embedded-postgres/binaries.ts';
+import { ensureCluster, prepareHome, readOrMakePassword } from '../../adapters/embedded-postgres/cluster.ts';
+import { postgresUser } from '../../adapters/embedded-postgres/unix-user.ts';
+import { afterProcess } from './after-process.ts';
+import type { Ending } from './cleanup.ts';
+import { tempDir } from './temp-dir.ts';
+
+export interface MadeDataDir {
+  /** Give it to others as STRATA_TEST_MADE_DATA_DIR. */
+  readonly dataDir: string;
+  remove(): Promise<void>;
+}
+
+/** Makes one in a temporary directory. It is gone when this process is, even after a SIGKILL. */
+export async function makeDataDir(): Promise<MadeDataDir> {
+  const root = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-test-made-'));
+  await chmod(root, 0o711);
+  const dismiss = afterProcess('rm -rf "$1"', root);
+  const dataDir = path.join(root, 'data');
+  const paths = await prepareHome(dataDir);
+  const user = await postgresUser(paths.cluster);
+  await ensureCluster(paths, await embeddedBinaries(), user, await readOrMakePassword(paths));
+  return {
+    dataDir,
+    remove: async () => {
+      await rm(root, { recursive: true, force: true });
+      dismiss();
+    },
+  };
+}
+
+let own: Promise<MadeDataDir> | null = null;
+
+/** Makes `target`, which must not exist, a data directory on which no server has run yet. */
+export async function copyMadeDataDir(target: string): Promise<void> {
+  const shared = process.env['STRATA_TEST_MADE_DATA_DIR'];
+  if (shared === undefined) own ??= makeDataDir();
+  const made = shared ?? (await own)?.dataDir ?? '';
+  await promisify(execFile)('cp', ['-a', made, target]);
+}
+
+/** A copy that is removed after the test. */
+export async function madeDataDir(context: Ending): Promise<string> {
+  const dataDir = path.join(await tempDir(context), 'data');
+  await copyMadeDataDir(dataDir);
+  return dataDir;
+}
