@@ -75,7 +75,7 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
 }
 
 /** An id that no ref reaches answers over every version as one that does not exist. */
-async function cannotBeFetched(target: WireTarget, id: string): Promise<void> {
+export async function cannotBeFetched(target: WireTarget, id: string): Promise<void> {
   for (const version of [0, 2] as const) {
     const fetched = await wireFetch(target, id, version);
     assert.ok('refused' in fetched, `${id} was served over v${version}`);
