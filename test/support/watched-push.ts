@@ -4,11 +4,11 @@
  * Must stay true: what "nothing" means stands in `traces`, once for every test.
  */
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { categoryOf } from '../../core/kernel/envelope.ts';
 import type { Ending } from './cleanup.ts';
 import { type WireReport, type WireTarget, wireFetch, wireRefs } from './git-wire.ts';
+import { filesBelow, leftovers } from './leftovers.ts';
 import { type Account, createAccount, createRepository, type Strata } from './strata.ts';
 import { sharedParts, type SharedParts, startNode } from './strata-on-postgres.ts';
 
@@ -60,18 +60,9 @@ async function traces(shared: SharedParts, strata: Strata, target: WireTarget) {
     refs: [...(await wireRefs(target))],
     // What was sent is counted by the minute, whenever that minute ends.
     events: log.filter(({ stream }) => categoryOf(stream) !== 'transfer').length,
-    layers: (await filesBelow(path.join(shared.layersDir, 'repositories'))).toSorted(),
-    quarantines: await filesBelow(path.join(strata.dataDir, 'cache/quarantine')),
+    layers: await filesBelow(path.join(shared.layersDir, 'repositories')),
+    leftovers: await leftovers(strata),
   };
-}
-
-async function filesBelow(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder, { recursive: true });
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  }
 }
 
 /** An id that no ref reaches answers over every version as one that does not exist. */

@@ -1,0 +1,34 @@
+/** The git processes that a server started, itself or through its helper, as Linux tells of them in /proc. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Why such a test cannot run here; false where it can. */
+export const NO_PROC: string | false = process.platform === 'linux' ? false : 'needs /proc, as Linux has it';
+
+/** The subcommands of git that run for requests: `upload-pack`, `pack-objects`, `index-pack`. */
+export function gitBelow(ancestor: number | undefined): readonly string[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync('/proc')) {
+    const stat = /^\d+$/.test(name) ? read(`/proc/${name}/stat`) : null;
+    // `pid (command) state parent`; the command may hold anything.
+    const [, parent] = /^.*\) [^ZX] (\d+) /s.exec(stat ?? '') ?? [];
+    if (parent !== undefined) parents.set(Number(name), Number(parent));
+  }
+  const isBelow = (pid: number): boolean => {
+    for (let at = parents.get(pid); at !== undefined; at = parents.get(at)) if (at === ancestor) return true;
+    return false;
+  };
+  return [...parents.keys()].filter(isBelow).flatMap((pid) => {
+    const words = (read(`/proc/${pid}/cmdline`) ?? '').split('\0');
+    return words.filter((word) => ['upload-pack', 'pack-objects', 'index-pack'].includes(word)).slice(0, 1);
+  });
+}
+
+/** Null for a process that is gone already. */
+function read(file: string): string | null {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return null;
+    throw error;
+  }
+}
