@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, Socket } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONTROL_HELLO, DATA_HELLO, type HelperReport, lineSplitter } from './process-protocol.ts';
 import { makeSocketFolder, socketPathIn } from './socket-folder.ts';
@@ -149,7 +150,8 @@ function spawnHelper(options: HelperOptions, socketPath: string): ChildProcess {
   // Detached: a Ctrl-C at the server's terminal is the server's to handle.
   return spawn('/bin/sh', ['-c', script, 'sh', ...node], {
     detached: true,
-    env: {},
+    // Its code compiled and kept: without this the stripper of types makes the helper a third larger, and forks slower.
+    env: { NODE_COMPILE_CACHE: join(options.directory, 'compiled') },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
 }

@@ -7,6 +7,7 @@
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import {
@@ -181,3 +182,5 @@ function keepEnds(halfBytes: number): KeptEnds {
 const socketPath = process.argv[2];
 if (socketPath === undefined) throw new TypeError('Usage: process-helper.ts <socket>');
 serve(socketPath);
+// It mostly ends by a signal, too late for this.
+flushCompileCache();

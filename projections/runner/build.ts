@@ -9,7 +9,7 @@ import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kern
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { readLiveState } from './checkpoint.ts';
-import { ProjectionHalted } from './faults.ts';
+import { CheckpointMoved, ProjectionHalted } from './faults.ts';
 import { buildLock, createGeneration, dropGeneration, flip, makeLive } from './generations.ts';
 import type { Projection } from './projection.ts';
 import { createRunnerTables, type Generation } from './tables.ts';
@@ -22,6 +22,8 @@ export interface BuildContext {
   readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
   readonly log: Log;
 }
+
+const ATTEMPTS_MAX = 5;
 
 /** A generation that is being built, on a connection of its own. */
 export interface Build {
@@ -120,16 +122,33 @@ export async function buildUpTo(
 /** Builds the model anew from the log and makes that generation live in one step. */
 export function rebuild(context: BuildContext, projection: Projection): Promise<LogPosition> {
   return withBuild(context, projection, async (build) => {
-    const { client, generation, writer } = build;
-    for (;;) {
+    for (let attempt = 1; ; attempt += 1) {
       await buildUpTo(context, build, await context.events.head());
-      const live = await readLiveState(client, projection);
-      if (live === null) {
-        await makeLive(client, generation, build.replaces);
-        return { keep: true, result: writer.position };
+      try {
+        await takePlace(context, build);
+        return { keep: true, result: build.writer.position };
+      } catch (error) {
+        // A runner created the first generation, or replaced one that was lost, just before.
+        if (!(error instanceof CheckpointMoved) || attempt === ATTEMPTS_MAX) throw error;
       }
-      // Behind means that the live writer was faster by a few events: those come next.
-      if (await flip(client, generation, writer.position, live)) return { keep: true, result: writer.position };
     }
   });
+}
+
+async function takePlace(context: BuildContext, build: Build): Promise<void> {
+  const { generation, client } = build;
+  const live = await readLiveState(client, generation.projection);
+  if (live === null) {
+    await makeLive(client, generation, build.replaces);
+    return;
+  }
+  const locking = await context.pool.connect();
+  try {
+    // What the log gained meanwhile is little by now, and nobody can write the live one until it is applied.
+    await flip(locking, generation, live, (position) => buildUpTo(context, build, position));
+    locking.release();
+  } catch (error) {
+    locking.release(true);
+    throw error;
+  }
 }

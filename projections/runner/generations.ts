@@ -68,29 +68,29 @@ async function replaceLive(database: Queryable, { projection, number }: Generati
 }
 
 /**
- * Makes a generation live in place of another, if it has come at least as far; false when it is behind. The
- * checkpoint of the old one goes in the same step, so that its writer notices at its next commit.
+ * Makes a generation live in place of another, whose writer stands still for the moment: `catchUp` brings the new
+ * one to exactly its position, on another connection. Throws `CheckpointMoved` when another is live by now.
  */
 export async function flip(
   database: Queryable,
   next: Generation,
-  position: LogPosition,
   live: { readonly generation: number; readonly tables: readonly string[] },
-): Promise<boolean> {
+  catchUp: (position: LogPosition) => Promise<void>,
+): Promise<void> {
   const { name, version } = next.projection;
-  const flipped = await inTransaction(database, async () => {
+  await inTransaction(database, async () => {
     const { rows } = await database.query({
       text: `SELECT position FROM read_models.checkpoints
         WHERE name = $1 AND version = $2 AND generation = $3 FOR UPDATE`,
       values: [name, version, live.generation],
     });
-    const livePosition = rows[0]?.['position'];
-    if (livePosition === undefined || BigInt(livePosition as string) > position) return false;
+    const position = rows[0]?.['position'];
+    if (position === undefined) throw new CheckpointMoved(`${name} generation ${live.generation} is gone`);
+    await catchUp(BigInt(position as string) as LogPosition);
+    // The old one's checkpoint goes in the same step, so that its writer notices.
     await replaceLive(database, next, live.generation);
-    return true;
   });
-  if (flipped) await dropTables(database, live.tables);
-  return flipped;
+  await dropTables(database, live.tables);
 }
 
 /** Removes a generation that is not live: first its rows, so that nobody takes it for whole, then its tables. */

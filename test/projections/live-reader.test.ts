@@ -34,6 +34,19 @@ describe('a reader', () => {
     assert.match(await liveTable(pool, 'counts'), /_4$/);
   });
 
+  test('looks at the tables that are live now, although the old ones are still there', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const model = counting();
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
+    await runner.waitFor(append.last, WAIT_MS);
+    await runner.close();
+    const reader = createLiveReader(pool, model);
+    assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 0);
+    await pool.query(`CREATE TABLE read_models.counts_v1_2 AS SELECT 'account-x' AS stream, 7 AS events`);
+    await pool.query('UPDATE read_models.projections SET live_generation = 2');
+    assert.deepEqual(await reader.read(eventsCounted, [], nothing), { value: 7, generation: 2 });
+  });
+
   test('is told that a model halted, in every process', async (context) => {
     const { pool, store, append } = await setUp(context);
     const poison = (event: RecordedEvent): void => {

@@ -201,7 +201,7 @@ export function reportOf({ status, bytes }: WireAnswer): WireReport {
 }
 
 /** The payloads of the data packets up to the end; what is no packet at all stays out. Shares no code with the server. */
-export function packetsOf(bytes: Buffer): readonly Buffer[] {
+function packetsOf(bytes: Buffer): readonly Buffer[] {
   const payloads: Buffer[] = [];
   for (let at = 0; at + 4 <= bytes.length; ) {
     const length = Number.parseInt(bytes.toString('latin1', at, at + 4), 16);

@@ -66,7 +66,7 @@ async function traces(shared: SharedParts, strata: Strata, target: WireTarget) {
 }
 
 /** An id that no ref reaches answers over every version as one that does not exist. */
-export async function cannotBeFetched(target: WireTarget, id: string): Promise<void> {
+async function cannotBeFetched(target: WireTarget, id: string): Promise<void> {
   for (const version of [0, 2] as const) {
     const fetched = await wireFetch(target, id, version);
     assert.ok('refused' in fetched, `${id} was served over v${version}`);

@@ -64,7 +64,7 @@ describe('a pack read in process', () => {
   test('gives nothing of an object larger than the reader takes', async () => {
     const large = objects.find(({ size }) => size === 3_000_000);
     const offset = (await opened.index.find(Buffer.from(large?.id ?? '', 'hex'))) ?? 0;
-    assert.equal(await opened.pack.read(offset, 2_999_999), null);
+    assert.ok((await opened.pack.read(offset, 2_999_999)) === null);
     assert.equal((await opened.pack.read(offset, 3_000_000))?.bytes.length, 3_000_000);
   });
 });
@@ -144,7 +144,7 @@ describe('hostile packs', () => {
       const large = Buffer.alloc(1_000_000, 'a');
       const offset = (await index.find(Buffer.from(rawId('blob', large), 'hex'))) ?? 0;
       assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 1_000_000 });
-      assert.equal(await pack.read(offset, 999_999), null);
+      assert.ok((await pack.read(offset, 999_999)) === null);
       assert.ok((await pack.read(offset, 1_000_000))?.bytes.equals(large));
     } finally {
       folder.remove();
@@ -163,7 +163,7 @@ describe('hostile packs', () => {
       const { index, pack } = await open(folder.path, 'chain', rawPack(entries));
       const deepest = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4999')), 'hex'))) ?? 0;
       assert.equal(await pack.info(deepest), null);
-      assert.equal(await pack.read(deepest, 1_000), null);
+      assert.ok((await pack.read(deepest, 1_000_000)) === null);
       const shallower = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4000')), 'hex'))) ?? 0;
       assert.equal((await pack.read(shallower, 1_000_000))?.bytes.toString(), 'v4000');
     } finally {

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createGeneration, flip } from '../../../projections/runner/generations.ts';
 import { appendSome, counting, counts, liveTable, setUp } from '../../support/counting-model.ts';
+import { isReadModelError } from '../../support/pushed-repository.ts';
 import { newRunner, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
 describe('building beside the live model', () => {
@@ -29,6 +31,28 @@ describe('building beside the live model', () => {
     assert.deepEqual(await counts(pool), expected);
     const { rows } = await pool.query(`SELECT tablename FROM pg_tables WHERE tablename LIKE 'counts%'`);
     assert.equal(rows.length, 1);
+  });
+
+  test('a generation catches up with the live one, which stands still, before it takes its place', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const model = counting();
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
+    const before = await appendSome(append, 2, 2);
+    await runner.waitFor(append.last, WAIT_MS);
+    const client = await pool.connect();
+    const { generation, replaces } = await createGeneration(client, model);
+    const live = { generation: replaces, tables: [] };
+    const { last } = append;
+    await flip(client, generation, live, async (position) => {
+      assert.equal(position, last);
+      await appendSome(append, 1, 1);
+      await assert.rejects(runner.waitFor(append.last, 100), isReadModelError('read-model-behind'));
+      assert.deepEqual(await counts(pool), before);
+    });
+    client.release();
+    // The runner goes on with the new one, from where that stands.
+    await runner.waitFor(append.last, WAIT_MS);
+    assert.equal(Object.keys(await counts(pool)).length, 3);
   });
 
   test('verification finds every kind of manipulated row, and a rebuild mends them', async (context) => {
