@@ -3,12 +3,12 @@
  * is whole or absent, and the next attempt works.
  */
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FAULT_POINTS, type FaultPoint } from '../../core/ports/fault-points.ts';
 import { suiteEnding } from '../support/cleanup.ts';
+import { filesBelow } from '../support/files-below.ts';
 import {
   type Account,
   admin,
@@ -165,10 +165,7 @@ async function namesListed(strata: Strata, account: Account): Promise<readonly s
 
 /** Quarantines and temporary files that no running push owns. */
 async function leftovers(strata: Strata): Promise<readonly string[]> {
-  const folders = [
-    path.join(strata.dataDir, 'cache'),
-    strata.env['STRATA_LAYERS_DIR'] ?? path.join(strata.dataDir, 'layers'),
-  ];
-  const entries = await Promise.all(folders.map((folder) => readdir(folder, { recursive: true })));
-  return entries.flat().filter((entry) => /quarantine\/.|tmp_|\.tmp$|\.incoming\/./.test(entry));
+  const layers = strata.env['STRATA_LAYERS_DIR'] ?? path.join(strata.dataDir, 'layers');
+  const folders = [path.join(strata.dataDir, 'cache/incoming'), path.join(layers, '.incoming')];
+  return (await Promise.all(folders.map((folder) => filesBelow(folder)))).flat();
 }

@@ -4,9 +4,9 @@
  * Must stay true: what "nothing" means stands in `traces`, once for every test.
  */
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { categoryOf } from '../../core/kernel/envelope.ts';
+import { filesBelow } from './files-below.ts';
 import type { Ending } from './cleanup.ts';
 import { type WireReport, type WireTarget, wireFetch, wireRefs } from './git-wire.ts';
 import { type Account, createAccount, createRepository, type Strata } from './strata.ts';
@@ -61,17 +61,8 @@ async function traces(shared: SharedParts, strata: Strata, target: WireTarget) {
     // What was sent is counted by the minute, whenever that minute ends.
     events: log.filter(({ stream }) => categoryOf(stream) !== 'transfer').length,
     layers: (await filesBelow(path.join(shared.layersDir, 'repositories'))).toSorted(),
-    quarantines: await filesBelow(path.join(strata.dataDir, 'cache/quarantine')),
+    quarantines: await filesBelow(path.join(strata.dataDir, 'cache/incoming')),
   };
-}
-
-async function filesBelow(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder, { recursive: true });
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  }
 }
 
 /** An id that no ref reaches answers over every version as one that does not exist. */
