@@ -1,6 +1,6 @@
 /** What pushes and fetches under way keep on a server's disk: nothing of it may stay when none is. */
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { filesBelow } from './files-below.ts';
 import type { Strata } from './strata.ts';
 
 /** Files, below the data directory and the layers, that are in no place for good: quarantines, half-written layers. */
@@ -11,17 +11,4 @@ export async function leftovers(strata: Pick<Strata, 'dataDir' | 'env'>): Promis
   const found = await Promise.all(passing.map(filesBelow));
   const temporary = (await filesBelow(cache)).filter((file) => /(^|\/)tmp_|\.tmp$/.test(file));
   return [...found.flat(), ...temporary];
-}
-
-/** Every file below a folder, by its path in it; none where there is no folder. */
-export async function filesBelow(folder: string): Promise<readonly string[]> {
-  try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    const files = entries.filter((entry) => !entry.isDirectory());
-    return files.map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name))).toSorted();
-  } catch (error) {
-    // A folder may go while it is read.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  }
 }

@@ -6,9 +6,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { categoryOf } from '../../core/kernel/envelope.ts';
+import { filesBelow } from './files-below.ts';
 import type { Ending } from './cleanup.ts';
 import { type WireReport, type WireTarget, wireFetch, wireRefs } from './git-wire.ts';
-import { filesBelow, leftovers } from './leftovers.ts';
+import { leftovers } from './leftovers.ts';
 import { type Account, createAccount, createRepository, type Strata } from './strata.ts';
 import { sharedParts, type SharedParts, startNode } from './strata-on-postgres.ts';
 

@@ -8,6 +8,7 @@ import { createMemoryLayerStore } from '../../../adapters/memory/layer-store.ts'
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { LayerKey, LayerStore } from '../../../core/ports/layer-store.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { filesBelow } from '../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../support/git.ts';
 import { grown, once, storeLayer, type TestDatabase, testDatabase } from '../../support/object-database.ts';
 import { eventually } from '../../support/processes.ts';
@@ -203,7 +204,7 @@ describe('eviction', () => {
       const all: CommittedObjects[] = [];
       for (const commit of packs) all.push(await database.push(database.newObjects(), repository.pack([commit])));
       const cached = async () => {
-        const names = await readdir(join(database.directory, 'repositories'), { recursive: true });
+        const names = await filesBelow(join(database.directory, 'repositories'));
         return all.map(({ repository }) => names.some((name) => name.startsWith(repository) && name.endsWith('.pack')));
       };
       await eventually('two are left', async () => (await cached()).join() === 'false,false,true,true');
@@ -351,7 +352,7 @@ async function readAll(
 }
 
 async function filesIn(directory: string, pattern: RegExp): Promise<readonly string[]> {
-  const names = await readdir(directory, { recursive: true });
+  const names = await filesBelow(directory);
   return names.filter((name) => pattern.test(name)).map((name) => join(directory, name));
 }
 

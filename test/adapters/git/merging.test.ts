@@ -1,13 +1,13 @@
 /** Small packs merged behind the requests' backs, and bitmaps for clones. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { choosePacks } from '../../../adapters/git/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../adapters/memory/layer-store.ts';
 import { type LayerId, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects, RefsView } from '../../../core/ports/object-database.ts';
+import { filesBelow } from '../../support/files-below.ts';
 import { temporaryFolder, type TestRepository, testRepository } from '../../support/git.ts';
 import { once, type TestDatabase, testDatabase } from '../../support/object-database.ts';
 
@@ -35,7 +35,7 @@ async function pushes(database: TestDatabase, repository: TestRepository, count:
 }
 
 async function packsIn(database: TestDatabase): Promise<number> {
-  const names = await readdir(join(database.directory, 'repositories'), { recursive: true });
+  const names = await filesBelow(join(database.directory, 'repositories'));
   return names.filter((name) => name.endsWith('.pack')).length;
 }
 
@@ -169,7 +169,7 @@ describe('bitmaps', () => {
       return Number(/Total (\d+)/.exec(bytes.toString('latin1'))?.[1]);
     };
     const bitmaps = async () => {
-      const names = await readdir(join(database.directory, 'repositories'), { recursive: true });
+      const names = await filesBelow(join(database.directory, 'repositories'));
       // Views lead to the same files again.
       return names.filter((name) => name.endsWith('.bitmap') && !name.includes('/views/')).length;
     };

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { objectId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects, PackRefusalCode } from '../../../core/ports/object-database.ts';
+import { filesBelow } from '../../support/files-below.ts';
 import { runGit, temporaryFolder, testRepository } from '../../support/git.ts';
 import { once, type TestDatabase, testDatabase } from '../../support/object-database.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../support/raw-pack.ts';
@@ -43,11 +44,7 @@ async function refused(
 }
 
 async function nothingLeft(): Promise<void> {
-  const left = await readdir(join(db.directory, 'incoming'), { recursive: true, withFileTypes: true });
-  assert.deepEqual(
-    left.filter((entry) => entry.isFile()),
-    [],
-  );
+  assert.deepEqual(await filesBelow(join(db.directory, 'incoming')), []);
 }
 
 describe('a pack that is taken', () => {
