@@ -187,6 +187,7 @@ function outageOf(error: unknown): string | null {
   if (error instanceof EventStoreError && error.code !== 'invalid-event' && error.code !== 'append-too-large') {
     return 'The event log cannot be reached: nothing was changed unless you were told so; try again in a moment';
   }
+  if (isDiskFull(error)) return 'The server has no room left on its disk: try again later';
   if (error instanceof ReadModelError) return 'The read models are behind: try again in a moment';
   if (error instanceof LayerStoreError) return 'The layer storage cannot be used: try again in a moment';
   if (error instanceof ObjectDatabaseError) {
@@ -195,4 +196,10 @@ function outageOf(error: unknown): string | null {
       : 'The objects of this repository cannot be read: try again in a moment';
   }
   return null;
+}
+
+function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error ? error.code : undefined;
+  return code === 'ENOSPC' || code === 'EDQUOT' || isDiskFull(error.cause);
 }

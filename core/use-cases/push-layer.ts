@@ -6,8 +6,8 @@
  */
 import type { LayerId, PushId, RepositoryId } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';
-import { type LayerStore, layerKey } from '../ports/layer-store.ts';
-import type { Layer, LayerContent, Quarantine } from '../ports/object-database.ts';
+import { type LayerStore, LayerStoreError, layerKey } from '../ports/layer-store.ts';
+import type { Layer, LayerContent, PackRefusal, Quarantine } from '../ports/object-database.ts';
 import type { StoredLayer, StoredRefUpdate } from '../repository/events.ts';
 
 export interface PreparedLayer {
@@ -41,10 +41,16 @@ export async function prepareLayer(
   return { layer: { id, key, sizeBytes, sha256, pack: quarantine.pack }, content };
 }
 
-/** Durable when it resolves. */
-export async function storeLayer(layers: LayerStore, { layer, content }: PreparedLayer): Promise<void> {
-  const put = await layers.put(layer.key, content.body(), content.sizeBytes);
-  if (put === 'exists') throw new TypeError(`The new layer ${layer.id} exists already`);
+/** Durable when it resolves; a refusal where there is no room for it, which is an expected end of a push. */
+export async function storeLayer(layers: LayerStore, { layer, content }: PreparedLayer): Promise<PackRefusal | null> {
+  try {
+    const put = await layers.put(layer.key, content.body(), content.sizeBytes);
+    if (put === 'exists') throw new TypeError(`The new layer ${layer.id} exists already`);
+    return null;
+  } catch (error) {
+    if (!(error instanceof LayerStoreError) || error.code !== 'layer-store-full') throw error;
+    return { refused: 'disk-full', detail: 'no room left for layers' };
+  }
 }
 
 /** The form in which an event names a layer. */

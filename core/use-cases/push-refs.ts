@@ -154,7 +154,8 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     if (storedAtMs === null) {
       storedAtMs = context.clock.monotonicMs();
       if (prepared !== null) {
-        await storeLayer(context.layers, prepared);
+        const refused = await storeLayer(context.layers, prepared);
+        if (refused !== null) return refusedPack(refused);
         await context.reach('push-layer-stored');
       }
     }

@@ -61,7 +61,7 @@ async function traces(shared: SharedParts, strata: Strata, target: WireTarget) {
     refs: [...(await wireRefs(target))],
     // What was sent is counted by the minute, whenever that minute ends.
     events: log.filter(({ stream }) => categoryOf(stream) !== 'transfer').length,
-    layers: await filesBelow(path.join(shared.layersDir, 'repositories')),
+    layers: (await filesBelow(path.join(shared.layersDir, 'repositories'))).toSorted(),
     leftovers: await leftovers(strata),
   };
 }

@@ -1,0 +1,149 @@
+/**
+ * A disk that is full, wherever a push or a fetch writes: refused in words, nothing half there, and service goes on
+ * as soon as there is room.
+ */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { cleanUp, type Ending } from '../support/cleanup.ts';
+import { leftovers } from '../support/leftovers.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
+import {
+  type Account,
+  api,
+  commitFile,
+  createAccount,
+  createRepository,
+  git,
+  newWorkTree,
+  type Strata,
+  startStrata,
+  tryGit,
+} from '../support/strata.ts';
+import { sharedParts } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const MIB = 1024 * 1024;
+const NO_ROOM = /remote: the server has no room left on its disk: nothing was changed, try again later/;
+
+const tried = mountSmallDisk(MIB);
+const skip = 'skip' in tried ? tried.skip : false;
+if (!('skip' in tried)) tried.remove();
+
+function newDisk(ending: Ending, sizeBytes: number): string {
+  const disk = mountSmallDisk(sizeBytes);
+  if ('skip' in disk) throw new Error(disk.skip);
+  cleanUp(ending, () => disk.remove());
+  return disk.path;
+}
+
+interface Scene {
+  readonly strata: Strata;
+  readonly ada: Account;
+  readonly url: string;
+  readonly work: string;
+  readonly events: () => Promise<number>;
+}
+
+/** A server with its folders where they are wanted, and a small repository in it. */
+async function start(
+  context: Ending,
+  folders: { readonly dataDir: string; readonly layersDir: string },
+): Promise<Scene> {
+  const shared = await sharedParts(context);
+  const env = { ...shared.env, STRATA_LAYERS_DIR: folders.layersDir };
+  const strata = await startStrata(context, { dataDir: folders.dataDir, env });
+  const ada = await createAccount(strata, 'ada');
+  const url = await createRepository(strata, ada, 'project');
+  const work = await newWorkTree(context);
+  await git(work, ['push', '--quiet', url, 'main']);
+  return { strata, ada, url, work, events: async () => (await shared.log.since()).length };
+}
+
+/** A push of so many bytes that no compression makes fewer. */
+async function commitBytes(work: string, sizeBytes: number): Promise<string> {
+  const content = randomBytes(sizeBytes);
+  const blob = (await git(work, ['hash-object', '-w', '--stdin'], content)).trim();
+  await git(work, ['update-index', '--add', '--cacheinfo', `100644,${blob},large`]);
+  await git(work, ['commit', '--quiet', '-m', 'Large']);
+  return (await git(work, ['rev-parse', 'HEAD'])).trim();
+}
+
+/** Takes what room is left. */
+async function fill(file: string): Promise<void> {
+  await assert.rejects(writeFile(file, randomBytes(32 * MIB)), /ENOSPC/);
+}
+
+async function isRefused({ strata, ada, url, work, events }: Scene): Promise<void> {
+  const before = { refs: await git(work, ['ls-remote', url]), events: await events() };
+  const pushed = await tryGit(work, ['push', url, 'main']);
+  assert.notEqual(pushed.code, 0);
+  assert.match(pushed.stderr, NO_ROOM);
+  assert.deepEqual({ refs: await git(work, ['ls-remote', url]), events: await events() }, before);
+  assert.deepEqual(await leftovers(strata), []);
+  const branches = await api(strata, ada.token, 'GET', '/v1/repos/ada/project/branches');
+  assert.equal(branches.status, 200, branches.text);
+}
+
+async function isTaken(context: Ending, { url, work }: Scene): Promise<void> {
+  await git(work, ['push', '--quiet', '--force', url, 'main']);
+  const head = (await git(work, ['rev-parse', 'HEAD'])).trim();
+  assert.equal(await git(work, ['ls-remote', url, 'refs/heads/main']), `${head}\trefs/heads/main\n`);
+  const clones = await tempDir(context);
+  await git(clones, ['clone', '--quiet', '--mirror', url, 'back.git']);
+  await git(path.join(clones, 'back.git'), ['fsck', '--full']);
+}
+
+describe('On a full disk', { skip }, () => {
+  test('a pack that finds no room in quarantine is refused, and a smaller one is taken', async (context) => {
+    const disk = newDisk(context, 24 * MIB);
+    const scene = await start(context, { dataDir: disk, layersDir: path.join(disk, 'layers') });
+    await commitBytes(scene.work, 40 * MIB);
+    await isRefused(scene);
+    await git(scene.work, ['reset', '--quiet', '--hard', 'HEAD~1']);
+    await commitBytes(scene.work, 2 * MIB);
+    await isTaken(context, scene);
+  });
+
+  test('a layer that finds no room is not half there, and the push is refused', async (context) => {
+    const disk = newDisk(context, 8 * MIB);
+    const scene = await start(context, { dataDir: await tempDir(context), layersDir: path.join(disk, 'layers') });
+    await commitBytes(scene.work, 12 * MIB);
+    await isRefused(scene);
+    await git(scene.work, ['reset', '--quiet', '--hard', 'HEAD~1']);
+    await commitBytes(scene.work, 2 * MIB);
+    await isTaken(context, scene);
+  });
+
+  test('without a byte left pushes are refused and reads go on, until there is room', async (context) => {
+    const disk = newDisk(context, 16 * MIB);
+    const scene = await start(context, { dataDir: disk, layersDir: path.join(disk, 'layers') });
+    const filler = path.join(disk, 'filler');
+    await fill(filler);
+    await commitFile(scene.work, 'small', 'small\n');
+    await isRefused(scene);
+    // Refs are answered from memory; for objects git needs a folder, and says so if it cannot have one.
+    const cloned = await tryGit(await tempDir(context), ['clone', scene.url, 'none']);
+    if (cloned.code !== 0) assert.match(cloned.stderr, /503/);
+    await rm(filler);
+    await isTaken(context, scene);
+  });
+
+  test('a cache that finds no room serves nothing rather than a part, until there is room', async (context) => {
+    const disk = newDisk(context, 16 * MIB);
+    const scene = await start(context, { dataDir: disk, layersDir: path.join(await tempDir(context), 'layers') });
+    await commitBytes(scene.work, 4 * MIB);
+    await isTaken(context, scene);
+    await rm(path.join(disk, 'cache'), { recursive: true, force: true });
+    const filler = path.join(disk, 'filler');
+    await fill(filler);
+    const clones = await tempDir(context);
+    const cloned = await tryGit(clones, ['clone', scene.url, 'none']);
+    assert.notEqual(cloned.code, 0);
+    assert.match(cloned.stderr, /503/);
+    await rm(filler);
+    await isTaken(context, scene);
+  });
+});
