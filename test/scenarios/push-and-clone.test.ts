@@ -125,7 +125,7 @@ describe('With git', () => {
     assert.notEqual(pushed.code, 0);
     const listed = await git(work, ['ls-remote', url]);
     assert.match(listed, /refs\/heads\/good/);
-    assert.doesNotMatch(listed, /bad/);
+    assert.doesNotMatch(listed, /main\/bad/);
   });
 
   test('notes, push options and a push of what is there already are accepted', async (context) => {
