@@ -43,7 +43,12 @@ export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = 
   const warnings: unknown[] = [];
   const note = (fields: object, message: string) => warnings.push({ message, ...fields });
   const log = { info: () => {}, warn: note, error: note };
-  const database = await createGitObjectDatabase({ layers, log, cacheBytesMax: 2 ** 30, ...options, directory });
+  const database = await createGitObjectDatabase({ layers, log, cacheBytesMax: 2 ** 30, ...options, directory }).catch(
+    (error: unknown) => {
+      folder.remove();
+      throw error;
+    },
+  );
 
   const receive: TestDatabase['receive'] = (objects, pack, more = {}) =>
     database.receive({
