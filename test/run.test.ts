@@ -60,6 +60,8 @@ function isRunning(pid: number): boolean {
 
 /** Resolves when the process has ended, be it as a zombie that its new parent has yet to reap. */
 async function untilEnded(pid: number): Promise<void> {
+  // Signal 0 to process 0 reaches the caller's own group, which would be waited for without an end.
+  assert.ok(Number.isInteger(pid) && pid > 0, `the process id of a test, not ${pid}`);
   while (isRunning(pid)) {
     const { stdout } = spawnSync('cat', [`/proc/${pid}/stat`], { encoding: 'utf8' });
     if (stdout.includes(') Z ')) return;
@@ -122,8 +124,8 @@ test('has one', () => assert.equal(process.env.STRATA_TEST_POSTGRES, 'postgres:/
   });
 
   test('stopped from outside, ends its tests and fails', { timeout: 60_000 }, async () => {
-    const endless = `import { test } from 'node:test';\nimport { writeFileSync } from 'node:fs';
-test('goes on', async () => { writeFileSync('pid', String(process.pid)); await new Promise((r) => setTimeout(r, 6e5)); });\n`;
+    const endless = `import { test } from 'node:test';\nimport { renameSync, writeFileSync } from 'node:fs';
+test('goes on', async () => { writeFileSync('pid.new', String(process.pid)); renameSync('pid.new', 'pid'); await new Promise((r) => setTimeout(r, 6e5)); });\n`;
     const root = project({ 'test/a.test.ts': endless });
     const running = spawn(process.execPath, ['test/run.ts'], { cwd: root, stdio: 'ignore' });
     const ended = new Promise((resolve) => running.once('exit', resolve));
