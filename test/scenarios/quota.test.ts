@@ -1,0 +1,159 @@
+/** What a plan leaves: counts are exact, bytes are refused by name before and behind the pack, and by 403 on the way out. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { before, describe, test } from 'node:test';
+import { suiteEnding } from '../support/cleanup.ts';
+import { leftovers } from '../support/leftovers.ts';
+import {
+  type Account,
+  admin,
+  api,
+  createAccount,
+  createRepository,
+  git,
+  newWorkTree,
+  type Strata,
+  tryGit,
+} from '../support/strata.ts';
+import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const MIB = 1024 * 1024;
+const REPOSITORIES = 3;
+const UNLIMITED = { repos: null, storage_bytes: null, transfer_bytes: null, ingress_bytes: null, byo_storage: true };
+const PLANS = {
+  FREE: { ...UNLIMITED, repos: REPOSITORIES, storage_bytes: 2 * MIB },
+  PRO: { ...UNLIMITED, ingress_bytes: 2 * MIB },
+  PLATFORM: { ...UNLIMITED, transfer_bytes: 2 * MIB },
+};
+
+interface Figure {
+  readonly used: number;
+  readonly quota: number | null;
+}
+
+interface Usage {
+  readonly repos: Figure;
+  readonly storage_bytes: Figure;
+  readonly transfer_bytes: Figure;
+  readonly ingress_bytes: Figure;
+}
+
+describe('A quota', () => {
+  const ending = suiteEnding();
+  let shared: SharedParts;
+  let strata: Strata;
+
+  before(async () => {
+    const plans = path.join(await tempDir(ending), 'plans.json');
+    await writeFile(plans, JSON.stringify(PLANS));
+    shared = await sharedParts(ending);
+    strata = await startNode(ending, shared, { STRATA_PLANS: plans });
+  });
+
+  async function usageOf(account: Account): Promise<Usage> {
+    const answer = await api(strata, account.token, 'GET', '/v1/account/usage');
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body as Usage;
+  }
+
+  const create = (account: Account, name: string) => api(strata, account.token, 'POST', '/v1/repositories', { name });
+
+  test('of repositories is exact, however many are made at once, and a deleted one counts no more', async () => {
+    const fay = await createAccount(strata, 'fay', 'FREE');
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => create(fay, `repository-${n}`)));
+    const statuses = answers.map(({ status }) => status).toSorted();
+    assert.deepEqual(statuses, [201, 201, 201, ...Array.from({ length: 7 }, () => 422)]);
+    const refused = answers.find(({ status }) => status === 422);
+    assert.equal(typeof (refused?.body as { detail: unknown }).detail, 'string', refused?.text);
+    assert.deepEqual((await usageOf(fay)).repos, { used: REPOSITORIES, quota: REPOSITORIES });
+    const made = (answers.find(({ status }) => status === 201)?.body as { name: string }).name;
+    assert.equal((await api(strata, fay.token, 'DELETE', `/v1/repos/fay/${made}`)).status, 204);
+    assert.equal((await create(fay, 'in-its-place')).status, 201);
+    assert.equal((await create(fay, 'one-more')).status, 422);
+    await admin(strata, ['account', 'set-plan', '--username', 'fay', '--plan', 'PRO']);
+    assert.equal((await create(fay, 'one-more')).status, 201);
+  });
+
+  test('of storage refuses a push by name, counts what is there, and lets deletions pass', async (context) => {
+    const sam = await createAccount(strata, 'sam', 'FREE');
+    const url = await createRepository(strata, sam, 'stored');
+    const work = await newWorkTree(context);
+    await addBytes(work, MIB);
+    await git(work, ['push', '--quiet', url, 'main']);
+    const { storage_bytes: stored } = await usageOf(sam);
+    assert.ok(stored.used > MIB && stored.used < 1.5 * MIB, `${stored.used} bytes`);
+    assert.equal(stored.quota, 2 * MIB);
+
+    const log = (await shared.log.since()).length;
+    await addBytes(work, 1.5 * MIB);
+    await isRefused(work, url, /remote: storage quota reached/);
+    await addBytes(work, 8 * MIB);
+    await isRefused(work, url, /remote: storage quota reached/);
+    assert.equal((await shared.log.since()).length, log);
+    assert.deepEqual(await leftovers(strata), []);
+
+    await git(work, ['reset', '--quiet', '--hard', 'HEAD~2']);
+    await git(work, ['push', '--quiet', url, 'main:kept']);
+    await git(work, ['push', '--quiet', url, ':kept']);
+    assert.equal((await api(strata, sam.token, 'DELETE', '/v1/repos/sam/stored')).status, 204);
+    assert.equal((await usageOf(sam)).storage_bytes.used, 0);
+    const again = await createRepository(strata, sam, 'again');
+    await git(work, ['push', '--quiet', again, 'main']);
+  });
+
+  test('of ingress refuses a push by name, and refused bytes do not count', async (context) => {
+    const ira = await createAccount(strata, 'ira', 'PRO');
+    const url = await createRepository(strata, ira, 'brought');
+    const work = await newWorkTree(context);
+    await addBytes(work, MIB);
+    await git(work, ['push', '--quiet', url, 'main']);
+    const { used } = (await usageOf(ira)).ingress_bytes;
+    assert.ok(used > MIB, `${used} bytes`);
+    await addBytes(work, 4 * MIB);
+    await isRefused(work, url, /remote: ingress quota of this month reached/);
+    assert.equal((await usageOf(ira)).ingress_bytes.used, used);
+  });
+
+  test('of transfer ends clones and file reads with 403, and neither pushes nor lists', async (context) => {
+    const tess = await createAccount(strata, 'tess', 'PLATFORM');
+    const url = await createRepository(strata, tess, 'sent');
+    const work = await newWorkTree(context);
+    await addBytes(work, MIB);
+    await git(work, ['push', '--quiet', url, 'main']);
+    const clones = await tempDir(context);
+    let cloned = 0;
+    for (; cloned < 5; cloned += 1) {
+      const clone = await tryGit(clones, ['clone', '--quiet', url, `copy-${cloned}`]);
+      if (clone.code === 0) continue;
+      assert.match(clone.stderr, /403/);
+      break;
+    }
+    assert.equal(cloned, 2, 'two clones of a little over 1 MiB pass 2 MiB, the third is refused');
+    const contents = await api(strata, tess.token, 'GET', '/v1/repos/tess/sent/contents/large');
+    assert.equal(contents.status, 403, contents.text);
+    assert.match(contents.text, /transfer/i);
+    assert.equal((await api(strata, tess.token, 'GET', '/v1/repos/tess/sent/branches')).status, 200);
+    await git(work, ['ls-remote', url]);
+    await git(work, ['push', '--quiet', url, 'main:other']);
+    await admin(strata, ['account', 'set-plan', '--username', 'tess', '--plan', 'PRO']);
+    await git(clones, ['clone', '--quiet', url, 'after']);
+  });
+});
+
+/** A commit with so many bytes that no compression makes fewer. */
+async function addBytes(work: string, sizeBytes: number): Promise<void> {
+  const blob = (await git(work, ['hash-object', '-w', '--stdin'], randomBytes(sizeBytes))).trim();
+  await git(work, ['update-index', '--add', '--cacheinfo', `100644,${blob},large`]);
+  await git(work, ['commit', '--quiet', '-m', 'Large']);
+}
+
+async function isRefused(work: string, url: string, reason: RegExp): Promise<void> {
+  const before = await git(work, ['ls-remote', url]);
+  const pushed = await tryGit(work, ['push', url, 'main']);
+  assert.notEqual(pushed.code, 0);
+  assert.match(pushed.stderr, reason);
+  assert.equal(await git(work, ['ls-remote', url]), before);
+}
