@@ -13,7 +13,6 @@ import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
-import { sweepLayers } from '../../core/use-cases/sweep-layers.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
@@ -25,14 +24,13 @@ import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
 import type { Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
+import { startSweeps } from './sweeps.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
 /** A deletion that its own request did not finish is finished between one and two of these later. */
 const DELETIONS_INTERVAL_MS = 5_000;
-/** What is swept has waited for days: looking through the whole store and log is not to be felt. */
-const SWEEP_INTERVAL_MS = 6 * 60 * 60_000;
 const READY_SPAN_MS = 2_000;
 
 export interface ComposedServer {
@@ -70,14 +68,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     await runner.start();
     const finishDeletions = createDeletionFinisher({ ...context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    const sweep = { ...context, layers, log, onSwept: () => metrics.swept('layer') };
-    parts.add(
-      every(
-        SWEEP_INTERVAL_MS,
-        (signal) => sweepLayers(sweep, signal),
-        (cause) => onFault('layer-sweep', cause),
-      ),
-    );
+    parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
     const flush = async (): Promise<void> => {

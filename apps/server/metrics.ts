@@ -11,7 +11,7 @@ export interface Metrics {
   /** A fault that was survived but must not pass unseen. */
   fault(what: string): void;
   /** Something that nothing names any more was removed. */
-  swept(what: 'layer'): void;
+  swept(what: 'layer' | 'vault-record'): void;
   /** Figures read when the metrics are: name, help, value. */
   gauge(name: string, help: string, read: () => number): void;
   text(): Promise<string>;

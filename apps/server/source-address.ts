@@ -11,6 +11,8 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 
 const REFERENCES_MAX = 50_000;
+/** The vault is asked again after this, so that a record in use is never taken for one that nobody wants. */
+const REFERENCE_SPAN_MS = 30 * 60_000;
 
 export type ClientAddress = (request: IncomingMessage) => string;
 
@@ -46,9 +48,9 @@ function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 
-/** Remembers references, so that the vault is asked once for each account and address. */
+/** Remembers references, so that the vault is asked once in half an hour for each account and address. */
 export function createSourceAddressRef(vault: Vault): (account: AccountId, address: string) => Promise<string | null> {
-  const known = new LRUCache<string, Promise<string>>({ max: REFERENCES_MAX });
+  const known = new LRUCache<string, Promise<string>>({ max: REFERENCES_MAX, ttl: REFERENCE_SPAN_MS });
   return async (account, address) => {
     if (address === '') return null;
     const key = `${account} ${address}`;
