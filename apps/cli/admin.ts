@@ -19,7 +19,14 @@ import {
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
-import { changePassword, changePlan, createAccount, findAccount } from '../../core/use-cases/accounts.ts';
+import {
+  changePassword,
+  changePlan,
+  createAccount,
+  findAccount,
+  findAccountState,
+} from '../../core/use-cases/accounts.ts';
+import { eraseAccount } from '../../core/use-cases/erase-account.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { refusalText } from '../api/refusals.ts';
 import { type AdminContext, withAdminContext } from './admin-context.ts';
@@ -102,6 +109,40 @@ account
     }),
   );
 
+account
+  .command('erase')
+  .description('closes every repository of an account, ends its tokens and makes its personal data unreadable for ever')
+  .requiredOption('--username <name>')
+  .option('--yes', 'do it; without this it says what it would do')
+  .action(
+    act<{ username: string; yes?: boolean }>(async (context, { username, yes }) => {
+      const found = await findAccountState(context, username);
+      if (found === null || (found.state.status !== 'open' && found.state.status !== 'erased')) {
+        throw new Refused(`There is no account ${JSON.stringify(username)}`);
+      }
+      const { id, state } = found;
+      if (yes !== true) throw new Refused(erasureText(username, found.state.repositories.size));
+      const erased = accepted(await eraseAccount(context, causeOf(context, 'account erase'), id));
+      const { repositories, addressReleased } = erased;
+      const value = { id, username, repositories, address_released: addressReleased };
+      const again = state.status === 'erased' ? ' was erased before, and now wholly' : ' is erased';
+      const kept = addressReleased ? '' : '\nIts address could not be read and stays taken';
+      return { value, text: `${username}${again}; repositories closed: ${repositories}${kept}` };
+    }),
+  );
+
+/** What `account erase` would do. */
+function erasureText(username: string, repositories: number): string {
+  return [
+    `This would erase the account ${username}, for ever:`,
+    `- its repositories (${repositories}) are closed; their layers stay for the retention time`,
+    '- its access tokens end at once',
+    '- its e-mail address, password and source addresses can never be read again; the address can sign up anew',
+    '- its events stay in the log, and its username stays taken',
+    'Nothing was done. Add --yes to do it.',
+  ].join('\n');
+}
+
 const token = program.command('token').description('access tokens');
 
 token
@@ -151,8 +192,8 @@ const log = program.command('log').description('the event log');
 
 log
   .command('verify')
-  .description('reads the whole log and checks every stream; with --references every layer as well')
-  .option('--references', 'read every layer that an event names and check its bytes')
+  .description('reads the whole log and checks every stream; with --references what it refers to as well')
+  .option('--references', 'read every layer and vault record that events name and check them')
   .action(
     act<{ references?: boolean }>(async (context, { references }) => {
       const report = await context.verifyLog({ references: references === true });

@@ -1,7 +1,7 @@
 /**
  * `strata-admin log verify`: reads the whole log once and checks what it can of it.
  *
- * Must stay true: it changes nothing; memory grows with the number of streams, not of events.
+ * Must stay true: it changes nothing; memory grows with the number of streams and vault records, not of events.
  */
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -11,10 +11,12 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import { type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
+import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
 import type { Settings } from '../server/settings.ts';
+import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
 
 export interface LogReport {
   readonly events: number;
@@ -31,7 +33,7 @@ const PROGRESS_EVENTS = 100_000;
 const FAULTS_MAX = 1_000;
 
 export async function verifyLog(
-  context: Context & { readonly digest: Digest },
+  context: Context & { readonly digest: Digest; readonly vault: Vault },
   settings: Settings,
   log: Logger,
   options: { readonly references: boolean },
@@ -42,6 +44,7 @@ export async function verifyLog(
   const fault = (text: string): void => {
     if (faults.length < FAULTS_MAX) faults.push(text);
   };
+  const vault = options.references ? createVaultCheck(context.vault, fault) : null;
   let position = LOG_START;
   let events = 0;
   let named = 0;
@@ -54,7 +57,7 @@ export async function verifyLog(
       const expected = (revisions.get(event.stream) ?? -1) + 1;
       if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
       revisions.set(event.stream, event.revision);
-      const layer = await checkEvent(context, event, fault);
+      const layer = await checkEvent(context, event, vault, fault);
       if (layer === null) continue;
       named += 1;
       if (options.references) await checkLayer(layers, layer, where, fault);
@@ -63,6 +66,7 @@ export async function verifyLog(
     if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) log.info({ events }, 'Verifying the log');
     if (page.length < PAGE_EVENTS) break;
   }
+  await vault?.finish();
   return { events, streams: revisions.size, layers: named, faults };
 }
 
@@ -70,6 +74,7 @@ export async function verifyLog(
 async function checkEvent(
   context: Context & { readonly digest: Digest },
   event: RecordedEvent,
+  vault: VaultCheck | null,
   fault: (text: string) => void,
 ): Promise<StoredLayer | null> {
   const kinds = EVENT_CATALOGUE[categoryOf(event.stream)];
@@ -79,6 +84,7 @@ async function checkEvent(
   }
   try {
     readEvent(kinds, event);
+    vault?.see(event);
     if (event.type !== 'RefsUpdated') return null;
     const whole = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, event));
     return whole.type === 'RefsUpdated' ? whole.data.layer : null;

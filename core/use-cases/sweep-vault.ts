@@ -1,21 +1,31 @@
 /**
- * The policy that removes vault records whose event never came (architecture, invariant 5).
+ * The policy that removes vault records whose event never came, and finishes erasures cut in half (architecture,
+ * invariant 5): both read every event once.
  *
  * Must stay true: a record goes only if it was last asked for more than 24 h before the sweep began, by the vault's
  * clock, and the whole log up to a head read after that names it nowhere. The log is read on from where the last sweep
- * stopped, as long as it still holds the event it stopped at; else from its beginning. Any number of nodes may sweep.
+ * stopped, as long as it still holds the event it stopped at; else from its beginning. An `AccountErased` is passed only once all that
+ * follows it is done. Any number of nodes may sweep.
  */
-import { LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';
-import { plusMs } from '../kernel/ids.ts';
+import { accounts } from '../account/evolve.ts';
+import {
+  type Cause,
+  categoryOf,
+  entityIdOf,
+  LOG_START,
+  type LogPosition,
+  type RecordedEvent,
+} from '../kernel/envelope.ts';
+import { type AccountId, plusMs, type Uuid, uuid } from '../kernel/ids.ts';
 import { isJsonObject, type JsonValue } from '../kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../kernel/limits.ts';
-import { type EventStore, EventStoreError } from '../ports/event-store.ts';
+import { EventStoreError } from '../ports/event-store.ts';
 import type { Log } from '../ports/log.ts';
 import { parseVaultRef, type VaultRef } from '../ports/vault.ts';
 import type { ReadMark, VaultRecordId, VaultReferences } from '../ports/vault-references.ts';
+import { type ErasureContext, finishErasure } from './erase-account.ts';
 
-export interface VaultSweepContext {
-  readonly events: Pick<EventStore, 'readAll' | 'readStream' | 'head'>;
+export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;
   readonly log: Log;
   /** Told of each record removed, for the metrics. */
@@ -56,10 +66,26 @@ async function readTo(context: VaultSweepContext, head: LogPosition, signal: Abo
     const last = page.at(-1);
     if (last === undefined)
       throw new EventStoreError('log-diverged', `The log's head was ${head}, it ends at ${position}`);
+    await finishErasures(context, page);
     await references.note(refsIn(page), markOf(last));
     ({ position } = last);
   }
   return true;
+}
+
+async function finishErasures(context: VaultSweepContext, events: readonly RecordedEvent[]): Promise<void> {
+  for (const { stream, type } of events) {
+    if (type !== 'AccountErased' || categoryOf(stream) !== accounts.category) continue;
+    const account = uuid<AccountId>(entityIdOf(stream));
+    const cause: Cause = {
+      actor: { kind: 'system', id: 'finish-erasures' },
+      requestId: context.ids.next<Uuid>(),
+      sourceAddressRef: null,
+      causationId: null,
+    };
+    const { addressReleased } = await finishErasure(context, cause, account);
+    if (!addressReleased) context.log.warn({ account }, 'An erased account keeps the claim of its address');
+  }
 }
 
 /** Where the last sweep stopped, if this is the log it read. */

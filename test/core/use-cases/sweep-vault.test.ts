@@ -27,7 +27,8 @@ async function newSweep() {
   const log = keepLog();
   const swept: VaultRef[] = [];
   const context = {
-    ...{ events, references: vault.references, log },
+    ...node,
+    ...{ references: vault.references, log },
     onSwept: ({ ref }: { ref: VaultRef }) => swept.push(ref),
   };
   const account = newAccount();
