@@ -1,5 +1,5 @@
 /**
- * `strata-admin`: what operators do to accounts, tokens, projections and the log of a server.
+ * `strata-admin`: what operators do to accounts, tokens, projections, the log and the storage of a server.
  *
  * Must stay true: it works on the server's own configuration, whether the server runs or not; with `--json`
  * standard output is one JSON value and nothing else. Exit status 0 done, 1 refused or failed, 2 usage.
@@ -31,20 +31,8 @@ import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { refusalText } from '../api/refusals.ts';
 import { type AdminContext, withAdminContext } from './admin-context.ts';
 import { tokenObject } from '../api/handlers/access-tokens.ts';
-
-/** An end that the operator is told of in one line. */
-class Refused extends Error {
-  override readonly name = 'Refused';
-}
-
-interface Answer {
-  /** The value printed with `--json`. */
-  readonly value: unknown;
-  /** What people read. */
-  readonly text: string;
-  /** Exit status; 0 when absent. */
-  readonly status?: number;
-}
+import { type Answer, Refused } from './answer.ts';
+import { addStorageCommands } from './storage-commands.ts';
 
 const program = new Command('strata-admin')
   .description('Administers a Strata server through its own configuration and data directory')
@@ -201,6 +189,8 @@ log
       return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
     }),
   );
+
+addStorageCommands(program, act);
 
 function causeOf(context: AdminContext, command: string): Cause {
   return {

@@ -3,19 +3,18 @@
  *
  * Must stay true: it changes nothing; memory grows with the number of streams and vault records, not of events.
  */
-import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
-import { type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
 import type { Settings } from '../server/settings.ts';
+import { checkLayer } from './check-layer.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
 
 export interface LogReport {
@@ -60,7 +59,8 @@ export async function verifyLog(
       const layer = await checkEvent(context, event, vault, fault);
       if (layer === null) continue;
       named += 1;
-      if (options.references) await checkLayer(layers, layer, where, fault);
+      const found = options.references ? await checkLayer(layers, layer) : null;
+      if (found !== null) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
     }
     events += page.length;
     if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) log.info({ events }, 'Verifying the log');
@@ -91,21 +91,5 @@ async function checkEvent(
   } catch (error) {
     fault(error instanceof Error ? error.message : String(error));
     return null;
-  }
-}
-
-async function checkLayer(
-  layers: LayerStore,
-  layer: StoredLayer,
-  where: string,
-  fault: (text: string) => void,
-): Promise<void> {
-  try {
-    const hash = createHash('sha256');
-    for await (const chunk of await layers.get(layerKey(layer.key))) hash.update(chunk);
-    if (hash.digest('hex') !== layer.sha256) fault(`${where} names the layer ${layer.key}, whose bytes are others`);
-  } catch (error) {
-    if (!(error instanceof LayerStoreError)) throw error;
-    fault(`${where} names the layer ${layer.key}: ${error.code}`);
   }
 }
