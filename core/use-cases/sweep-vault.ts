@@ -1,13 +1,15 @@
 /**
- * The policy that removes vault records whose event never came, and finishes erasures cut in half (architecture,
- * invariant 5): both read every event once.
+ * The policy that removes vault records whose event never came, and finishes what was to follow an event and was cut
+ * off: erasures, and the removal of superseded records (architecture, invariant 5). All of it reads every event once.
  *
  * Must stay true: a record goes only if it was last asked for more than 24 h before the sweep began, by the vault's
  * clock, and the whole log up to a head read after that names it nowhere. The log is read on from where the last sweep
- * stopped, as long as it still holds the event it stopped at; else from its beginning. An `AccountErased` is passed only once all that
+ * stopped, as long as it still holds the event it stopped at; else from its beginning. An event is passed only once all that
  * follows it is done. Any number of nodes may sweep.
  */
+import type { AccountEvent } from '../account/events.ts';
 import { accounts } from '../account/evolve.ts';
+import { readEvent } from '../kernel/decider.ts';
 import {
   type Cause,
   categoryOf,
@@ -15,13 +17,14 @@ import {
   LOG_START,
   type LogPosition,
   type RecordedEvent,
+  type StreamName,
 } from '../kernel/envelope.ts';
 import { type AccountId, plusMs, type Uuid, uuid } from '../kernel/ids.ts';
 import { isJsonObject, type JsonValue } from '../kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../kernel/limits.ts';
 import { EventStoreError } from '../ports/event-store.ts';
 import type { Log } from '../ports/log.ts';
-import { parseVaultRef, type VaultRef } from '../ports/vault.ts';
+import { parseVaultRef, type VaultRef, vaultRef } from '../ports/vault.ts';
 import type { ReadMark, VaultRecordId, VaultReferences } from '../ports/vault-references.ts';
 import { type ErasureContext, finishErasure } from './erase-account.ts';
 
@@ -66,25 +69,39 @@ async function readTo(context: VaultSweepContext, head: LogPosition, signal: Abo
     const last = page.at(-1);
     if (last === undefined)
       throw new EventStoreError('log-diverged', `The log's head was ${head}, it ends at ${position}`);
-    await finishErasures(context, page);
+    for (const event of page) await finishAfter(context, event);
     await references.note(refsIn(page), markOf(last));
     ({ position } = last);
   }
   return true;
 }
 
-async function finishErasures(context: VaultSweepContext, events: readonly RecordedEvent[]): Promise<void> {
-  for (const { stream, type } of events) {
-    if (type !== 'AccountErased' || categoryOf(stream) !== accounts.category) continue;
-    const account = uuid<AccountId>(entityIdOf(stream));
-    const cause: Cause = {
-      actor: { kind: 'system', id: 'finish-erasures' },
-      requestId: context.ids.next<Uuid>(),
-      sourceAddressRef: null,
-      causationId: null,
-    };
-    const { addressReleased } = await finishErasure(context, cause, account);
-    if (!addressReleased) context.log.warn({ account }, 'An erased account keeps the claim of its address');
+/** Does again what the writer of the event was to do after it. */
+async function finishAfter(context: VaultSweepContext, { stream, revision, type }: RecordedEvent): Promise<void> {
+  if (categoryOf(stream) !== accounts.category) return;
+  const account = uuid<AccountId>(entityIdOf(stream));
+  if (type === 'PasswordChanged') await removeSuperseded(context, stream, revision);
+  if (type !== 'AccountErased') return;
+  const cause: Cause = {
+    actor: { kind: 'system', id: 'finish-erasures' },
+    requestId: context.ids.next<Uuid>(),
+    sourceAddressRef: null,
+    causationId: null,
+  };
+  const { addressReleased } = await finishErasure(context, cause, account);
+  if (!addressReleased) context.log.warn({ account }, 'An erased account keeps the claim of its address');
+}
+
+/** The hash before the one that the event at this revision names. */
+async function removeSuperseded(context: VaultSweepContext, stream: StreamName, revision: number): Promise<void> {
+  for (let from = revision - 1; from >= 0; from -= PAGE_EVENTS_MAX) {
+    const page = await context.events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
+    for (const recorded of page) {
+      const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+      if (event.type !== 'PasswordChanged' && event.type !== 'AccountCreated') continue;
+      await context.vault.delete(uuid<AccountId>(entityIdOf(stream)), vaultRef(event.data.password_hash_ref));
+      return;
+    }
   }
 }
 

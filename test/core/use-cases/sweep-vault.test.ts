@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../core/kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import type { VaultField, VaultRef } from '../../../core/ports/vault.ts';
-import { changePassword, createAccount } from '../../../core/use-cases/accounts.ts';
+import { changePassword, changePlan, createAccount } from '../../../core/use-cases/accounts.ts';
 import { sweepVault } from '../../../core/use-cases/sweep-vault.ts';
 import { accepted, newAccount as createdAccount } from '../../support/accounts.ts';
 import { newAccount, newEvent, newStream } from '../../support/events.ts';
@@ -159,6 +159,36 @@ describe('The sweep of the vault', () => {
     s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
     await s.sweep();
     assert.equal(s.swept.length, 1);
+  });
+
+  test('removes the hash of a password that was changed by a process that died right after', async () => {
+    const s = await newSweep();
+    const ada = await createdAccount(s.node, 'ada');
+    const hashes = async (): Promise<VaultRef[]> => {
+      const events = await s.events.readStream(streamName('account', ada), { direction: 'forwards', limit: 1_000 });
+      return events.flatMap(({ data }) =>
+        typeof data['password_hash_ref'] === 'string' ? [data['password_hash_ref'] as VaultRef] : [],
+      );
+    };
+    const dying = {
+      ...s.node,
+      vault: {
+        ...s.vault,
+        delete: async () => {
+          throw new Error('the process died');
+        },
+      },
+    };
+    await assert.rejects(changePassword(dying, CAUSE, ada, 'the second password'), /died/);
+    // Farther back than a page of the stream.
+    for (let n = 0; n < 120; n += 1) accepted(await changePlan(s.node, CAUSE, ada, n % 2 === 0 ? 'FREE' : 'PRO'));
+    await assert.rejects(changePassword(dying, CAUSE, ada, 'the third password'), /died/);
+    const readable = async () =>
+      Promise.all((await hashes()).map(async (ref) => (await s.vault.get(ada, 'password-hash', ref)) !== null));
+    assert.deepEqual(await readable(), [true, true, true]);
+    await s.sweep();
+    assert.deepEqual(await readable(), [false, false, true]);
+    assert.deepEqual(s.swept, []);
   });
 
   test('by several nodes at once removes each record once', async () => {
