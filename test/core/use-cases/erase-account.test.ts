@@ -21,7 +21,7 @@ import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { keepLog } from '../../support/log.ts';
 import { CAUSE, startNode } from '../../support/node.ts';
 import { createTestClock } from '../../support/test-clock.ts';
-import { watchLog } from '../../support/watched-log.ts';
+import { gate, watchLog } from '../../support/watched-log.ts';
 
 async function started() {
   const clock = createTestClock();
@@ -117,8 +117,16 @@ describe('An erased account', () => {
     await assert.rejects(createAccount(dying, CAUSE, bob), /killed/);
     const id = await findAccount(s.node, 'bob');
     assert.ok(id !== null);
-    accepted(await eraseAccount(s.node, CAUSE, id));
+    const dyingAgain = {
+      ...s.node,
+      reach: async () => {
+        throw new Error('killed');
+      },
+    };
+    await assert.rejects(eraseAccount(dyingAgain, CAUSE, id), /killed/);
     s.clock.advance(24 * 60 * 60_000);
+    assert.equal(codeOf(await createAccount(s.node, CAUSE, { ...bob, email: 'other@example.org' })), 'username-taken');
+    accepted(await eraseAccount(s.node, CAUSE, id));
     assert.equal(codeOf(await createAccount(s.node, CAUSE, bob)), 'username-taken');
     accepted(await createAccount(s.node, CAUSE, { ...bob, username: 'bobby' }));
   });
@@ -132,6 +140,21 @@ describe('An erased account', () => {
     await s.erase();
     assert.deepEqual(await guarding(), { refused: { code: 'token-no-longer-valid' } });
     assert.equal((await s.node.entities.get(accessTokens, s.token.id)).state.status, 'active');
+  });
+
+  test('does not let one finish on a node that has not heard of it yet', async () => {
+    const s = await started();
+    const other = await startNode(s.log, { clock: s.clock, vault: s.vault });
+    const bearer = await authenticate(other, s.token.secret);
+    assert.ok(bearer !== null);
+    const guarding = guardedBy(other, bearer, () => true);
+    await guarding();
+    const held = gate();
+    s.log.on.deliver = () => held.passed;
+    await s.erase();
+    // The first guard lost its race: it is looked at anew.
+    assert.deepEqual(await guarding(), { refused: { code: 'token-no-longer-valid' } });
+    held.open();
   });
 
   test('is erased although the record of its address was damaged, and that is said', async () => {
