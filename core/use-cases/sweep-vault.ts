@@ -4,8 +4,8 @@
  *
  * Must stay true: a record goes only if it was last asked for more than 24 h before the sweep began, by the vault's
  * clock, and the whole log up to a head read after that names it nowhere. The log is read on from where the last sweep
- * stopped, as long as it still holds the event it stopped at; else from its beginning. An event is passed only once all that
- * follows it is done. Any number of nodes may sweep.
+ * stopped, as long as it still holds the event it stopped at; else from its beginning. An event is passed only once
+ * all that follows it is done. Any number of nodes may sweep.
  */
 import type { AccountEvent } from '../account/events.ts';
 import { accounts } from '../account/evolve.ts';
