@@ -84,3 +84,14 @@ export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
 /** Answers to clones of larger repositories are not kept: layers in sum. */
 export const ANSWER_KEPT_BYTES_MAX = GIB;
+
+/** URLs of webhooks, buckets and issuers: in UTF-16 code units. */
+export const OUTGOING_URL_LENGTH_MAX = 2_048;
+/** Of an answer to an outgoing request: the fields of one head, their bytes with those of trailers, heads of status 1xx. */
+export const OUTGOING_HEADERS_MAX = 100;
+export const OUTGOING_HEADER_BYTES_MAX = 16 * KIB;
+export const OUTGOING_INFORMATIONAL_MAX = 10;
+/** What the handshake, heads and framing of an answer may take on the wire beside the body that is kept. */
+export const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
+/** When a URL is saved its name is looked up for so long; one that is not found by then is checked at its first use. */
+export const TARGET_CHECK_SPAN_MS = 5_000;
