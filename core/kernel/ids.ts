@@ -15,6 +15,7 @@ export type Uuid = Brand<string, 'Uuid'>;
 export type AccountId = Uuid & Brand<string, 'AccountId'>;
 export type RepositoryId = Uuid & Brand<string, 'RepositoryId'>;
 export type AccessTokenId = Uuid & Brand<string, 'AccessTokenId'>;
+export type WebhookId = Uuid & Brand<string, 'WebhookId'>;
 export type EventId = Uuid & Brand<string, 'EventId'>;
 export type LayerId = Uuid & Brand<string, 'LayerId'>;
 export type PushId = Uuid & Brand<string, 'PushId'>;

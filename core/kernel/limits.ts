@@ -60,6 +60,10 @@ export const PASSWORD_LENGTH_MAX = 1_024;
 export const EMAIL_LENGTH_MAX = 254;
 /** How long a reserved name waits for its account (architecture, Streams). */
 export const CLAIM_SPAN_MS = 10 * 60_000;
+/** Of one account (spec, Limits). */
+export const WEBHOOKS_MAX = 20;
+/** How long the secret before a rotation signs beside the new one. */
+export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** A layer that no event names is swept once it is older than this (invariant 2). */

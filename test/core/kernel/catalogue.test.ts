@@ -85,7 +85,12 @@ describe('The golden events', () => {
     const open = folded(accounts, 'AccountErased').find((state) => state.status === 'open');
     assert.ok(open?.status === 'open');
     assert.deepEqual(
-      { ...open, repositories: open.repositories.size, repositoryNames: open.repositoryNames.size },
+      {
+        ...open,
+        repositories: open.repositories.size,
+        repositoryNames: open.repositoryNames.size,
+        webhooks: open.webhooks.size,
+      },
       {
         status: 'open',
         username: 'ada',
@@ -95,6 +100,7 @@ describe('The golden events', () => {
         createdAt: '2026-11-21T10:00:07.123Z',
         repositories: 0,
         repositoryNames: 0,
+        webhooks: 0,
       },
     );
   });
