@@ -77,6 +77,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: Wording<RefusalOf[Code]
   'path-not-a-file': { status: 422, words: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, words: () => 'The file is larger than 64 MiB' },
   'webhook-not-found': { status: 404, words: () => 'Webhook not found' },
+  'webhook-delivery-not-found': { status: 404, words: () => 'Webhook delivery not found' },
   'webhook-limit-reached': { status: 422, words: () => `An account has at most ${WEBHOOKS_MAX} webhooks` },
   'webhook-events-empty': { status: 422, field: 'events', words: () => 'A webhook listens for at least one event' },
   'webhook-url-refused': { status: 422, field: 'url', words: (r) => TARGET_FAULTS[r.fault] },

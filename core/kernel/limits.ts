@@ -64,6 +64,13 @@ export const CLAIM_SPAN_MS = 10 * 60_000;
 export const WEBHOOKS_MAX = 20;
 /** How long the secret before a rotation signs beside the new one. */
 export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
+/** From the end of an attempt to the next; one attempt more than there are waits (spec, Delivery behavior). */
+export const WEBHOOK_RETRY_WAITS_MS = [8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000] as const;
+export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
+/** A claimed attempt that was not recorded by then is made again: longer than an attempt and its record take. */
+export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
+/** New commits that a push's payload lists: the newest. */
+export const WEBHOOK_PAYLOAD_COMMITS_MAX = 100;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** A layer that no event names is swept once it is older than this (invariant 2). */

@@ -35,6 +35,7 @@ export type Refusal =
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }
   | { readonly code: 'webhook-not-found' }
+  | { readonly code: 'webhook-delivery-not-found' }
   | { readonly code: 'webhook-limit-reached' }
   | { readonly code: 'webhook-events-empty' }
   | { readonly code: 'webhook-url-refused'; readonly fault: TargetFault }

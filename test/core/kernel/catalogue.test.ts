@@ -10,6 +10,7 @@ import { categoryOf, type RecordedEvent } from '../../../core/kernel/envelope.ts
 import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
 import { checkAppend } from '../../../core/ports/append-check.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
+import { webhookDeliveries } from '../../../core/webhook-delivery/evolve.ts';
 import { goldenEvents } from '../../support/golden.ts';
 
 const golden = goldenEvents();
@@ -65,11 +66,13 @@ describe('The catalogue of events', () => {
     }
   });
 
-  test('keeps every type in the record but parts of pushes and sums of transfer', () => {
+  test('keeps every type in the record but parts of pushes, sums of transfer and deliveries', () => {
     const operational = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
       Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
     );
-    assert.deepEqual(operational.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
+    assert.deepEqual(others.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
   });
 });
 
@@ -109,6 +112,13 @@ describe('The golden events', () => {
     assert.deepEqual(
       folded(accessTokens).map((state) => state.status),
       ['revoked'],
+    );
+  });
+
+  test('of a delivery fold into one that failed', () => {
+    assert.deepEqual(
+      folded(webhookDeliveries).map((state) => state.status),
+      ['failed'],
     );
   });
 
