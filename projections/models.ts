@@ -4,6 +4,7 @@ import { createHistoryProjection, type HistoryOptions } from './history/apply.ts
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
 import { usageProjection } from './usage/apply.ts';
+import { webhookDeliveriesProjection } from './webhook-deliveries/apply.ts';
 
 export function createModels(options: HistoryOptions): ReadModelsOptions['models'] {
   return {
@@ -11,5 +12,6 @@ export function createModels(options: HistoryOptions): ReadModelsOptions['models
     history: createHistoryProjection(options),
     accessTokens: accessTokensProjection,
     usage: usageProjection,
+    webhookDeliveries: webhookDeliveriesProjection,
   };
 }

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import type { LogPosition } from '../core/kernel/envelope.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
-import type { ReadModels } from '../core/ports/read-models.ts';
+import type { DueDeliveries, ReadModels } from '../core/ports/read-models.ts';
 import type { UsageReader } from '../core/ports/usage.ts';
 import { readAccessTokens } from './access-tokens/queries.ts';
 import { type Branches, readBranches, readCommits, readStanding, type Standing } from './history/queries.ts';
@@ -16,6 +16,12 @@ import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import { readUsage } from './usage/queries.ts';
+import {
+  readDeliveryBacklog,
+  readPendingDeliveries,
+  readPendingWebhooks,
+  readWebhookDeliveries,
+} from './webhook-deliveries/queries.ts';
 
 export interface ReadModelsOptions {
   readonly database: Queryable;
@@ -25,9 +31,10 @@ export interface ReadModelsOptions {
     readonly history: Projection;
     readonly accessTokens: Projection;
     readonly usage: Projection;
+    readonly webhookDeliveries: Projection;
   };
   /** The runner's, in this process. */
-  readonly waitFor: (position: LogPosition, timeoutMs: number) => Promise<void>;
+  readonly waitFor: (position: LogPosition, timeoutMs: number, model?: string) => Promise<void>;
   readonly clock: Pick<Clock, 'now'>;
   /** Branches of repositories kept parsed; the default is 50,000 of all together. */
   readonly keptBranchesMax?: number;
@@ -35,13 +42,14 @@ export interface ReadModelsOptions {
 
 const KEPT_BRANCHES_MAX = 50_000;
 
-export function createReadModels(options: ReadModelsOptions): ReadModels & UsageReader {
+export function createReadModels(options: ReadModelsOptions): ReadModels & UsageReader & DueDeliveries {
   const { database, models, waitFor, clock } = options;
   const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection);
   const repositories = readerOf(models.repositories);
   const history = readerOf(models.history);
   const accessTokens = readerOf(models.accessTokens);
   const usage = readerOf(models.usage);
+  const deliveries = readerOf(models.webhookDeliveries);
   const kept = new LRUCache<string, Standing & { readonly answer: Branches }>({
     maxSize: options.keptBranchesMax ?? KEPT_BRANCHES_MAX,
     sizeCalculation: ({ answer }) => 1 + answer.branches.length,
@@ -63,6 +71,11 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
     },
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
+    webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
+    seen: (position) => waitFor(position, READ_WAIT_MS, models.webhookDeliveries.name),
+    pendingWebhooks: () => readPendingWebhooks(deliveries),
+    pendingDeliveries: (webhook, limit) => readPendingDeliveries(deliveries, webhook, limit),
+    backlog: () => readDeliveryBacklog(deliveries),
     usage: (account, now) => readUsage(usage, account, now),
     usageOf: (account) => readUsage(usage, account, clock.now()),
   };

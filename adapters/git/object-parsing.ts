@@ -5,7 +5,7 @@
  * histories in that break a rule here and there.
  */
 import { type ObjectId, parseObjectId } from '../../core/kernel/ids.ts';
-import type { Commit, ObjectType, Signature, TreeEntry } from '../../core/ports/object-database.ts';
+import type { Commit, ObjectType, Signature, TagObject, TreeEntry } from '../../core/ports/object-database.ts';
 
 const LINE_FEED = 0x0a;
 const NO_SIGNATURE: Signature = { name: '', email: '', seconds: 0, offsetMinutes: 0 };
@@ -69,6 +69,14 @@ export function parseTag(bytes: Buffer): { readonly id: ObjectId; readonly type:
   const type = lines.find(([name]) => name === 'type')?.[1].toString('latin1');
   if (id === null) return null;
   return type === 'commit' || type === 'tree' || type === 'blob' || type === 'tag' ? { id, type } : null;
+}
+
+/** What an annotated tag says of itself; its signature stays part of the message, as in the object. */
+export function parseTagObject(id: ObjectId, bytes: Buffer): TagObject {
+  const { lines, body } = splitHeaders(bytes);
+  const decode = decoderOf(lines.find(([name]) => name === 'encoding')?.[1]);
+  const tagger = lines.find(([name]) => name === 'tagger')?.[1];
+  return { id, tagger: tagger === undefined ? null : parseSignature(tagger, decode), message: decode(body) };
 }
 
 /** The entries of a tree in their order; a broken one ends the list. */

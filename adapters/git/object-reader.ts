@@ -11,7 +11,7 @@ import type { Git, GitCommand } from './git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './git-objects.ts';
 import type { CacheLease } from './layer-cache.ts';
 import { inTurn, readTips } from './object-graph.ts';
-import { parseCommit, parseTree } from './object-parsing.ts';
+import { parseCommit, parseTagObject, parseTree } from './object-parsing.ts';
 import type { AnswerCache } from './answer-cache.ts';
 import { createObjectSource } from './object-source.ts';
 import { isAncestor, type ObjectAccess } from './quarantine.ts';
@@ -78,6 +78,11 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     tips: (ids) => held(() => readTips(source, ids)),
     commit: (id) => held(() => commit(id)),
     commits: (ids) => held(() => inTurn(ids, commit)),
+    tag: (id) =>
+      held(async () => {
+        const object = await source.read(id);
+        return object?.type === 'tag' ? parseTagObject(id, object.bytes) : null;
+      }),
     tree: (id) =>
       held(async () => {
         const object = await source.read(id);

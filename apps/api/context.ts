@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
+import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Reach } from '../../core/ports/fault-points.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
@@ -20,6 +21,7 @@ export interface ApiContext extends Context {
   readonly plans: Plans;
   readonly vault: Vault;
   readonly outgoing: OutgoingRequests;
+  readonly deliveries: DeliveryStore;
   readonly readModels: ReadModels;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;

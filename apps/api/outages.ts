@@ -3,6 +3,7 @@
  *
  * Must stay true: it covers the codes of every port's error exactly, which the type checks; no internals.
  */
+import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import { EventStoreError, type EventStoreErrorCode } from '../../core/ports/event-store.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError, type ObjectDatabaseErrorCode } from '../../core/ports/object-database.ts';
@@ -17,6 +18,7 @@ export class NodeBehind extends Error {
 }
 
 type OutageCode =
+  | DeliveryStoreError['code']
   | EventStoreErrorCode
   | LayerStoreErrorCode
   | ObjectDatabaseErrorCode
@@ -41,6 +43,7 @@ const LOST_OBJECTS: Outage = { words: "The repository's objects cannot be read",
 
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'node-behind': BEHIND,
+  'delivery-store-unavailable': DOWN,
   'log-unavailable': DOWN,
   'append-outcome-unknown': UNKNOWN_OUTCOME,
   'append-too-large': FAULT,
@@ -64,6 +67,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
 /** Null for an error that is no outage: a bug. */
 export function outageAnswer(error: unknown): Answer | null {
   const isOutage =
+    error instanceof DeliveryStoreError ||
     error instanceof EventStoreError ||
     error instanceof LayerStoreError ||
     error instanceof ObjectDatabaseError ||

@@ -24,6 +24,7 @@ import {
   removeRepository,
 } from './handlers/repositories.ts';
 import { getUsage } from './handlers/usage.ts';
+import { listDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
   getWebhook,
   listAllWebhooks,
@@ -44,7 +45,7 @@ import { BRANCHES } from './schemas/branches.ts';
 import { COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { PAGE_QUERY } from './schemas/common.ts';
 import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
-import { ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
+import { DELIVERY_PARAMS, ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
 import { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from './schemas/repositories.ts';
 import { USAGE } from './schemas/usage.ts';
 import {
@@ -55,9 +56,13 @@ import {
   WEBHOOK_WITH_SECRET,
   WEBHOOKS,
 } from './schemas/webhooks.ts';
+import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-deliveries.ts';
 
 const CONTENTS_NOTES =
   'What is sent counts as transfer. A file larger than 64 MiB is refused (403), as is everything once the quota of transfer is used up. Names of files are bytes: percent-encode those that are not UTF-8. A slash at the end of a path asks for a folder. Links are shown, not followed.';
+
+const DELIVERIES_NOTES =
+  'Newest first. An attempt that is not answered 2xx within 30 seconds is made again, 8, 16, 32 and so on to 512 seconds after the one before, 8 in all. Bodies are kept for the retention time of the service. Of a push that moves very many refs the first 1,000 branches and tags are told.';
 
 export const ROUTES: readonly Route[] = [
   publicRoute({
@@ -349,5 +354,46 @@ export const ROUTES: readonly Route[] = [
     answers: { 204: null },
     problems: [404],
     handle: removeWebhook,
+  }),
+  accountRoute({
+    operationId: 'pingWebhook',
+    tag: 'Webhooks',
+    summary: 'Send a ping',
+    description:
+      'To this webhook only, whether or not it listens for pings. Its delivery is listed like any other; that of an inactive webhook fails at once.',
+    method: 'POST',
+    path: '/v1/webhooks/{id}/ping',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS },
+    answers: { 202: ASKED_DELIVERY },
+    problems: [404],
+    handle: postPing,
+  }),
+  accountRoute({
+    operationId: 'listWebhookDeliveries',
+    tag: 'Webhooks',
+    summary: 'List deliveries',
+    description: DELIVERIES_NOTES,
+    method: 'GET',
+    path: '/v1/webhooks/{id}/deliveries',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS, query: DELIVERIES_QUERY },
+    answers: { 200: DELIVERIES },
+    problems: [404],
+    handle: listDeliveries,
+  }),
+  accountRoute({
+    operationId: 'redeliverWebhookDelivery',
+    tag: 'Webhooks',
+    summary: 'Deliver once more',
+    description:
+      'The same delivery, with the same id and payload, is pending again with eight attempts more; its log is kept. One that is pending stays as it is. 404 once its payload is no longer kept.',
+    method: 'POST',
+    path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: DELIVERY_PARAMS },
+    answers: { 202: ASKED_DELIVERY },
+    problems: [404],
+    handle: postRedelivery,
   }),
 ];

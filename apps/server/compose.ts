@@ -14,6 +14,7 @@ import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { msBetween } from '../../core/kernel/ids.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createApi } from '../api/app.ts';
@@ -27,6 +28,7 @@ import { composeProjections } from './projections.ts';
 import type { Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
+import { composeDeliveryStore, startWebhooks } from './webhooks.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -71,6 +73,14 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const finishDeletions = createDeletionFinisher({ ...context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
     parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+    const outgoing = createHttpEgress({
+      ownUrls: [settings.baseUrl, settings.webUrl],
+      privateAllowed: settings.allowPrivateTargets,
+    });
+    const deliveries = composeDeliveryStore(foundation);
+    const webhooks = { foundation, deliveries, objects, outgoing, due: readModels, metrics, log, onFault };
+    const { webUrl, retentionDays } = settings;
+    parts.add(startWebhooks({ ...webhooks, webUrl, retentionDays, version: packageJson.version }));
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
     const flush = async (): Promise<void> => {
@@ -99,13 +109,10 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
         log.info(finished, 'git');
       },
     });
-    const outgoing = createHttpEgress({
-      ownUrls: [settings.baseUrl, settings.webUrl],
-      privateAllowed: settings.allowPrivateTargets,
-    });
     const api = createApi({
       ...shared,
       outgoing,
+      deliveries,
       newTokenSecret,
       newWebhookSecret,
       addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
@@ -118,6 +125,13 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     await api.ready();
     metrics.gauge('strata_entities', 'Entities in memory', () => context.entities.residents().count);
     metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => context.entities.residents().sizeBytes);
+    metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
+      return (await readModels.backlog()).pending;
+    });
+    metrics.gauge('strata_webhook_oldest_pending_seconds', 'Age of the oldest of them, 0 without any', async () => {
+      const { oldestAt } = await readModels.backlog();
+      return oldestAt === null ? 0 : msBetween(oldestAt, context.clock.now()) / 1_000;
+    });
     const probes = {
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
       ready: () => readiness([['log', context.entities.barrier()]]),

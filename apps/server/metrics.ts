@@ -1,5 +1,6 @@
 /** What operators watch: Prometheus metrics at /metrics, by prom-client. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { AttemptOutcome } from '../../core/webhook-delivery/events.ts';
 import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
 import type { FinishedRequest } from '../git-http/context.ts';
 
@@ -12,8 +13,10 @@ export interface Metrics {
   fault(what: string): void;
   /** Something that nothing names any more was removed. */
   swept(what: 'layer' | 'vault-record'): void;
-  /** Figures read when the metrics are: name, help, value. */
-  gauge(name: string, help: string, read: () => number): void;
+  /** An attempt at a webhook delivery was recorded. */
+  readonly webhookAttempted: (outcome: AttemptOutcome, durationMs: number) => void;
+  /** Figures read when the metrics are: name, help, value. One that cannot be read is NaN. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -54,6 +57,13 @@ export function createMetrics(): Metrics {
     name: 'strata_swept_total',
     help: 'Things removed since no event names them, by what they were',
     labelNames: ['what'],
+    registers,
+  });
+  const webhookSeconds = new Histogram({
+    name: 'strata_webhook_attempt_seconds',
+    help: 'Attempts at webhook deliveries by outcome: succeeded, failed, or refused, when nothing was sent',
+    labelNames: ['outcome'],
+    buckets: SECONDS,
     registers,
   });
   const projected = new Counter({
@@ -103,10 +113,21 @@ export function createMetrics(): Metrics {
     swept(what) {
       swept.inc({ what });
     },
+    webhookAttempted: (outcome, durationMs) => webhookSeconds.observe({ outcome }, durationMs / 1_000),
     gauge(name, help, read) {
-      const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(read()) });
+      const collect = async (): Promise<void> => gauge.set(await figure(read));
+      const gauge: Gauge = new Gauge({ name, help, registers, collect });
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
+}
+
+/** One part that is down must not hide the figures of the others. */
+async function figure(read: () => number | Promise<number>): Promise<number> {
+  try {
+    return await read();
+  } catch {
+    return Number.NaN;
+  }
 }

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
-import type { ReadModels } from '../../core/ports/read-models.ts';
+import type { DueDeliveries, ReadModels } from '../../core/ports/read-models.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { createModels } from '../../projections/models.ts';
@@ -23,7 +23,7 @@ const TRANSACTION_SPAN_MS = 6 * 60 * 60_000;
 export interface ComposedProjections {
   /** Not yet started. */
   readonly runner: ProjectionRunner;
-  readonly readModels: ReadModels & UsageReader;
+  readonly readModels: ReadModels & UsageReader & DueDeliveries;
   /** The models' names. */
   readonly models: readonly string[];
   /** Stops the runner and ends its connections. */
@@ -49,7 +49,7 @@ export function composeProjections(
     log,
     ...(metrics === undefined ? {} : { metrics }),
   });
-  const waitFor: ProjectionRunner['waitFor'] = (position, timeoutMs) => runner.waitFor(position, timeoutMs);
+  const waitFor: ProjectionRunner['waitFor'] = (...of) => runner.waitFor(...of);
   const readModels = createReadModels({ database: pool, models, waitFor, clock: context.clock });
   const close = async (): Promise<void> => {
     await runner.close();

@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
+import { RETENTION_DAYS_DEFAULT } from '../../core/kernel/limits.ts';
 
 export interface Settings {
   readonly port: number;
@@ -25,6 +26,8 @@ export interface Settings {
   readonly masterKey: string | null;
   readonly cacheBytesMax: number;
   readonly plans: Plans;
+  /** Bodies of webhook deliveries are kept for so long. */
+  readonly retentionDays: number;
   /** Whether webhooks may lead to addresses that are not public. */
   readonly allowPrivateTargets: boolean;
   /** Addresses of peers whose X-Forwarded-For is believed. */
@@ -122,6 +125,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     plans: plansOf(file('STRATA_PLANS'), fault),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
+    retentionDays: integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 1, 3_650),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);

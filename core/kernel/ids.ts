@@ -92,6 +92,17 @@ export function plusMs(at: Timestamp, spanMs: number): Timestamp {
   return timestamp(`${days}T${clock}.${padded(restMs % 1_000, 3)}Z`);
 }
 
+/** Whole milliseconds from one instant to another; negative when the other is earlier. */
+export function msBetween(from: Timestamp, to: Timestamp): number {
+  return sinceEpochMs(to) - sinceEpochMs(from);
+}
+
+function sinceEpochMs(at: Timestamp): number {
+  const day = { year: Number(at.slice(0, 4)), month: Number(at.slice(5, 7)), day: Number(at.slice(8, 10)) };
+  const minutes = Number(at.slice(11, 13)) * 60 + Number(at.slice(14, 16));
+  return daysFromCivil(day) * DAY_MS + minutes * 60_000 + Math.round(Number(at.slice(17, 23)) * 1_000);
+}
+
 function padded(value: number, digits: number): string {
   return String(value).padStart(digits, '0');
 }

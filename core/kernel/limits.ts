@@ -71,6 +71,24 @@ export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
 export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
 /** New commits that a push's payload lists: the newest. */
 export const WEBHOOK_PAYLOAD_COMMITS_MAX = 100;
+/** From the lookup of the receiver's name to the end of its answer (spec, Delivery behavior). */
+export const WEBHOOK_ATTEMPT_SPAN_MS = 30_000;
+/** What is kept of an answer's body. */
+export const WEBHOOK_ANSWER_BYTES_MAX = 16 * KIB;
+/** Refs of one push that webhooks hear of: the first in the push's own order. */
+export const WEBHOOK_PUSH_REFS_MAX = 1_000;
+/** Attempts under way: in all, to one receiver's host, and for one account. */
+export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 400;
+export const WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX = 8;
+export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
+/** Deliveries of one webhook that are held in memory; the rest wait in the read model. */
+export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
+/** Pushes that are being told at a time, whole or in part; the log is read no further meanwhile. */
+export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
+/** New commits of one push that are held in memory to tell each ref its own. */
+export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
+/** Bodies of deliveries are kept for so long unless a setting says otherwise. */
+export const RETENTION_DAYS_DEFAULT = 30;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** A layer that no event names is swept once it is older than this (invariant 2). */

@@ -1,5 +1,6 @@
 /**
- * Named places where a test may make the process die: the steps of a push, and those between two appends of one command.
+ * Named places where a test may make the process die: the steps of a push, those between two appends of one
+ * command, and those of a delivery.
  *
  * Must stay true: in production every one is a call that does nothing.
  */
@@ -15,6 +16,11 @@ export const FAULT_POINTS = [
   'account-username-claimed',
   'account-created',
   'account-erased',
+  'webhook-payload-stored',
+  'webhook-delivery-requested',
+  'webhook-attempt-claimed',
+  'webhook-attempt-sent',
+  'webhook-attempt-recorded',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];

@@ -143,6 +143,14 @@ export interface Signature {
   readonly offsetMinutes: number;
 }
 
+/** An annotated tag as its object says. */
+export interface TagObject {
+  readonly id: ObjectId;
+  /** Null for tags of before 2005, which name nobody. */
+  readonly tagger: Signature | null;
+  readonly message: string;
+}
+
 export interface TreeEntry {
   /** Raw bytes: names need not be UTF-8. */
   readonly name: Uint8Array;
@@ -188,6 +196,7 @@ export interface ObjectReader {
   tips(ids: readonly ObjectId[]): Promise<readonly (Tip | null)[]>;
   commit(id: ObjectId): Promise<Commit | null>;
   commits(ids: readonly ObjectId[]): Promise<readonly (Commit | null)[]>;
+  tag(id: ObjectId): Promise<TagObject | null>;
   tree(id: ObjectId): Promise<readonly TreeEntry[] | null>;
   /** The bytes of a blob that is there, or a range of them cut to its end, in constant memory. */
   blob(id: ObjectId, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;

@@ -6,7 +6,18 @@
  */
 import type { Grant, Scope } from '../access-token/grants.ts';
 import type { LogPosition } from '../kernel/envelope.ts';
-import type { AccessTokenId, AccountId, ObjectId, RepositoryId, Timestamp, Uuid } from '../kernel/ids.ts';
+import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type {
+  AccessTokenId,
+  AccountId,
+  EventId,
+  ObjectId,
+  RepositoryId,
+  Timestamp,
+  Uuid,
+  WebhookDeliveryId,
+  WebhookId,
+} from '../kernel/ids.ts';
 import type { AccountUsage } from './usage.ts';
 
 export interface Page {
@@ -67,6 +78,58 @@ export interface AccessTokenRow {
   readonly tokenPrefix: string;
 }
 
+export interface AttemptRow {
+  /** Counts from 1; a redelivery starts the next. */
+  readonly series: number;
+  readonly attempt: number;
+  readonly at: Timestamp;
+  readonly durationMs: number;
+  readonly httpStatus: number | null;
+  /** A stable code; null for a success. */
+  readonly error: string | null;
+  readonly detail: string | null;
+}
+
+export interface WebhookDeliveryRow {
+  readonly id: WebhookDeliveryId;
+  readonly eventId: EventId;
+  readonly event: WebhookEventKind;
+  readonly status: 'PENDING' | 'SUCCESS' | 'FAILED';
+  readonly createdAt: Timestamp;
+  /** Null once it has ended. */
+  readonly nextAttemptAt: Timestamp | null;
+  /** Of all series, oldest first. */
+  readonly attemptLog: readonly AttemptRow[];
+}
+
+/** A webhook with deliveries that have not ended. */
+export interface PendingWebhook {
+  readonly webhook: WebhookId;
+  readonly account: AccountId;
+  /** The earliest of them all. */
+  readonly dueAt: Timestamp;
+}
+
+export interface PendingDeliveryRow {
+  readonly id: WebhookDeliveryId;
+  readonly account: AccountId;
+  /** Null for a ping. */
+  readonly repository: RepositoryId | null;
+  /** Whether its first attempt is still to come: these are made in order, for each repository. */
+  readonly isFirst: boolean;
+  readonly dueAt: Timestamp;
+}
+
+/** What the dispatcher of deliveries asks; whether a delivery is due is decided on its own stream. */
+export interface DueDeliveries {
+  /** Resolves when the position is visible. */
+  seen(position: LogPosition): Promise<void>;
+  pendingWebhooks(): Promise<readonly PendingWebhook[]>;
+  /** Of a webhook: at most so many first attempts, in their order, and as many others, the earliest due. */
+  pendingDeliveries(webhook: WebhookId, limit: number): Promise<readonly PendingDeliveryRow[]>;
+  backlog(): Promise<{ readonly pending: number; readonly oldestAt: Timestamp | null }>;
+}
+
 /** The refs and commits of a repository at a revision of its stream. */
 export interface AtRevision {
   readonly revision: number;
@@ -91,6 +154,8 @@ export interface ReadModels {
   ): Promise<(AtRevision & { readonly tip: ObjectId } & PageOf<CommitRow>) | null>;
   /** Active tokens of an account, newest first, expired ones left out. */
   accessTokens(account: AccountId, now: Timestamp): Promise<readonly AccessTokenRow[]>;
+  /** Deliveries to a webhook of the account, newest first. */
+  webhookDeliveries(account: AccountId, webhook: WebhookId, limit: number): Promise<readonly WebhookDeliveryRow[]>;
   usage(account: AccountId, now: Timestamp): Promise<AccountUsage & { readonly repositories: number }>;
 }
 

@@ -82,15 +82,17 @@ async function readOn<State, Event extends AnyEvent>(
   }
 }
 
-async function latestSnapshot<State, Event extends AnyEvent>(
-  options: ReadingOptions,
+/** The entity at its newest snapshot, at or before `upTo` where given; null when there is none that can be read. */
+export async function latestSnapshot<State, Event extends AnyEvent>(
+  options: Pick<ReadingOptions, 'snapshots' | 'onFault'>,
   decider: Decider<State, Event>,
   stream: StreamName,
+  upTo?: number,
 ): Promise<Entity<State> | null> {
   const codec = decider.snapshots;
   if (codec === null) return null;
   try {
-    const snapshot = await options.snapshots.latest(stream, codec.version);
+    const snapshot = await options.snapshots.latest(stream, codec.version, upTo);
     return snapshot === null ? null : { ...unborn(decider, stream), ...parseSnapshot(codec, snapshot) };
   } catch (cause) {
     options.onFault('snapshot', cause);

@@ -21,6 +21,8 @@ interface Model {
 
 interface Waiter {
   readonly position: LogPosition;
+  /** Null for all. */
+  readonly model: string | null;
   readonly resolve: () => void;
 }
 
@@ -56,11 +58,11 @@ export class Progress {
   }
 
   /**
-   * Resolves when every model that is not halted has reached the position; a halted one fails its own readers.
+   * Resolves when every model, or one, that is not halted has reached the position; a halted one fails its own readers.
    * Rejects with `read-model-behind` after the time-out.
    */
-  waitFor(position: LogPosition, timeoutMs: number): Promise<void> {
-    if (this.#isReached(position)) return Promise.resolve();
+  waitFor(position: LogPosition, timeoutMs: number, model: string | null = null): Promise<void> {
+    if (this.#isReached({ position, model })) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
@@ -69,6 +71,7 @@ export class Progress {
       }, timeoutMs);
       const waiter: Waiter = {
         position,
+        model,
         resolve: () => {
           clearTimeout(timer);
           resolve();
@@ -114,12 +117,13 @@ export class Progress {
     return model;
   }
 
-  #isReached(position: LogPosition): boolean {
-    return this.#models.every((model) => model.position >= position || model.halted !== null);
+  #isReached({ position, model: wanted }: Pick<Waiter, 'position' | 'model'>): boolean {
+    const models = wanted === null ? this.#models : [this.#model(wanted)];
+    return models.every((model) => model.position >= position || model.halted !== null);
   }
 
   #wake(): void {
-    const due = this.#waiters.filter(({ position }) => this.#isReached(position));
+    const due = this.#waiters.filter((waiter) => this.#isReached(waiter));
     if (due.length === 0) return;
     this.#waiters = this.#waiters.filter((waiter) => !due.includes(waiter));
     for (const { resolve } of due) resolve();

@@ -3,6 +3,7 @@
  * are events put into the log.
  */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import { createMemoryDeliveryStore } from '../../adapters/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
 import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
 import { createMemoryVault } from '../../adapters/memory/vault.ts';
@@ -127,6 +128,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     digest,
     plans: options.plans ?? DEFAULT_PLANS,
     vault,
+    deliveries: createMemoryDeliveryStore(),
     outgoing: createHttpEgress({
       ownUrls: ['http://localhost:8080', 'https://git.example.org'],
       privateAllowed: false,

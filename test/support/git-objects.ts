@@ -54,7 +54,15 @@ export function gitObjects(folder: string): GitObjects {
           const output = (await run(cwd, ['rev-list', ...bounds, '--stdin'], `${input}\n`)).toString();
           for (const line of output.split('\n')) if (line !== '') yield objectId(line);
         },
-        ...{ tips: unused, tree: unused, blob: unused, isAncestor: unused, reachable: unused, uploadPack: unused },
+        ...{
+          tips: unused,
+          tag: unused,
+          tree: unused,
+          blob: unused,
+          isAncestor: unused,
+          reachable: unused,
+          uploadPack: unused,
+        },
         close: () => {
           leases -= 1;
         },

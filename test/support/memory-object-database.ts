@@ -135,6 +135,7 @@ export function createMemoryObjects(): MemoryObjects {
       tips: async (ids) => ids.map(tip),
       commit: async (id) => commitOf(id),
       commits: async (ids) => ids.map(commitOf),
+      tag: async (id) => (objects.get(id)?.type === 'tag' ? { id, tagger: null, message: 'A tag\n' } : null),
       tree: async (id) => {
         const object = objects.get(id);
         return object?.type === 'tree' ? object.entries : null;

@@ -221,6 +221,7 @@ export function createMemoryReadModels(options: {
       });
       return rows.reverse();
     },
+    webhookDeliveries: async () => [],
     usage: (account, now) => usageOf(account, now),
     usageOf: (account) => usageOf(account, null),
   };

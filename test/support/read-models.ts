@@ -1,4 +1,5 @@
 /** A log, runners on a real database, and events as the use cases append them, for tests of the read models. */
+import { digest as nodeDigest } from '../../adapters/node/digest.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -148,7 +149,7 @@ export function newRunner(
   const runner = createProjectionRunner({
     ...options,
     ...{ log, metrics, intervalMs: 20 },
-    complete: (event) => withUpdatesInPlace({ events: options.events, digest }, event),
+    complete: (event) => withUpdatesInPlace({ events: options.events, digest: nodeDigest }, event),
   });
   cleanUp(context, () => runner.close());
   return { runner, log, applied };

@@ -64,14 +64,25 @@ function wholeNumber(options: {
     });
 }
 
+/** A yes or no in a query string. */
+export function flag(description: string) {
+  return z
+    .enum(['true', 'false'])
+    .optional()
+    .transform((value) => value === 'true')
+    .meta({ description, wire: { type: 'boolean', default: false } });
+}
+
+export const LIMIT = wholeNumber({
+  min: 1,
+  max: PAGE_LIMIT_MAX,
+  otherwise: PAGE_LIMIT_DEFAULT,
+  description: 'Items on a page.',
+});
+
 export const PAGE_QUERY = z.object({
   page: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: 0, description: 'Pages count from 0.' }),
-  limit: wholeNumber({
-    min: 1,
-    max: PAGE_LIMIT_MAX,
-    otherwise: PAGE_LIMIT_DEFAULT,
-    description: 'Items on a page.',
-  }),
+  limit: LIMIT,
 });
 
 export const PAGINATION = z

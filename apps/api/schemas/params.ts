@@ -7,3 +7,8 @@ export const REPOSITORY_PARAMS = z.object({
 });
 
 export const ID_PARAMS = z.object({ id: z.string().meta({ wire: { type: 'string', format: 'uuid' } }) });
+
+export const DELIVERY_PARAMS = z.object({
+  ...ID_PARAMS.shape,
+  delivery_id: z.string().meta({ wire: { type: 'string', format: 'uuid' } }),
+});

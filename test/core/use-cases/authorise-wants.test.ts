@@ -40,6 +40,7 @@ function started(
     },
     tips: unused,
     commit: unused,
+    tag: unused,
     commits: unused,
     tree: unused,
     blob: unused,

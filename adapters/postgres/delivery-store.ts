@@ -1,0 +1,121 @@
+/** Bodies of deliveries on PostgreSQL (core/ports/delivery-store.ts), and the checkpoints of policies beside them. */
+import type pg from 'pg';
+import { categoryOf, entityIdOf, type LogPosition, type StreamName, streamName } from '../../core/kernel/envelope.ts';
+import { type EventId, uuid, type WebhookDeliveryId } from '../../core/kernel/ids.ts';
+import { type DeliveryStore, DeliveryStoreError } from '../../core/ports/delivery-store.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import { failureOf } from './failures.ts';
+
+/** What another has stored meanwhile is not seen by the same statement, hence the second reading. */
+const PUT_PAYLOADS = `
+  INSERT INTO webhook_payloads (event_id, account_id, body, sha256, stored_at)
+  SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::text[], $5::timestamptz[])
+  ON CONFLICT (event_id) DO NOTHING`;
+
+const PUT_ANSWER = `
+  INSERT INTO webhook_answers (delivery_id, series, attempt, account_id, body, stored_at)
+  VALUES ($1, $2, $3, $4, $5, $6)
+  ON CONFLICT (delivery_id, series, attempt) DO UPDATE SET body = excluded.body, stored_at = excluded.stored_at`;
+
+const ANSWERS = `
+  SELECT delivery_id, body FROM webhook_answers
+  JOIN unnest($1::uuid[], $2::integer[], $3::integer[]) AS asked (delivery_id, series, attempt)
+  USING (delivery_id, series, attempt)`;
+
+const REMOVE_PAYLOADS = `
+  DELETE FROM webhook_payloads WHERE event_id IN (
+    SELECT event_id FROM webhook_payloads WHERE stored_at < $1::timestamptz ORDER BY stored_at LIMIT $2)`;
+const REMOVE_ANSWERS = `
+  DELETE FROM webhook_answers WHERE (delivery_id, series, attempt) IN (
+    SELECT delivery_id, series, attempt FROM webhook_answers WHERE stored_at < $1::timestamptz
+    ORDER BY stored_at LIMIT $2)`;
+
+/** `pool` is one of a migrated database; it stays its owner's to close. */
+export function createPostgresDeliveryStore(pool: pg.Pool): DeliveryStore {
+  return {
+    async putPayloads(payloads) {
+      const ids = payloads.map(({ eventId }) => eventId);
+      await query(pool, PUT_PAYLOADS, [
+        ids,
+        payloads.map(({ account }) => account),
+        payloads.map(({ body }) => Buffer.from(body, 'utf8')),
+        payloads.map(({ sha256 }) => sha256),
+        payloads.map(({ storedAt }) => storedAt),
+      ]);
+      const text = 'SELECT event_id, sha256 FROM webhook_payloads WHERE event_id = ANY ($1::uuid[])';
+      const { rows } = await query<{ event_id: EventId; sha256: string }>(pool, text, [ids]);
+      const standing = new Map(rows.map((row) => [row.event_id, row.sha256]));
+      return ids.map((id) => {
+        const sha256 = standing.get(id);
+        if (sha256 === undefined) throw new DeliveryStoreError(`The payload of ${id} went away as it was stored`);
+        return sha256;
+      });
+    },
+    async payloads(events) {
+      const text = 'SELECT event_id, body FROM webhook_payloads WHERE event_id = ANY ($1::uuid[])';
+      const { rows } = await query<{ event_id: EventId; body: Buffer }>(pool, text, [events]);
+      return new Map(rows.map(({ event_id, body }) => [event_id, body.toString('utf8')]));
+    },
+    async putAnswer({ delivery, series, attempt, account, body, storedAt }) {
+      await query(pool, PUT_ANSWER, [delivery, series, attempt, account, Buffer.from(body), storedAt]);
+    },
+    async answers(attempts) {
+      const { rows } = await query<{ delivery_id: WebhookDeliveryId; body: Buffer }>(pool, ANSWERS, [
+        attempts.map(({ delivery }) => delivery),
+        attempts.map(({ series }) => series),
+        attempts.map(({ attempt }) => attempt),
+      ]);
+      return new Map(rows.map(({ delivery_id, body }) => [delivery_id, body]));
+    },
+    async forgetAccount(account) {
+      await query(pool, 'DELETE FROM webhook_payloads WHERE account_id = $1', [account]);
+      await query(pool, 'DELETE FROM webhook_answers WHERE account_id = $1', [account]);
+    },
+    async removeBefore(at, limit) {
+      const payloads = await query(pool, REMOVE_PAYLOADS, [at, limit]);
+      const answers = await query(pool, REMOVE_ANSWERS, [at, limit]);
+      return (payloads.rowCount ?? 0) + (answers.rowCount ?? 0);
+    },
+  };
+}
+
+interface MarkRow {
+  readonly position: string;
+  readonly stream: StreamName;
+  readonly revision: number;
+  readonly event_id: string;
+}
+
+const SAVE_MARK = `
+  INSERT INTO policy_marks (policy, position, stream, revision, event_id) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (policy) DO UPDATE SET position = excluded.position, stream = excluded.stream,
+    revision = excluded.revision, event_id = excluded.event_id`;
+
+export function createPostgresPolicyMarks(pool: pg.Pool): PolicyMarks {
+  return {
+    async read(policy) {
+      const text = 'SELECT position, stream, revision, event_id FROM policy_marks WHERE policy = $1';
+      const [row] = (await query<MarkRow>(pool, text, [policy])).rows;
+      if (row === undefined) return null;
+      const stream = streamName(categoryOf(row.stream), entityIdOf(row.stream));
+      const position = BigInt(row.position) as LogPosition;
+      return { position, stream, revision: row.revision, eventId: uuid(row.event_id) };
+    },
+    async save(policy, { position, stream, revision, eventId }) {
+      await query(pool, SAVE_MARK, [policy, position, stream, revision, eventId]);
+    },
+  };
+}
+
+async function query<Row extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  text: string,
+  values: readonly unknown[],
+): Promise<pg.QueryResult<Row>> {
+  try {
+    return await pool.query<Row>(text, [...values]);
+  } catch (error) {
+    if (failureOf(error) === 'other') throw error;
+    throw new DeliveryStoreError('PostgreSQL cannot be reached', { cause: error });
+  }
+}

@@ -1,0 +1,47 @@
+/** Deliveries of webhooks on the wire. */
+import { z } from 'zod';
+import { WEBHOOK_EVENT_KINDS } from '../../../core/account/webhook-events.ts';
+import { flag, ID, LIMIT, TIMESTAMP } from './common.ts';
+
+const ERROR_TEXT = z.string().nullable().meta({ description: 'Why it was no success; null for one.' });
+const HTTP_STATUS = z.int().nullable().meta({ description: 'Null when no answer came.' });
+
+const ATTEMPT = z.object({
+  at: TIMESTAMP,
+  http_status: HTTP_STATUS,
+  error: ERROR_TEXT,
+  duration_ms: z.int().nonnegative(),
+});
+
+const DELIVERY = z
+  .object({
+    id: ID.meta({ description: 'Sent as X-Service-Delivery, by every attempt.' }),
+    event_id: ID.meta({ description: 'Sent as X-Service-Event-Id.' }),
+    event: z.enum(WEBHOOK_EVENT_KINDS),
+    status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
+    http_status: HTTP_STATUS.meta({ description: 'Of the last attempt.' }),
+    attempts: z.int().nonnegative().meta({ description: 'Made so far, those before a redelivery included.' }),
+    error: ERROR_TEXT.meta({ description: 'Of the last attempt.' }),
+    response_body: z.string().nullable().meta({
+      description: 'Of the last attempt, its first 16 KiB, while it is kept; what is no UTF-8 is replaced.',
+    }),
+    created_at: TIMESTAMP,
+    last_attempt_at: TIMESTAMP.nullable(),
+    next_attempt_at: TIMESTAMP.nullable().meta({ description: 'Null once it has ended.' }),
+    attempt_log: z.array(ATTEMPT).meta({ description: 'Oldest first.' }),
+    payload: z
+      .looseObject({})
+      .nullable()
+      .optional()
+      .meta({ description: 'What is sent; only with include_payload, and null once it is no longer kept.' }),
+  })
+  .meta({ id: 'WebhookDelivery' });
+
+export const DELIVERIES = z.object({ deliveries: z.array(DELIVERY) }).meta({ id: 'WebhookDeliveryList' });
+
+export const DELIVERIES_QUERY = z.object({
+  limit: LIMIT,
+  include_payload: flag('Whether each delivery shows its payload.'),
+});
+
+export const ASKED_DELIVERY = z.object({ event_id: ID, delivery_id: ID }).meta({ id: 'AskedDelivery' });

@@ -1,0 +1,174 @@
+/**
+ * Everything that sends webhooks, in the one process of all that leads: the policy that tells of pushes, the dispatcher that
+ * makes the attempts, and the removal of bodies after retention.
+ *
+ * Must stay true: nothing here is needed to serve a request; any number of processes may start it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
+import { startLeadership } from '../../adapters/postgres/leadership.ts';
+import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
+import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { type AccountId, plusMs, uuid, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
+import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { DueDeliveries } from '../../core/ports/read-models.ts';
+import { type AttemptContext, attemptDelivery } from '../../core/use-cases/attempt-delivery.ts';
+import { type FollowPushesContext, followPushes } from '../../core/use-cases/follow-pushes.ts';
+import { createPastEntities } from '../../core/use-cases/past-entities.ts';
+import { findWebhook } from '../../core/use-cases/webhooks.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
+import { createDispatcher, type Dispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
+import { closer, type Foundation } from './foundation.ts';
+import type { Metrics } from './metrics.ts';
+import { every } from './periodic.ts';
+
+const LEAD_INTERVAL_MS = 1_000;
+const RETENTION_INTERVAL_MS = 10 * 60_000;
+const REMOVED_AT_ONCE_MAX = 1_000;
+const DAY_MS = 24 * 60 * 60_000;
+/** A server that stops waits so long for attempts under way; those it leaves are made again. */
+const CLOSE_SPAN_MS = 3_000;
+
+export interface WebhooksOptions {
+  readonly foundation: Foundation;
+  readonly deliveries: DeliveryStore;
+  readonly objects: Pick<ObjectDatabase, 'open'>;
+  readonly outgoing: OutgoingRequests;
+  readonly due: DueDeliveries;
+  readonly webUrl: string;
+  /** Of this program, for the user agent. */
+  readonly version: string;
+  readonly retentionDays: number;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly onFault: (what: string, cause: unknown) => void;
+}
+
+/** Starts them; the function returned ends them. */
+export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
+  const { foundation, deliveries, due, retentionDays, metrics, log, onFault } = options;
+  const { context, connectionString } = foundation;
+  const parts = closer();
+  // Of its own: the lock keeps a connection for good.
+  const pool = createPool({ connectionString, log, connectionsMax: 1 });
+  parts.add(() => pool.end());
+  const retentionMs = retentionDays * DAY_MS;
+  const shared = { ...context, deliveries, log };
+  const complete = (event: RecordedEvent) => withUpdatesInPlace(context, event);
+  const past = createPastEntities({
+    ...{ events: context.events, entities: context.entities, complete },
+    snapshots: createPostgresSnapshots(foundation.pool),
+    onFault,
+  });
+  const following: FollowPushesContext = {
+    ...{ ...shared, past, complete, retentionMs, pause, objects: options.objects, webUrl: options.webUrl },
+    marks: createPostgresPolicyMarks(foundation.pool),
+    onFault: (cause) => onFault('webhook-notifications', cause),
+  };
+  const attempting: AttemptContext = {
+    ...{ ...shared, outgoing: options.outgoing },
+    agent: `Strata-Webhook/${options.version}`,
+    onAttempted: metrics.webhookAttempted,
+  };
+  parts.add(
+    startLeadership({
+      ...{ pool, name: 'strata.webhook-deliveries', intervalMs: LEAD_INTERVAL_MS },
+      lead: (signal) => lead({ following, attempting, due, signal, onFault }),
+      onFault: (cause) => onFault('webhook-deliveries', cause),
+    }),
+  );
+  const removeOld = async (signal: AbortSignal): Promise<void> => {
+    const before = plusMs(context.clock.now(), -retentionMs);
+    while (!signal.aborted && (await deliveries.removeBefore(before, REMOVED_AT_ONCE_MAX)) > 0);
+  };
+  parts.add(every(RETENTION_INTERVAL_MS, removeOld, (cause) => onFault('webhook-retention', cause)));
+  return () => parts.close();
+}
+
+/** The bodies of deliveries, also for those who list them. */
+export function composeDeliveryStore({ pool }: Foundation): DeliveryStore {
+  return createPostgresDeliveryStore(pool);
+}
+
+interface Leading {
+  readonly following: FollowPushesContext;
+  readonly attempting: AttemptContext;
+  readonly due: DueDeliveries;
+  readonly signal: AbortSignal;
+  readonly onFault: WebhooksOptions['onFault'];
+}
+
+/** Follows the log and dispatches, until the signal or until either breaks. */
+async function lead({ following, attempting, due, signal, onFault }: Leading): Promise<void> {
+  const { events, clock } = attempting;
+  const ending = new AbortController();
+  const ended = AbortSignal.any([signal, ending.signal]);
+  /** Aborted once attempts under way are no longer waited for. */
+  const leaving = new AbortController();
+  const dispatcher = createDispatcher({
+    ...{ due, clock },
+    after: (ms, call) => {
+      const timer = setTimeout(call, ms);
+      return () => clearTimeout(timer);
+    },
+    attempt: (delivery) => attemptDelivery(attempting, delivery, leaving.signal),
+    receiverOf: (account, webhook) => receiverOf(attempting, account, webhook),
+    onFault: (cause) => onFault('webhook-attempts', cause),
+  });
+  const head = await events.head();
+  const subscription = events.subscribe({
+    after: head,
+    categories: [webhookDeliveries.category],
+    onEvents: (batch) => hear(attempting, dispatcher, batch),
+  });
+  const policy = followPushes(following, ended);
+  try {
+    await due.seen(head);
+    await dispatcher.start();
+    await Promise.race([policy, subscription.closed]);
+  } finally {
+    ending.abort();
+    await Promise.allSettled([subscription.close(), policy]);
+    const closed = dispatcher.close();
+    await Promise.race([closed, sleep(CLOSE_SPAN_MS, undefined, { ref: false })]);
+    leaving.abort();
+    await Promise.race([closed, sleep(0)]);
+  }
+}
+
+/** Tells the dispatcher of deliveries that became due. */
+async function hear(
+  { entities }: AttemptContext,
+  dispatcher: Dispatcher,
+  batch: readonly RecordedEvent[],
+): Promise<void> {
+  for (const { stream, type, data, accountId, position } of batch) {
+    if (accountId === null) continue;
+    if (type === 'WebhookDeliveryRequested' && typeof data['webhook_id'] === 'string') {
+      dispatcher.heard(uuid<WebhookId>(data['webhook_id']), accountId, position);
+    } else if (type === 'WebhookRedelivered') {
+      const { state } = await entities.get(webhookDeliveries, uuid<WebhookDeliveryId>(entityIdOf(stream)));
+      if (state.status !== 'absent') dispatcher.heard(state.webhookId, accountId, position);
+    }
+  }
+}
+
+/** The host of the webhook's URL; one without a URL any more shares with nobody. */
+async function receiverOf(context: AttemptContext, account: AccountId, webhook: WebhookId): Promise<string> {
+  const found = await findWebhook(context, account, webhook);
+  return 'refused' in found || !URL.canParse(found.url) ? webhook : new URL(found.url).host;
+}
+
+/** Ends early, and without a fault, when the signal is aborted. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

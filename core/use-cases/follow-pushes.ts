@@ -1,0 +1,231 @@
+/**
+ * Follows the log and tells webhooks of every push, from where it stopped the last time.
+ *
+ * Must stay true: the checkpoint stands before the oldest push that is not told whole, so that none is lost; pushes of one account are
+ * told in the order of the log, and those of others need not wait for them; what is held in memory is bounded.
+ */
+import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';
+import { type AccountId, plusMs, uuid } from '../kernel/ids.ts';
+import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../kernel/limits.ts';
+import { ObjectDatabaseError } from '../ports/object-database.ts';
+import type { PolicyMarks } from '../ports/policy-marks.ts';
+import type { ReadMark } from '../ports/vault-references.ts';
+import { isOutage } from './is-outage.ts';
+import { type NotifyContext, notifyOfPush, type Turn } from './notify-webhooks.ts';
+import type { Complete } from './read-entity.ts';
+
+export interface FollowPushesContext extends NotifyContext {
+  readonly marks: PolicyMarks;
+  /** Puts back what an event leaves to other streams. */
+  readonly complete: Complete;
+  /** Pushes older than that are not told any more: their bodies would be removed at once. */
+  readonly retentionMs: number;
+  /** Resolves after so long, or at once when the signal is aborted. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly onFault: (cause: unknown) => void;
+}
+
+const POLICY = 'webhook-notifications';
+/** Slices of work at a time. */
+const TURNS_AT_ONCE = 4;
+const TRIES_MAX = 6;
+const PAUSE_FIRST_MS = 100;
+const PAUSE_LAST_MS = 5_000;
+
+/** Runs until the signal, or rejects when the log cannot be followed. Resolves when nothing is under way any more. */
+export async function followPushes(context: FollowPushesContext, signal: AbortSignal): Promise<void> {
+  const { events, marks } = context;
+  const after = await startOf(context);
+  const progress = new Progress((mark) => marks.save(POLICY, mark), context.onFault);
+  const turn = createTurns(TURNS_AT_ONCE);
+  const lanes = new Map<AccountId, Promise<void>>();
+
+  function tellInTurn(event: RecordedEvent): void {
+    const { accountId } = event;
+    const done = progress.begin(event);
+    if (accountId === null) {
+      done();
+      return;
+    }
+    const lane = (lanes.get(accountId) ?? Promise.resolve())
+      .then(() => tellUntilDone(context, event, turn, signal))
+      .then((told) => {
+        if (told) done();
+        if (lanes.get(accountId) === lane) lanes.delete(accountId);
+      });
+    lanes.set(accountId, lane);
+  }
+
+  const subscription = events.subscribe({
+    after,
+    categories: ['account', 'repository'],
+    onEvents: async (batch) => {
+      for (const event of batch) {
+        await progress.room(signal);
+        if (signal.aborted) return;
+        if (concerns(event)) tellInTurn(event);
+        else progress.begin(event)();
+      }
+    },
+  });
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  try {
+    await Promise.race([aborted, subscription.closed]);
+  } finally {
+    await Promise.allSettled([subscription.close()]);
+    await Promise.all(lanes.values());
+    await progress.saved();
+  }
+}
+
+function concerns({ stream, type }: RecordedEvent): boolean {
+  return categoryOf(stream) === 'repository' ? type === 'RefsUpdated' : type === 'AccountErased';
+}
+
+/** Whether it was done; false only once the signal is aborted. */
+async function tellUntilDone(
+  context: FollowPushesContext,
+  event: RecordedEvent,
+  turn: Turn,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let tries = 0;
+  let withoutObjects = false;
+  let pauseMs = PAUSE_FIRST_MS;
+  while (!signal.aborted) {
+    try {
+      await followUp(context, event, turn, withoutObjects);
+      return true;
+    } catch (error) {
+      context.onFault(error);
+      if (!isOutage(error)) tries += 1;
+      if (tries === TRIES_MAX && error instanceof ObjectDatabaseError) {
+        withoutObjects = true;
+        tries = 0;
+      }
+      if (tries === TRIES_MAX) {
+        const { stream, revision } = event;
+        context.log.error({ err: error, stream, revision }, 'Webhooks could not be told of an event: it is left out');
+        return true;
+      }
+    }
+    await context.pause(pauseMs, signal);
+    pauseMs = Math.min(pauseMs * 2, PAUSE_LAST_MS);
+  }
+  return false;
+}
+
+async function followUp(
+  context: FollowPushesContext,
+  event: RecordedEvent,
+  turn: Turn,
+  withoutObjects: boolean,
+): Promise<void> {
+  if (event.type === 'AccountErased') {
+    await context.deliveries.forgetAccount(uuid<AccountId>(entityIdOf(event.stream)));
+    return;
+  }
+  if (event.occurredAt < plusMs(context.clock.now(), -context.retentionMs)) return;
+  await notifyOfPush(context, await context.complete(event), turn, { withoutObjects });
+}
+
+/** Where it stopped the last time, if this is the log it read; else the log's start: what was told stays told. */
+async function startOf({ events, marks, log }: FollowPushesContext): Promise<LogPosition> {
+  const mark = await marks.read(POLICY);
+  if (mark === null) return LOG_START;
+  const { stream, revision, eventId, position } = mark;
+  const [event] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
+  if (event?.id === eventId && event.position === position) return position;
+  log.warn({ stream, revision }, 'The log is another than the one that webhooks were told of: from its start');
+  return LOG_START;
+}
+
+/** So many pieces of work at a time, first come, first served. */
+function createTurns(atOnce: number): Turn {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (slice) => {
+    if (running === atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await slice();
+    } finally {
+      const next = waiting.shift();
+      // Whoever comes next takes over this place.
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
+interface Begun {
+  readonly mark: ReadMark;
+  done: boolean;
+}
+
+/** Events under way in their order, and the last before which all are done. */
+class Progress {
+  readonly #save: (mark: ReadMark) => Promise<void>;
+  readonly #onFault: (cause: unknown) => void;
+  #begun: Begun[] = [];
+  #reached: ReadMark | null = null;
+  #saving: Promise<void> | null = null;
+  #wake: (() => void)[] = [];
+
+  constructor(save: (mark: ReadMark) => Promise<void>, onFault: (cause: unknown) => void) {
+    this.#save = save;
+    this.#onFault = onFault;
+  }
+
+  /** The function returned says that the event is done. */
+  begin({ position, stream, revision, id }: RecordedEvent): () => void {
+    const begun: Begun = { mark: { position, stream, revision, eventId: id }, done: false };
+    this.#begun.push(begun);
+    return () => {
+      begun.done = true;
+      this.#advance();
+    };
+  }
+
+  /** Resolves when another event may begin. */
+  async room(signal: AbortSignal): Promise<void> {
+    while (this.#begun.length >= WEBHOOK_PUSHES_AT_ONCE_MAX && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#wake.push(resolve);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+  }
+
+  async saved(): Promise<void> {
+    while (this.#saving !== null) await this.#saving;
+  }
+
+  #advance(): void {
+    const undone = this.#begun.findIndex(({ done }) => !done);
+    const count = undone === -1 ? this.#begun.length : undone;
+    const last = this.#begun[count - 1];
+    if (last === undefined) return;
+    this.#begun = this.#begun.slice(count);
+    this.#reached = last.mark;
+    for (const wake of this.#wake.splice(0)) wake();
+    this.#saving ??= this.#saveAll();
+  }
+
+  async #saveAll(): Promise<void> {
+    while (this.#reached !== null) {
+      const mark = this.#reached;
+      this.#reached = null;
+      try {
+        await this.#save(mark);
+      } catch (error) {
+        // The next one that is saved says it too.
+        this.#onFault(error);
+      }
+    }
+    this.#saving = null;
+  }
+}

@@ -1,0 +1,13 @@
+/** Which errors pass by themselves: what a policy was doing is then tried again, as often as it takes. */
+import { DeliveryStoreError } from '../ports/delivery-store.ts';
+import { EventStoreError } from '../ports/event-store.ts';
+import { ReadModelError } from '../ports/read-models.ts';
+import { VaultError } from '../ports/vault.ts';
+
+export function isOutage(error: unknown): boolean {
+  if (error instanceof EventStoreError) {
+    return error.code === 'log-unavailable' || error.code === 'append-outcome-unknown';
+  }
+  if (error instanceof VaultError) return error.code === 'vault-unavailable';
+  return error instanceof DeliveryStoreError || error instanceof ReadModelError;
+}

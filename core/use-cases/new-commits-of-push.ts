@@ -1,0 +1,113 @@
+/**
+ * The commits that each ref of a push brings: reached from it, and from no ref before the push.
+ *
+ * Must stay true: the order is that of `git log`; what is held in memory is bounded, and a push that brings more costs one
+ * walk a ref instead.
+ */
+import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../kernel/ids.ts';
+import { WEBHOOK_PAYLOAD_COMMITS_MAX, WEBHOOK_PUSH_COMMITS_HELD_MAX } from '../kernel/limits.ts';
+import type { Commit, ObjectReader } from '../ports/object-database.ts';
+import type { StoredRefUpdate } from '../repository/events.ts';
+import type { OpenRepository } from '../repository/state.ts';
+
+export interface NewCommits {
+  /** The newest of the ref's, newest first; as many as a payload lists. */
+  of(update: StoredRefUpdate): Promise<readonly Commit[]>;
+}
+
+const READ_AT_ONCE = 1_000;
+
+/** `after` is the repository with the push in it, `told` are the updates that will be asked for. */
+export async function newCommitsOf(
+  reader: ObjectReader,
+  after: OpenRepository,
+  told: readonly StoredRefUpdate[],
+  all: readonly StoredRefUpdate[],
+): Promise<NewCommits> {
+  const exclude = tipsBefore(after, all);
+  const known = new Set(exclude);
+  const tips = told.flatMap((update) => commitTip(update) ?? []).filter((tip) => !known.has(tip));
+  const include = [...new Set(tips)];
+  if (include.length === 0) return { of: async () => [] };
+  // Tips may lead to trees and blobs, which no walk begins at.
+  const infos = await reader.lookup([...include, ...exclude]);
+  const isCommit = (_: ObjectId, index: number): boolean => {
+    const type = infos[index]?.type;
+    return type === 'commit' || type === 'tag';
+  };
+  const starts = include.filter((id, index) => isCommit(id, index));
+  const ends = exclude.filter((id, index) => isCommit(id, include.length + index));
+  const wanted = new Set(starts);
+  const held = await heldCommits(reader, starts, ends);
+  return {
+    of: async (update) => {
+      const tip = commitTip(update);
+      if (tip === null || !wanted.has(tip)) return [];
+      if (held !== null) return reachedFrom(held, tip);
+      const ids: ObjectId[] = [];
+      const limit = WEBHOOK_PAYLOAD_COMMITS_MAX;
+      for await (const id of reader.walk({ include: [tip], exclude: ends, limit })) ids.push(id);
+      return read(reader, ids);
+    },
+  };
+}
+
+/** What every ref named before the push. */
+function tipsBefore({ refs }: OpenRepository, updates: readonly StoredRefUpdate[]): readonly ObjectId[] {
+  const tips = new Set<ObjectId>();
+  const moved = new Set(updates.map(({ ref }) => ref));
+  for (const [name, ref] of refs.entries()) {
+    if (!moved.has(name)) tips.add(ref.peeled ?? ref.id);
+  }
+  for (const { before } of updates) {
+    if (before !== ZERO_OBJECT_ID) tips.add(objectId(before));
+  }
+  return [...tips];
+}
+
+/** The commit that an update leads to, or null where it leads to none, or nowhere. */
+export function commitTip({ kind, type, after, peeled }: StoredRefUpdate): ObjectId | null {
+  if (kind === 'delete') return null;
+  if (type === 'commit') return objectId(after);
+  return type === 'tag' && peeled !== null ? objectId(peeled) : null;
+}
+
+/** All new commits in the order of `git log`; null when there are too many to hold. */
+async function heldCommits(
+  reader: ObjectReader,
+  include: readonly ObjectId[],
+  exclude: readonly ObjectId[],
+): Promise<ReadonlyMap<ObjectId, Commit> | null> {
+  const ids: ObjectId[] = [];
+  if (include.length === 0) return new Map();
+  for await (const id of reader.walk({ include, exclude, limit: WEBHOOK_PUSH_COMMITS_HELD_MAX + 1 })) ids.push(id);
+  if (ids.length > WEBHOOK_PUSH_COMMITS_HELD_MAX) return null;
+  return new Map((await read(reader, ids)).map((commit) => [commit.id, commit]));
+}
+
+async function read(reader: ObjectReader, ids: readonly ObjectId[]): Promise<readonly Commit[]> {
+  const found: Commit[] = [];
+  for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
+    for (const commit of await reader.commits(ids.slice(at, at + READ_AT_ONCE))) {
+      if (commit !== null) found.push(commit);
+    }
+  }
+  return found;
+}
+
+function reachedFrom(held: ReadonlyMap<ObjectId, Commit>, tip: ObjectId): readonly Commit[] {
+  const reached = new Set<ObjectId>();
+  const open = [tip];
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    const commit = held.get(id);
+    if (commit === undefined || reached.has(id)) continue;
+    reached.add(id);
+    open.push(...commit.parents);
+  }
+  const newest: Commit[] = [];
+  for (const commit of held.values()) {
+    if (newest.length === WEBHOOK_PAYLOAD_COMMITS_MAX) break;
+    if (reached.has(commit.id)) newest.push(commit);
+  }
+  return newest;
+}

@@ -1,0 +1,206 @@
+/**
+ * The policy that tells webhooks of pushes: from one `RefsUpdated` to the deliveries of its events.
+ *
+ * Must stay true: who is told, and what, follows from the log up to the event and from the repository's objects, and every id
+ * follows from the event's, so that telling again changes nothing; events are told in their order, ref by ref.
+ */
+import type { Webhook } from '../account/state.ts';
+import { readEvent } from '../kernel/decider.ts';
+import { type Cause, entityIdOf, type RecordedEvent } from '../kernel/envelope.ts';
+import { type ObjectId, objectId, type RepositoryId, type Uuid, uuid } from '../kernel/ids.ts';
+import {
+  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_NAME_LENGTH_MAX,
+  WEBHOOK_PUSH_REFS_MAX,
+} from '../kernel/limits.ts';
+import type { Log } from '../ports/log.ts';
+import type { Commit, ObjectDatabase, ObjectReader, Signature } from '../ports/object-database.ts';
+import type { CommitRow, PersonRow } from '../ports/read-models.ts';
+import { type RefsUpdated, repositoryEventKinds, type StoredRefUpdate } from '../repository/events.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../repository/state.ts';
+import { eventIdOf, eventsOfUpdate } from '../webhook-delivery/notifications.ts';
+import { type PayloadRepository, type RefEvent, refEventPayload } from '../webhook-delivery/payload.ts';
+import type { Entity } from './entity.ts';
+import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.ts';
+import type { PastEntities } from './past-entities.ts';
+import { committedObjects } from './push-refs.ts';
+import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
+
+export interface NotifyContext extends DeliveryContext {
+  readonly past: PastEntities;
+  readonly objects: Pick<ObjectDatabase, 'open'>;
+  /** Of the website, without a slash at its end. */
+  readonly webUrl: string;
+  readonly log: Log;
+}
+
+/** Runs a slice of work when its turn comes, so that a wide push does not hold up other accounts'. */
+export type Turn = <Result>(slice: () => Promise<Result>) => Promise<Result>;
+
+/** Refs told in one turn. */
+const SLICE_REFS_MAX = 20;
+
+/** What a push is told with. */
+interface Telling {
+  readonly webhooks: readonly Webhook[];
+  readonly repository: PayloadRepository;
+  readonly entity: Entity<OpenRepository>;
+  readonly event: RecordedEvent;
+  readonly cause: Cause;
+}
+
+/**
+ * Requests the deliveries of a `RefsUpdated` whose updates are in place. `withoutObjects` tells it without what the
+ * objects say, where they cannot be read.
+ */
+export async function notifyOfPush(
+  context: NotifyContext,
+  event: RecordedEvent,
+  turn: Turn,
+  options: { readonly withoutObjects: boolean },
+): Promise<void> {
+  const telling = await turn(() => prepare(context, event));
+  if (telling === null) return;
+  const { updates } = refsUpdated(event);
+  const told = updates.filter((update) => eventsOfUpdate(update).length > 0).slice(0, WEBHOOK_PUSH_REFS_MAX);
+  if (told.length === 0) return;
+  const reader = options.withoutObjects ? null : await turn(() => openObjects(context, telling));
+  try {
+    const commits =
+      reader === null ? null : await turn(() => newCommitsOf(reader, telling.entity.state, told, updates));
+    for (let at = 0; at < told.length; at += SLICE_REFS_MAX) {
+      const slice = told.slice(at, at + SLICE_REFS_MAX);
+      await turn(() => tell(context, telling, slice, { reader, commits }));
+    }
+  } finally {
+    reader?.close();
+  }
+}
+
+function refsUpdated(event: RecordedEvent): RefsUpdated['data'] {
+  const read = readEvent(repositoryEventKinds, event);
+  if (read.type !== 'RefsUpdated') throw new TypeError(`${event.type} is no push`);
+  return read.data;
+}
+
+/** Null when nobody listens. */
+async function prepare({ past, webUrl, ids }: NotifyContext, event: RecordedEvent): Promise<Telling | null> {
+  if (event.accountId === null) return null;
+  const account = await past.accountAt(event.accountId, event.position);
+  if (account.status !== 'open') return null;
+  const webhooks = [...account.webhooks.values()].filter(({ active, events }) => active && listensForRefs(events));
+  if (webhooks.length === 0) return null;
+  const id = uuid<RepositoryId>(entityIdOf(event.stream));
+  const entity = await past.repositoryAt(id, event.revision);
+  const owned = account.repositories.get(id);
+  if (entity.state.status === 'closed' || owned === undefined) return null;
+  const standing = { ...entity, state: entity.state };
+  const chosen = await chosenDefaultBranch(past, standing, id);
+  const defaultBranch = chosen ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
+  const owner = { id: event.accountId, username: account.username };
+  const repository = { id, name: owned.name, defaultBranch, owner, webUrl };
+  const cause: Cause = {
+    actor: { kind: 'system', id: 'webhook-notifications' },
+    requestId: ids.next<Uuid>(),
+    sourceAddressRef: null,
+    causationId: event.id,
+  };
+  return { webhooks, repository, entity: standing, event, cause };
+}
+
+function listensForRefs(events: Webhook['events']): boolean {
+  return events.some((kind) => kind !== 'ping');
+}
+
+/** A push's own choice stands right after it, in the same append. */
+async function chosenDefaultBranch(
+  past: PastEntities,
+  { state, revision }: Entity<OpenRepository>,
+  id: RepositoryId,
+): Promise<string | null> {
+  if (state.defaultBranch !== null || revision === 'none') return state.defaultBranch;
+  const after = await past.repositoryAt(id, revision + 1);
+  // A choice made by a later append is the owner's, and comes so soon only while the first is not told yet.
+  return after.state.status === 'open' ? after.state.defaultBranch : null;
+}
+
+async function openObjects({ objects }: NotifyContext, { entity, repository }: Telling): Promise<ObjectReader> {
+  return objects.open(committedObjects(repository.id, entity));
+}
+
+interface Objects {
+  readonly reader: ObjectReader | null;
+  /** Null without objects. */
+  readonly commits: NewCommits | null;
+}
+
+/** Stores the payloads of some refs, then requests their deliveries, event by event. */
+async function tell(
+  context: NotifyContext,
+  { webhooks, repository, event, cause }: Telling,
+  updates: readonly StoredRefUpdate[],
+  { reader, commits }: Objects,
+): Promise<void> {
+  const bodies: { readonly event: RefEvent; readonly eventId: RefEvent['eventId']; readonly body: string }[] = [];
+  for (const update of updates) {
+    for (const kind of eventsOfUpdate(update)) {
+      if (!webhooks.some(({ events }) => events.includes(kind))) continue;
+      const eventId = eventIdOf(context.ids, event.id, kind, update.ref);
+      const found = (await commits?.of(update)) ?? [];
+      const refEvent: RefEvent = {
+        ...{ eventId, kind, update, repository },
+        newCommits: found.map(rowOf),
+        headCommit: await headCommitOf(reader, update),
+        annotation: await annotationOf(reader, update),
+      };
+      bodies.push({ event: refEvent, eventId, body: refEventPayload(refEvent) });
+    }
+  }
+  if (bodies.length === 0) return;
+  const digests = await storePayloads(context, repository.owner.id, bodies);
+  await context.reach('webhook-payload-stored');
+  const origin = { account: repository.owner.id, cause };
+  for (const [index, body] of bodies.entries()) {
+    const payloadSha256 = digests[index] ?? '';
+    const { eventId, kind } = body.event;
+    const listening = webhooks.filter(({ events }) => events.includes(kind));
+    const wanted = { eventId, event: kind, repositoryId: repository.id, payloadSha256 };
+    const requested = listening.map(({ id }) => requestDelivery(context, origin, { ...wanted, webhookId: id }));
+    // All settle before one may throw, so that none goes on for a slice that was given up.
+    for (const settled of await Promise.allSettled(requested)) {
+      if (settled.status === 'rejected') throw settled.reason;
+    }
+    await context.reach('webhook-delivery-requested');
+  }
+}
+
+/** The commit a ref leads to. A tag may be peeled to a tree or a blob: only the objects tell. */
+async function headCommitOf(reader: ObjectReader | null, update: StoredRefUpdate): Promise<ObjectId | null> {
+  const tip = commitTip(update);
+  if (tip === null || update.type === 'commit' || reader === null) return tip;
+  const [info] = await reader.lookup([tip]);
+  return info?.type === 'commit' ? tip : null;
+}
+
+async function annotationOf(reader: ObjectReader | null, update: StoredRefUpdate): Promise<RefEvent['annotation']> {
+  if (update.type !== 'tag' || reader === null) return null;
+  const tag = await reader.tag(objectId(update.after));
+  if (tag === null) return null;
+  const message = tag.message.slice(0, COMMIT_LISTED_MESSAGE_LENGTH_MAX);
+  return { message, tagger: tag.tagger === null ? null : personRow(tag.tagger) };
+}
+
+function rowOf({ id, message, author, committer, parents }: Commit): CommitRow {
+  return {
+    ...{ id, parents },
+    message: message.slice(0, COMMIT_LISTED_MESSAGE_LENGTH_MAX),
+    author: personRow(author),
+    committer: personRow(committer),
+    authoredAt: author.seconds,
+    committedAt: committer.seconds,
+  };
+}
+
+function personRow({ name, email }: Signature): PersonRow {
+  return { name: name.slice(0, COMMIT_LISTED_NAME_LENGTH_MAX), email: email.slice(0, COMMIT_LISTED_NAME_LENGTH_MAX) };
+}

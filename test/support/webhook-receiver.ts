@@ -1,0 +1,149 @@
+/** A receiver of webhooks for scenarios: HTTPS with a certificate of the test's own authority, which servers are told to trust. */
+import { createHmac } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createAuthority } from './certificates.ts';
+import type { Ending } from './cleanup.ts';
+import { answering, type Behaviour, startReceiver } from './receiver.ts';
+import { type Account, api, type Strata } from './strata.ts';
+import { tempDir } from './temp-dir.ts';
+
+export interface ReceivedDelivery {
+  readonly headers: Readonly<Record<string, string>>;
+  /** As it came. */
+  readonly raw: Buffer;
+  readonly payload: Payload;
+}
+
+/** What tests look at; the rest of the payload is compared as a whole. */
+export interface Payload {
+  readonly [member: string]: unknown;
+  readonly id: string;
+  readonly type: string;
+  readonly ref: string;
+  readonly before: string;
+  readonly after: string;
+  readonly commits: readonly { readonly id: string; readonly message: string }[];
+}
+
+export interface WebhookReceiver {
+  readonly url: string;
+  readonly received: readonly ReceivedDelivery[];
+  /** Resolves once so many requests came; throws when they do not come. */
+  until(count: number): Promise<readonly ReceivedDelivery[]>;
+}
+
+export interface ReceiverHouse {
+  /** For the server: trust in the authority, and leave to reach the loopback. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Another receiver; `behaviours` are those of its first connections in turn, the last one stays. */
+  receiver(...behaviours: readonly Behaviour[]): Promise<WebhookReceiver>;
+}
+
+const SPAN_MS = 60_000;
+
+export async function receiverHouse(context: Ending): Promise<ReceiverHouse> {
+  const authority = createAuthority();
+  const file = path.join(await tempDir(context), 'authority.pem');
+  await writeFile(file, authority.cert);
+  const certificate = authority.issue(['127.0.0.1', 'localhost']);
+  return {
+    env: { STRATA_ALLOW_PRIVATE_TARGETS: 'true', NODE_EXTRA_CA_CERTS: file },
+    async receiver(...behaviours) {
+      const standing = behaviours.length === 0 ? [NO_CONTENT] : behaviours;
+      let connections = 0;
+      const receiver = await startReceiver(context, certificate, (socket) => {
+        const behaviour = standing[Math.min(connections, standing.length - 1)];
+        connections += 1;
+        behaviour?.(socket);
+      });
+      const received = (): readonly ReceivedDelivery[] => receiver.requests.map(parseRequest);
+      return {
+        url: `https://127.0.0.1:${receiver.port}/hook`,
+        get received() {
+          return received();
+        },
+        async until(count) {
+          const deadline = Date.now() + SPAN_MS;
+          while (receiver.requests.length < count) {
+            if (Date.now() > deadline) throw new Error(`${receiver.requests.length} of ${count} requests came`);
+            await sleep(20);
+          }
+          return received();
+        },
+      };
+    },
+  };
+}
+
+const NO_CONTENT = answering('HTTP/1.1 204 No Content\r\n\r\n');
+
+/** The receiver keeps requests as latin1: its bytes are the code units. */
+function parseRequest(request: string): ReceivedDelivery {
+  const end = request.indexOf('\r\n\r\n');
+  const lines = request.slice(0, end).split('\r\n').slice(1);
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  const raw = Buffer.from(request.slice(end + 4), 'latin1');
+  return { headers, raw, payload: JSON.parse(raw.toString('utf8')) as Payload };
+}
+
+export function signatureOf(secret: string, raw: Buffer): string {
+  return createHmac('sha256', secret).update(raw).digest('hex');
+}
+
+export interface CreatedWebhook {
+  readonly id: string;
+  readonly secret: string;
+}
+
+export async function createWebhook(
+  strata: Pick<Strata, 'url'>,
+  account: Account,
+  url: string,
+  events: readonly string[] = ['push', 'create', 'delete'],
+): Promise<CreatedWebhook> {
+  const created = await api(strata, account.token, 'POST', '/v1/webhooks', { url, events });
+  if (created.status !== 201) throw new Error(`No webhook: ${created.status} ${created.text}`);
+  return created.body as CreatedWebhook;
+}
+
+export interface ListedDelivery {
+  readonly [member: string]: unknown;
+  readonly id: string;
+  readonly event_id: string;
+  readonly event: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly attempt_log: readonly { readonly at: string; readonly error: string | null; readonly duration_ms: number }[];
+}
+
+export async function listDeliveries(
+  strata: Pick<Strata, 'url'>,
+  account: Account,
+  webhook: string,
+  query = '',
+): Promise<readonly ListedDelivery[]> {
+  const answer = await api(strata, account.token, 'GET', `/v1/webhooks/${webhook}/deliveries${query}`);
+  if (answer.status !== 200) throw new Error(`No deliveries: ${answer.status} ${answer.text}`);
+  return (answer.body as { readonly deliveries: readonly ListedDelivery[] }).deliveries;
+}
+
+/** Resolves with the list once it is as wanted; throws with the list that never was. */
+export async function untilDeliveries(
+  strata: Pick<Strata, 'url'>,
+  account: Account,
+  webhook: string,
+  isWanted: (deliveries: readonly ListedDelivery[]) => boolean,
+  spanMs = SPAN_MS,
+): Promise<readonly ListedDelivery[]> {
+  const deadline = Date.now() + spanMs;
+  for (;;) {
+    const deliveries = await listDeliveries(strata, account, webhook);
+    if (isWanted(deliveries)) return deliveries;
+    if (Date.now() > deadline) throw new Error(`The deliveries stay ${JSON.stringify(deliveries, null, 1)}`);
+    await sleep(50);
+  }
+}
