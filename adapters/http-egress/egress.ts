@@ -66,7 +66,7 @@ export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
       return checked !== LATE && 'fault' in checked ? checked.fault : null;
     },
     async send(request) {
-      const ended = await within(request.spanMs, (signal) => send(request, signal));
+      const ended = await within(request.spanMs, (signal) => send(request, signal), request.signal);
       return ended === LATE ? failed('timed-out') : ended;
     },
   };
@@ -88,9 +88,13 @@ const LATE = Symbol('late');
 async function within<Result>(
   spanMs: number,
   work: (signal: AbortSignal) => Promise<Result>,
+  givenUp?: Pick<AbortSignal, 'aborted' | 'addEventListener' | 'removeEventListener'>,
 ): Promise<Result | typeof LATE> {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), spanMs);
+  const abort = (): void => controller.abort();
+  const timer = setTimeout(abort, spanMs);
+  givenUp?.addEventListener('abort', abort, { once: true });
+  if (givenUp?.aborted === true) abort();
   try {
     return await work(controller.signal);
   } catch (error) {
@@ -98,5 +102,6 @@ async function within<Result>(
     throw error;
   } finally {
     clearTimeout(timer);
+    givenUp?.removeEventListener('abort', abort);
   }
 }

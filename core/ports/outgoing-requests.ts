@@ -40,6 +40,8 @@ export interface OutgoingRequest {
   readonly spanMs: number;
   /** What is kept of the answer's body; the rest is not read. */
   readonly answerBytesMax: number;
+  /** Aborted, the request is given up as one whose time is up. */
+  readonly signal?: AbortSignal;
 }
 
 export type Exchange =

@@ -64,7 +64,7 @@ export async function attemptDelivery(
   await context.reach('webhook-attempt-claimed');
   const startedAt = context.clock.now();
   const begunMs = context.clock.monotonicMs();
-  const { result, answer } = await send(context, delivery, state);
+  const { result, answer } = await send(context, delivery, state, signal);
   const durationMs = Math.max(0, Math.round(context.clock.monotonicMs() - begunMs));
   signal.throwIfAborted();
   await context.reach('webhook-attempt-sent');
@@ -113,6 +113,7 @@ async function send(
   context: AttemptContext,
   { id, account }: { readonly id: WebhookDeliveryId; readonly account: AccountId },
   state: PendingDelivery,
+  signal: AbortSignal,
 ): Promise<Sent> {
   try {
     const prepared = await prepare(context, account, state);
@@ -132,6 +133,7 @@ async function send(
       body: new TextEncoder().encode(payload),
       spanMs: WEBHOOK_ATTEMPT_SPAN_MS,
       answerBytesMax: WEBHOOK_ANSWER_BYTES_MAX,
+      signal,
     });
     const answer = exchange.outcome === 'answered' ? exchange.body : NOTHING;
     return { result: resultOf(exchange, context.digest.sha256OfBytes), answer };

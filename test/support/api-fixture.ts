@@ -25,6 +25,7 @@ import {
   type ObjectId,
   type RepositoryId,
   type Timestamp,
+  type WebhookDeliveryId,
   type WebhookId,
   timestamp,
   ZERO_OBJECT_ID,
@@ -39,6 +40,7 @@ import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts.ts';
 import { createEntities } from '../../core/use-cases/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/repositories.ts';
+import { pingWebhook } from '../../core/use-cases/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory-object-database.ts';
@@ -68,6 +70,8 @@ export interface ApiFixture {
   repository(account: AccountId, name: string, defaultBranch?: string): Promise<FoundRepository>;
   /** The only webhook of the account: those it has are deleted. */
   webhook(account: AccountId): Promise<WebhookId>;
+  /** A delivery to the webhook: of a ping. */
+  delivery(account: AccountId, webhook: WebhookId): Promise<WebhookDeliveryId>;
   /** Moves refs as a push does: null deletes. */
   push(repository: FoundRepository, updates: Readonly<Record<string, ObjectId | null>>): Promise<void>;
   /** A request with a token; `body` is sent as JSON. */
@@ -202,6 +206,8 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
       const wanted = { url: 'https://receiver.example/hook', events: ['push'], active: true } as const;
       return accepted(await createWebhook(context, origin, wanted, newWebhookSecret())).webhook.id;
     },
+    delivery: async (account, webhook) =>
+      accepted(await pingWebhook(context, { account, cause: CAUSE }, webhook)).deliveryId,
     push: (repository, updates) => appendPush(context, objects, repository, updates),
     request: (method, url, token, { body, headers } = {}) =>
       app.inject({

@@ -31,6 +31,7 @@ import type { OpenRepository, Repository } from '../../core/repository/state.ts'
 import { readEvent as readStored } from '../../core/kernel/decider.ts';
 import { transferEventKinds } from '../../core/transfer/events.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { createMemoryDeliveries } from './memory-deliveries.ts';
 
 interface Folded<State> {
   readonly state: State;
@@ -221,7 +222,7 @@ export function createMemoryReadModels(options: {
       });
       return rows.reverse();
     },
-    webhookDeliveries: async () => [],
+    webhookDeliveries: createMemoryDeliveries(events).webhookDeliveries,
     usage: (account, now) => usageOf(account, now),
     usageOf: (account) => usageOf(account, null),
   };

@@ -77,7 +77,7 @@ export async function receiverHouse(context: Ending): Promise<ReceiverHouse> {
   };
 }
 
-const NO_CONTENT = answering('HTTP/1.1 204 No Content\r\n\r\n');
+export const NO_CONTENT = answering('HTTP/1.1 204 No Content\r\n\r\n');
 
 /** The receiver keeps requests as latin1: its bytes are the code units. */
 function parseRequest(request: string): ReceivedDelivery {
@@ -146,4 +146,9 @@ export async function untilDeliveries(
     if (Date.now() > deadline) throw new Error(`The deliveries stay ${JSON.stringify(deliveries, null, 1)}`);
     await sleep(50);
   }
+}
+
+/** Answers with a status and a body. */
+export function answeringStatus(status: number, body = ''): Behaviour {
+  return answering(`HTTP/1.1 ${status} Answer\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }

@@ -85,11 +85,14 @@ describe('the OpenAPI document', () => {
     const tree = objects.tree({ src: ['040000', folder], link: ['120000', objects.blob('src')] });
     await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
     const other = await fixture.token(owner);
+    const webhook = path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
+    const delivery = webhook !== null && path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     return path
       .replace('{username}', 'ada')
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
-      .replace('{id}', path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : other.id);
+      .replace('{id}', webhook ?? other.id)
+      .replace('{delivery_id}', delivery);
   }
 
   const BODIES: Readonly<Record<string, object>> = {

@@ -58,6 +58,9 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   updateWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', body: {}, status: 200 },
   rotateWebhookSecret: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
   deleteWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 204 },
+  pingWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 202 },
+  listWebhookDeliveries: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
+  redeliverWebhookDelivery: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 202 },
 };
 
 const PUBLIC = new Set(['getOpenApi']);
@@ -92,10 +95,14 @@ describe('permissions of every route', () => {
     const expected = EXPECTED[operationId];
     assert.ok(route !== undefined && expected !== undefined);
     const target = await fixture.token(owner);
+    const webhook = route.path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
+    const delivery =
+      webhook !== null && route.path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     const url = route.path
       .replace('{username}', path.username ?? 'ada')
       .replace('{name}', path.name)
-      .replace('{id}', route.path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : target.id)
+      .replace('{id}', webhook ?? target.id)
+      .replace('{delivery_id}', delivery)
       .replace('{path}', 'file');
     const { body } = expected;
     const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;
@@ -206,11 +213,15 @@ describe('permissions of every route', () => {
 
   test("another account's webhook is not found, whatever is asked of it", async () => {
     const theirs = await fixture.webhook(stranger);
+    const delivery = await fixture.delivery(stranger, theirs);
     const mine = await fixture.token(owner);
     for (const [method, path, body] of [
       ['GET', '', undefined],
       ['PUT', '', { active: false }],
       ['POST', '/secret', undefined],
+      ['POST', '/ping', undefined],
+      ['GET', '/deliveries', undefined],
+      ['POST', `/deliveries/${delivery}/redeliver`, undefined],
       ['DELETE', '', undefined],
     ] as const) {
       const answer = await fixture.request(
