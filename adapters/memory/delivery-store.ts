@@ -1,6 +1,8 @@
-/** The in-memory twin of core/ports/delivery-store.ts, for tests. */
+/** The in-memory twins of core/ports/delivery-store.ts and core/ports/policy-marks.ts, for tests. */
 import type { EventId, WebhookDeliveryId } from '../../core/kernel/ids.ts';
 import type { AttemptId, DeliveryStore, StoredAnswer, StoredPayload } from '../../core/ports/delivery-store.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import type { ReadMark } from '../../core/ports/vault-references.ts';
 
 export function createMemoryDeliveryStore(): DeliveryStore {
   const payloads = new Map<EventId, StoredPayload>();
@@ -43,6 +45,16 @@ export function createMemoryDeliveryStore(): DeliveryStore {
       for (const [id] of oldPayloads) payloads.delete(id);
       for (const [key] of oldAnswers) answers.delete(key);
       return oldPayloads.length + oldAnswers.length;
+    },
+  };
+}
+
+export function createMemoryPolicyMarks(): PolicyMarks {
+  const marks = new Map<string, ReadMark>();
+  return {
+    read: async (policy) => marks.get(policy) ?? null,
+    save: async (policy, mark) => {
+      marks.set(policy, mark);
     },
   };
 }

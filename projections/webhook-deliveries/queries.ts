@@ -23,10 +23,10 @@ export async function readWebhookDeliveries(
 }
 
 const pendingWebhooksQuery: ReadQuery = {
-  answer: (table) => `SELECT coalesce(json_agg(webhook), '[]') FROM (
+  answer: (table) => `SELECT coalesce(json_agg(pending), '[]') FROM (
     SELECT webhook_id AS webhook, account_id AS account, min(due_at) AS "dueAt"
     FROM ${table('webhook_deliveries')} WHERE due_at IS NOT NULL
-    GROUP BY webhook_id, account_id) AS webhook`,
+    GROUP BY webhook_id, account_id) AS pending`,
 };
 
 const NO_CONCERNS = { streams: [] } as const;

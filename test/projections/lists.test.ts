@@ -2,12 +2,20 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { streamName } from '../../core/kernel/envelope.ts';
-import { type AccessTokenId, type AccountId, timestamp } from '../../core/kernel/ids.ts';
+import {
+  type AccessTokenId,
+  type AccountId,
+  timestamp,
+  type WebhookDeliveryId,
+  type WebhookId,
+} from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import { type DueDeliveries, ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
+import { createMemoryDeliveries } from '../support/memory-deliveries.ts';
 import { newDatabase } from '../support/read-model-database.ts';
 import {
   Appender,
@@ -19,9 +27,10 @@ import {
 } from '../support/read-models.ts';
 
 interface Service extends StartedRunner {
+  readonly store: EventStore;
   readonly append: Appender;
-  readonly reads: ReadModels & UsageReader;
-  readonly current: () => Promise<ReadModels & UsageReader>;
+  readonly reads: ReadModels & UsageReader & DueDeliveries;
+  readonly current: () => Promise<ReadModels & UsageReader & DueDeliveries>;
 }
 
 async function serve(context: TestContext): Promise<Service> {
@@ -43,7 +52,7 @@ async function serve(context: TestContext): Promise<Service> {
     await reads.caughtUp(append.last);
     return reads;
   };
-  return { ...started, append, reads, current };
+  return { ...started, store, append, reads, current };
 }
 
 const PAGE = { offset: 0, limit: 50 };
@@ -143,6 +152,64 @@ describe('the list of access tokens', () => {
       later.map(({ id, expiresAt }) => [id, expiresAt]),
       [[first, null]],
     );
+  });
+});
+
+describe('the list of deliveries', () => {
+  test('shows each webhook its own, newest first, and the dispatcher what is due, as their streams say', async (context) => {
+    const { append, current, store, runner } = await serve(context);
+    const account = await append.account('ada');
+    const [webhook, other] = [newUuid<WebhookId>(), newUuid<WebhookId>()];
+    const tell = (id: WebhookDeliveryId, type: string, data: JsonObject): Promise<unknown> =>
+      append.append(streamName('webhookDelivery', id), account, type, data);
+    const request = async (to: WebhookId): Promise<WebhookDeliveryId> => {
+      const id = newUuid<WebhookDeliveryId>();
+      const facts = { event_id: newUuid(), event: 'push', repository_id: newUuid(), payload_sha256: '0'.repeat(64) };
+      await tell(id, 'WebhookDeliveryRequested', { webhook_id: to, ...facts });
+      return id;
+    };
+    const attempted = { started_at: '2026-11-21T10:00:01.000Z', duration_ms: 1_500, detail: null };
+    const failed = { ...attempted, outcome: 'failed', http_status: 500, error: 'status-not-2xx', answer_sha256: null };
+    const succeeded = { ...attempted, outcome: 'succeeded', http_status: 204, error: null, answer_sha256: null };
+    const claim = { claim_id: newUuid(), until: '2026-11-21T10:01:00.000Z' };
+    const [first, second, third] = [await request(webhook), await request(webhook), await request(webhook)];
+    const elsewhere = await request(other);
+    await tell(first, 'WebhookDeliveryAttemptClaimed', { series: 1, attempt: 1, ...claim });
+    await tell(first, 'WebhookDeliveryAttempted', { series: 1, attempt: 1, ...failed });
+    await current();
+    await tell(second, 'WebhookDeliveryAttemptClaimed', { series: 1, attempt: 1, ...claim });
+    await tell(elsewhere, 'WebhookDeliveryAttempted', { series: 1, attempt: 1, ...succeeded });
+    await tell(elsewhere, 'WebhookDeliverySucceeded', { series: 1 });
+
+    const reads = await current();
+    const twin = createMemoryDeliveries(store);
+    for (const id of [webhook, other]) {
+      assert.deepEqual(await reads.webhookDeliveries(account, id, 50), await twin.webhookDeliveries(account, id, 50));
+      const pending = (await reads.pendingDeliveries(id, 50)).map(({ id: delivery, isFirst, dueAt }) => [
+        ...[delivery, isFirst, dueAt],
+      ]);
+      const expected = await twin.pendingDeliveries(id, 50);
+      assert.deepEqual(
+        pending,
+        expected.map(({ id: delivery, isFirst, dueAt }) => [delivery, isFirst, dueAt]),
+      );
+    }
+    assert.deepEqual(
+      (await reads.pendingDeliveries(webhook, 50)).map(({ id, isFirst }) => [id, isFirst]),
+      [
+        [second, true],
+        [third, true],
+        [first, false],
+      ],
+    );
+    assert.equal((await reads.pendingDeliveries(webhook, 1)).length, 2, 'so many of each sort');
+    assert.deepEqual(await reads.pendingWebhooks(), await twin.pendingWebhooks());
+    assert.deepEqual(await reads.backlog(), await twin.backlog());
+    const [newest] = await reads.webhookDeliveries(account, webhook, 1);
+    assert.equal(newest?.id, third);
+    assert.deepEqual(await reads.webhookDeliveries(newUuid<AccountId>(), webhook, 50), [], "nobody else's");
+    assert.equal((await reads.webhookDeliveries(account, webhook, 50))[2]?.nextAttemptAt, '2026-11-21T10:00:10.500Z');
+    for (const { differences } of await runner.verify('webhook_deliveries')) assert.equal(differences, 0);
   });
 });
 

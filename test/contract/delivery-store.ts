@@ -1,0 +1,122 @@
+/** The contracts of core/ports/delivery-store.ts and core/ports/policy-marks.ts, run on every adapter. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { LogPosition } from '../../core/kernel/envelope.ts';
+import { type AccountId, type EventId, timestamp, type WebhookDeliveryId } from '../../core/kernel/ids.ts';
+import type { DeliveryStore, StoredPayload } from '../../core/ports/delivery-store.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import type { Ending } from '../support/cleanup.ts';
+import { newAccount, newId, newStream } from '../support/events.ts';
+
+export interface OpenDeliveryStore {
+  readonly store: DeliveryStore;
+  readonly marks: PolicyMarks;
+}
+
+const EARLIER = timestamp('2026-11-21T09:00:00.000Z');
+const LATER = timestamp('2026-11-21T10:00:00.000Z');
+
+export function deliveryStoreContract(name: string, open: (context: Ending) => Promise<OpenDeliveryStore>): void {
+  const newDelivery = (): WebhookDeliveryId => newId() as string as WebhookDeliveryId;
+  const payload = (account: AccountId, body: string, fields: Partial<StoredPayload> = {}): StoredPayload => ({
+    ...{ eventId: newId(), account, body, sha256: `digest of ${body}`, storedAt: LATER },
+    ...fields,
+  });
+  const answer = (
+    account: AccountId,
+    delivery: WebhookDeliveryId,
+    attempt: number,
+    body: string,
+    storedAt = LATER,
+  ) => ({
+    ...{ account, delivery, series: 1, attempt, body: Buffer.from(body), storedAt },
+  });
+  const textOf = (bytes: Uint8Array | undefined): string | null =>
+    bytes === undefined ? null : Buffer.from(bytes).toString('utf8');
+
+  describe(`The store of deliveries on ${name}`, () => {
+    test('keeps the first payload of an event, whatever is put later, and says which that is', async (context) => {
+      const { store } = await open(context);
+      const account = newAccount();
+      // NUL and a lone surrogate: names of people may hold anything.
+      const first = payload(account, '{"name":"\\ud800 \\u0000 ü"}');
+      const other = payload(account, 'other');
+      assert.deepEqual(await store.putPayloads([first, other]), [first.sha256, other.sha256]);
+      const again = payload(account, 'another', { eventId: first.eventId });
+      const third = payload(account, 'third');
+      assert.deepEqual(await store.putPayloads([third, again]), [third.sha256, first.sha256]);
+      const unknown: EventId = newId();
+      const found = await store.payloads([first.eventId, unknown, third.eventId]);
+      assert.equal(found.size, 2);
+      assert.deepEqual([found.get(first.eventId), found.get(third.eventId)], [first.body, 'third']);
+    });
+
+    test('stores one of many that put the same at once, and tells all of them which', async (context) => {
+      const { store } = await open(context);
+      const account = newAccount();
+      const eventId: EventId = newId();
+      const puts = Array.from({ length: 10 }, (_, at) => store.putPayloads([payload(account, `${at}`, { eventId })]));
+      const digests = new Set((await Promise.all(puts)).flat());
+      assert.equal(digests.size, 1);
+      const body = (await store.payloads([eventId])).get(eventId);
+      assert.deepEqual([...digests], [`digest of ${body}`]);
+    });
+
+    test('keeps the later answer of an attempt that was made twice, and answers byte for byte', async (context) => {
+      const { store } = await open(context);
+      const account = newAccount();
+      const [one, two] = [newDelivery(), newDelivery()];
+      await store.putAnswer(answer(account, one, 1, 'first'));
+      await store.putAnswer(answer(account, one, 1, 'again'));
+      await store.putAnswer(answer(account, one, 2, 'second'));
+      await store.putAnswer({ ...answer(account, two, 1, ''), body: Uint8Array.of(0, 255, 128) });
+      const asked = await store.answers([
+        { delivery: one, series: 1, attempt: 1 },
+        { delivery: two, series: 1, attempt: 1 },
+        { delivery: newDelivery(), series: 1, attempt: 1 },
+      ]);
+      assert.equal(asked.size, 2);
+      assert.equal(textOf(asked.get(one)), 'again');
+      assert.deepEqual([...(asked.get(two) ?? [])], [0, 255, 128]);
+    });
+
+    test('forgets what is older than its time, a bounded number at once, and all of an account', async (context) => {
+      const { store } = await open(context);
+      const [ada, bob] = [newAccount(), newAccount()];
+      const old = payload(ada, 'old', { storedAt: EARLIER });
+      const older = payload(ada, 'older', { storedAt: EARLIER });
+      const young = payload(ada, 'young');
+      const theirs = payload(bob, 'theirs');
+      await store.putPayloads([old, older, young, theirs]);
+      const [mine, hers] = [newDelivery(), newDelivery()];
+      await store.putAnswer(answer(ada, mine, 1, 'old', EARLIER));
+      await store.putAnswer(answer(ada, mine, 2, 'young'));
+      await store.putAnswer(answer(bob, hers, 1, 'theirs'));
+      assert.equal(await store.removeBefore(LATER, 1), 2);
+      assert.equal(await store.removeBefore(LATER, 1), 1);
+      assert.equal(await store.removeBefore(LATER, 1), 0);
+      const events = [old, older, young, theirs].map(({ eventId }) => eventId);
+      assert.deepEqual([...(await store.payloads(events)).values()].toSorted(), ['theirs', 'young']);
+      await store.forgetAccount(ada);
+      assert.deepEqual([...(await store.payloads(events)).values()], ['theirs']);
+      const left = await store.answers([
+        { delivery: mine, series: 1, attempt: 2 },
+        { delivery: hers, series: 1, attempt: 1 },
+      ]);
+      assert.deepEqual([...left.keys()], [hers]);
+    });
+
+    test('keeps a mark for each policy, which may go back', async (context) => {
+      const { marks } = await open(context);
+      const mark = (position: bigint) => ({
+        ...{ position: position as LogPosition, stream: newStream(), revision: 3, eventId: newId() },
+      });
+      assert.equal(await marks.read('one'), null);
+      const [first, second, other] = [mark(9n), mark(7n), mark(1n)];
+      await marks.save('one', first);
+      await marks.save('other', other);
+      await marks.save('one', second);
+      assert.deepEqual([await marks.read('one'), await marks.read('other')], [second, other]);
+    });
+  });
+}

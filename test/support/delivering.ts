@@ -1,0 +1,98 @@
+/** Deliveries in memory, on a clock that a test moves: everything is the product's own but the network and the time. */
+import { createMemoryDeliveryStore } from '../../adapters/memory/delivery-store.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
+import type {
+  AccountId,
+  EventId,
+  RepositoryId,
+  Timestamp,
+  WebhookDeliveryId,
+  WebhookId,
+} from '../../core/kernel/ids.ts';
+import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
+import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
+import { type AttemptContext, attemptDelivery } from '../../core/use-cases/attempt-delivery.ts';
+import { requestDelivery, storePayloads } from '../../core/use-cases/webhook-deliveries.ts';
+import { createWebhook, findWebhook } from '../../core/use-cases/webhooks.ts';
+import { createDispatcher, type Dispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
+import { accepted, newAccount } from './accounts.ts';
+import { createMemoryDeliveries } from './memory-deliveries.ts';
+import { CAUSE, startNode } from './node.ts';
+import { createTestTimers } from './test-timers.ts';
+import { type WatchedLog, watchLog } from './watched-log.ts';
+
+export const NO_CONTENT: Exchange = { outcome: 'answered', status: 204, body: new Uint8Array(0), truncated: false };
+export const TIMED_OUT: Exchange = { outcome: 'failed', failure: 'timed-out', status: null, detail: null };
+
+export interface SentRequest {
+  readonly host: string;
+  readonly delivery: string;
+  readonly at: Timestamp;
+  readonly request: OutgoingRequest;
+}
+
+/** `behave` is what receivers do with each request. */
+export async function delivering(
+  behave: (sent: SentRequest) => Promise<Exchange> | Exchange,
+  log: WatchedLog = watchLog(),
+) {
+  const node = await startNode(log);
+  const timers = createTestTimers(node.clock);
+  const sent: SentRequest[] = [];
+  const faults: unknown[] = [];
+  const logged: string[] = [];
+  const write = (fields: object, message: string): void => {
+    logged.push(JSON.stringify({ ...fields, message }));
+  };
+  const deliveries = createMemoryDeliveryStore();
+  const context: AttemptContext = {
+    ...{ ...node, deliveries, agent: 'Strata-Webhook/0.0.0', onAttempted: () => undefined },
+    log: { info: write, warn: write, error: write },
+    outgoing: {
+      check: async () => null,
+      send: async (request) => {
+        const { host } = new URL(request.url);
+        const delivery = request.headers['x-service-delivery'] ?? '';
+        const one = { host, delivery, at: node.clock.now(), request };
+        sent.push(one);
+        return behave(one);
+      },
+    },
+  };
+  const due = createMemoryDeliveries(log);
+  const leaving = new AbortController();
+  const newDispatcher = (): Dispatcher =>
+    createDispatcher({
+      ...{ due, clock: node.clock, after: timers.after },
+      attempt: (delivery) => attemptDelivery(context, delivery, leaving.signal),
+      receiverOf: async (account, webhook) => {
+        const found = await findWebhook(context, account, webhook);
+        return 'refused' in found ? webhook : new URL(found.url).host;
+      },
+      onFault: (cause) => faults.push(cause),
+    });
+  const dispatcher = newDispatcher();
+
+  return {
+    ...{ node, context, timers, sent, faults, logged, dispatcher, newDispatcher, due, log },
+    account: (username: string) => newAccount(node, username),
+    webhook: async (account: AccountId, host: string): Promise<WebhookId> => {
+      const wanted = { url: `https://${host}/hook`, events: ['push'], active: true } as const;
+      return accepted(await createWebhook(context, { account, cause: CAUSE }, wanted, newWebhookSecret())).webhook.id;
+    },
+    /** Requests a delivery; the dispatcher hears of it. */
+    request: async (
+      account: AccountId,
+      webhookId: WebhookId,
+      repositoryId: RepositoryId | null = null,
+    ): Promise<WebhookDeliveryId> => {
+      const eventId = node.ids.next<EventId>();
+      const [payloadSha256 = ''] = await storePayloads(context, account, [{ eventId, body: `{"id":"${eventId}"}` }]);
+      const wanted = { webhookId, eventId, event: 'push', repositoryId, payloadSha256 } as const;
+      const { deliveryId } = accepted(await requestDelivery(context, { account, cause: CAUSE }, wanted));
+      dispatcher.heard(webhookId, account, await log.head());
+      return deliveryId;
+    },
+    stateOf: async (id: WebhookDeliveryId) => (await node.entities.reload(webhookDeliveries, id)).state,
+  };
+}

@@ -1,0 +1,242 @@
+/** When attempts are made, in which order, and who waits for whom: on a clock that the test moves. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { msBetween, type RepositoryId, type WebhookDeliveryId } from '../../../core/kernel/ids.ts';
+import {
+  WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
+  WEBHOOK_CLAIM_SPAN_MS,
+  WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX,
+  WEBHOOK_WINDOW_DELIVERIES_MAX,
+} from '../../../core/kernel/limits.ts';
+import { EventStoreError } from '../../../core/ports/event-store.ts';
+import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
+import { redeliver } from '../../../core/use-cases/webhook-deliveries.ts';
+import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks.ts';
+import { accepted } from '../../support/accounts.ts';
+import { delivering, NO_CONTENT, TIMED_OUT } from '../../support/delivering.ts';
+import { CAUSE } from '../../support/node.ts';
+import { eventually } from '../../support/test-timers.ts';
+
+const never = (): Promise<Exchange> => new Promise(() => undefined);
+
+/** Moves the clock from timer to timer until the condition holds. */
+function pastTimers(
+  on: Pick<Awaited<ReturnType<typeof delivering>>, 'timers' | 'dispatcher'>,
+  isSo: () => boolean,
+): Promise<void> {
+  return eventually(() => {
+    if (isSo()) return true;
+    if (on.dispatcher.running() === 0) on.timers.toNext();
+    return false;
+  });
+}
+
+describe('The dispatcher', () => {
+  test('makes eight attempts, 8 to 512 seconds after the end of the one before, and then no more', async () => {
+    const on = await delivering(() => {
+      // Each takes its whole span.
+      on.node.clock.advance(30_000);
+      return TIMED_OUT;
+    });
+    const account = await on.account('ada');
+    const id = await on.request(account, await on.webhook(account, 'dead.example'));
+    for (let attempts = 1; attempts <= 8; attempts += 1) {
+      await eventually(() => on.sent.length === attempts && on.dispatcher.running() === 0);
+      const isLast = attempts === 8;
+      await eventually(() => on.timers.standing().length === (isLast ? 0 : 1));
+      assert.equal(on.timers.toNext(), !isLast);
+    }
+    const starts = on.sent.map(({ at }) => msBetween(on.sent[0]?.at ?? at, at));
+    const expected = [0];
+    for (const wait of [8, 16, 32, 64, 128, 256, 512]) expected.push((expected.at(-1) ?? 0) + 30_000 + wait * 1_000);
+    assert.deepEqual(starts, expected);
+    assert.equal((await on.stateOf(id)).status, 'failed');
+    const bytes = new Set(on.sent.map(({ request }) => Buffer.from(request.body ?? []).toString()));
+    const signatures = new Set(on.sent.map(({ request }) => request.headers['x-service-signature']));
+    assert.deepEqual([bytes.size, signatures.size, new Set(on.sent.map(({ delivery }) => delivery)).size], [1, 1, 1]);
+    const url = 'dead.example';
+    assert.ok(on.logged.length === 8 && on.logged.every((line) => line.includes(id) && !line.includes(url)));
+  });
+
+  test('makes first attempts of one repository one after another, in their order, and others beside them', async () => {
+    const answers: ((exchange: Exchange) => void)[] = [];
+    const on = await delivering(() => new Promise((resolve) => answers.push(resolve)));
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'slow.example');
+    const [engine, notes] = [on.node.ids.next<RepositoryId>(), on.node.ids.next<RepositoryId>()];
+    const first = await on.request(account, webhook, engine);
+    const second = await on.request(account, webhook, engine);
+    const third = await on.request(account, webhook, engine);
+    const other = await on.request(account, webhook, notes);
+    await eventually(() => on.sent.length === 2);
+    assert.deepEqual(
+      on.sent.map(({ delivery }) => delivery),
+      [first, other],
+    );
+    // A failed first attempt lets the next go: its own next attempt is no first one.
+    answers[0]?.(TIMED_OUT);
+    await eventually(() => on.sent.length === 3);
+    answers[2]?.(NO_CONTENT);
+    await eventually(() => on.sent.length === 4);
+    assert.deepEqual(
+      on.sent.slice(2).map(({ delivery }) => delivery),
+      [second, third],
+    );
+  });
+
+  test('lets a dead receiver with hundreds of deliveries hold up no healthy one', async () => {
+    const on = await delivering(({ host }) => (host === 'dead.example' ? never() : NO_CONTENT));
+    const [mallory, ada] = [await on.account('mallory'), await on.account('ada')];
+    const dead = [await on.webhook(mallory, 'dead.example'), await on.webhook(mallory, 'dead.example')];
+    for (const webhook of dead) {
+      for (let count = 0; count <= WEBHOOK_WINDOW_DELIVERIES_MAX; count += 1) await on.request(mallory, webhook);
+    }
+    const healthy = await on.webhook(ada, 'healthy.example');
+    const own = await on.webhook(mallory, 'healthy.example');
+    const wanted: WebhookDeliveryId[] = [];
+    for (let count = 0; count < 20; count += 1) {
+      wanted.push(await on.request(ada, healthy, on.node.ids.next<RepositoryId>()));
+      wanted.push(await on.request(mallory, own));
+    }
+    const sentTo = (host: string) => on.sent.filter((one) => one.host === host);
+    await eventually(() => sentTo('healthy.example').length === wanted.length);
+    assert.deepEqual(
+      sentTo('healthy.example')
+        .map(({ delivery }) => delivery)
+        .toSorted(),
+      wanted.toSorted(),
+    );
+    assert.equal(sentTo('dead.example').length, WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX);
+  });
+
+  test('gives an account a bounded number of attempts at a time, however many receivers it names', async () => {
+    const on = await delivering(({ host }) => (host.endsWith('.dead.example') ? never() : NO_CONTENT));
+    const [mallory, ada] = [await on.account('mallory'), await on.account('ada')];
+    for (let host = 0; host < 4; host += 1) {
+      const webhook = await on.webhook(mallory, `${host}.dead.example`);
+      for (let count = 0; count < WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX; count += 1) await on.request(mallory, webhook);
+    }
+    await on.request(ada, await on.webhook(ada, 'healthy.example'));
+    await eventually(() => on.sent.some(({ host }) => host === 'healthy.example'));
+    await eventually(() => on.dispatcher.running() === WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX);
+    assert.equal(on.sent.length, WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX + 1);
+  });
+
+  test('delivers more than its window holds, each once', async () => {
+    const on = await delivering(() => NO_CONTENT);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'healthy.example');
+    const repository = on.node.ids.next<RepositoryId>();
+    const wanted: WebhookDeliveryId[] = [];
+    for (let count = 0; count < 3 * WEBHOOK_WINDOW_DELIVERIES_MAX; count += 1) {
+      wanted.push(await on.request(account, webhook, repository));
+    }
+    await eventually(() => on.sent.length >= wanted.length && on.dispatcher.running() === 0);
+    assert.deepEqual(
+      on.sent.map(({ delivery }) => delivery),
+      wanted,
+    );
+    assert.deepEqual(on.faults, []);
+  });
+
+  test('polls nothing while it waits: one timer stands for many pending deliveries', async () => {
+    const on = await delivering(() => TIMED_OUT);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'dead.example');
+    for (let count = 0; count < 50; count += 1) await on.request(account, webhook);
+    await eventually(() => on.sent.length === 50 && on.dispatcher.running() === 0);
+    await eventually(() => on.timers.standing().length === 1);
+    const { reads, heads } = on.log.counts;
+    for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual([on.log.counts.reads, on.log.counts.heads], [reads, heads]);
+    assert.equal(on.timers.standing().length, 1);
+  });
+
+  test('goes on after a restart with what is due, and with what was claimed once its claim has lapsed', async () => {
+    let dies = true;
+    const on = await delivering(() => (dies ? never() : NO_CONTENT));
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'receiver.example');
+    const repository = on.node.ids.next<RepositoryId>();
+    const claimed = await on.request(account, webhook, repository);
+    const waiting = await on.request(account, webhook, repository);
+    await eventually(() => on.sent.length === 1);
+    dies = false;
+    const claimedAt = on.node.clock.now();
+    const next = on.newDispatcher();
+    await next.start();
+    // What is first in its repository is claimed: the next one waits for it.
+    await pastTimers({ ...on, dispatcher: next }, () => on.sent.length === 3);
+    assert.deepEqual(
+      on.sent.map(({ delivery }) => delivery),
+      [claimed, claimed, waiting],
+    );
+    assert.equal(msBetween(claimedAt, on.node.clock.now()), WEBHOOK_CLAIM_SPAN_MS);
+    await eventually(async () => (await on.stateOf(waiting)).status === 'succeeded');
+  });
+
+  test('makes an attempt again when its record was lost in an outage, with the same bytes', async () => {
+    const on = await delivering(() => NO_CONTENT);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'receiver.example');
+    let fails = true;
+    on.log.on.append = ({ events }) => {
+      if (fails && events.some(({ type }) => type === 'WebhookDeliveryAttempted')) {
+        fails = false;
+        throw new EventStoreError('log-unavailable', 'away');
+      }
+    };
+    const id = await on.request(account, webhook);
+    await eventually(() => on.faults.length === 1);
+    await pastTimers(on, () => on.sent.length === 2);
+    await eventually(async () => (await on.stateOf(id)).status === 'succeeded');
+    const [one, two] = on.sent;
+    assert.deepEqual([two?.request.headers, two?.request.body], [one?.request.headers, one?.request.body]);
+  });
+
+  test('gives up at the next attempt when the webhook was deactivated, deleted, or leads astray', async () => {
+    const outcomes = new Map<string, Exchange>();
+    const on = await delivering(({ host }) => outcomes.get(host) ?? TIMED_OUT);
+    const account = await on.account('ada');
+    const origin = { account, cause: CAUSE };
+    const hosts = ['inactive.example', 'deleted.example', 'astray.example'] as const;
+    const [inactive, deleted, astray] = await Promise.all(hosts.map((host) => on.webhook(account, host)));
+    assert.ok(inactive !== undefined && deleted !== undefined && astray !== undefined);
+    const ids = [
+      await on.request(account, inactive),
+      await on.request(account, deleted),
+      await on.request(account, astray),
+    ];
+    await eventually(() => on.sent.length === 3 && on.dispatcher.running() === 0);
+    accepted(await changeWebhook(on.context, origin, inactive, { active: false }, 'unused'));
+    accepted(await deleteWebhook(on.context, origin, deleted));
+    outcomes.set('astray.example', { outcome: 'refused', fault: 'address-not-public' });
+    await eventually(() => on.timers.toNext());
+    for (const id of ids) await eventually(async () => (await on.stateOf(id)).status === 'failed');
+    assert.equal(on.sent.length, 4, 'nothing was sent to the first two');
+    const errors: readonly string[] = on.logged.slice(3).map((line) => JSON.parse(line).error);
+    assert.deepEqual(errors.toSorted(), ['address-not-public', 'webhook-deleted', 'webhook-inactive']);
+  });
+
+  test('makes eight attempts more of what is redelivered, under the same id', async () => {
+    const on = await delivering(() => ({ ...NO_CONTENT, status: 500 }));
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'receiver.example');
+    const id = await on.request(account, webhook);
+    const exhaust = async (total: number) => {
+      await pastTimers(on, () => on.sent.length === total);
+      await eventually(async () => (await on.stateOf(id)).status === 'failed');
+    };
+    await exhaust(8);
+    accepted(await redeliver(on.context, { account, cause: CAUSE }, webhook, id));
+    on.dispatcher.heard(webhook, account, await on.log.head());
+    await exhaust(16);
+    assert.equal(new Set(on.sent.map(({ delivery }) => delivery)).size, 1);
+    const [row] = await on.due.webhookDeliveries(account, webhook, 1);
+    assert.equal(row?.attemptLog.length, 16);
+    assert.deepEqual(
+      row.attemptLog.map(({ series }) => series),
+      [...Array(8).fill(1), ...Array(8).fill(2)],
+    );
+  });
+});
