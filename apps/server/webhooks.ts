@@ -118,7 +118,10 @@ async function lead({ following, attempting, due, signal, onFault }: Leading): P
     },
     attempt: (delivery) => attemptDelivery(attempting, delivery, leaving.signal),
     receiverOf: (account, webhook) => receiverOf(attempting, account, webhook),
-    onFault: (cause) => onFault('webhook-attempts', cause),
+    onFault: (cause) => {
+      // An attempt that was left is no fault.
+      if (!leaving.signal.aborted) onFault('webhook-attempts', cause);
+    },
   });
   const head = await events.head();
   const subscription = events.subscribe({
@@ -128,8 +131,8 @@ async function lead({ following, attempting, due, signal, onFault }: Leading): P
   });
   const policy = followPushes(following, ended);
   try {
-    await due.seen(head);
-    await dispatcher.start();
+    const started = due.seen(head).then(() => dispatcher.start());
+    await Promise.race([started, policy, subscription.closed]);
     await Promise.race([policy, subscription.closed]);
   } finally {
     ending.abort();
@@ -137,7 +140,7 @@ async function lead({ following, attempting, due, signal, onFault }: Leading): P
     const closed = dispatcher.close();
     await Promise.race([closed, sleep(CLOSE_SPAN_MS, undefined, { ref: false })]);
     leaving.abort();
-    await Promise.race([closed, sleep(0)]);
+    await closed;
   }
 }
 

@@ -16,7 +16,12 @@ import {
 import type { Log } from '../ports/log.ts';
 import type { Commit, ObjectDatabase, ObjectReader, Signature } from '../ports/object-database.ts';
 import type { CommitRow, PersonRow } from '../ports/read-models.ts';
-import { type RefsUpdated, repositoryEventKinds, type StoredRefUpdate } from '../repository/events.ts';
+import {
+  type RefsUpdated,
+  type RepositoryEvent,
+  repositoryEventKinds,
+  type StoredRefUpdate,
+} from '../repository/events.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../repository/state.ts';
 import { eventIdOf, eventsOfUpdate } from '../webhook-delivery/notifications.ts';
 import { type PayloadRepository, type RefEvent, refEventPayload } from '../webhook-delivery/payload.ts';
@@ -84,7 +89,8 @@ function refsUpdated(event: RecordedEvent): RefsUpdated['data'] {
 }
 
 /** Null when nobody listens. */
-async function prepare({ past, webUrl, ids }: NotifyContext, event: RecordedEvent): Promise<Telling | null> {
+async function prepare(context: NotifyContext, event: RecordedEvent): Promise<Telling | null> {
+  const { past, webUrl, ids } = context;
   if (event.accountId === null) return null;
   const account = await past.accountAt(event.accountId, event.position);
   if (account.status !== 'open') return null;
@@ -95,7 +101,7 @@ async function prepare({ past, webUrl, ids }: NotifyContext, event: RecordedEven
   const owned = account.repositories.get(id);
   if (entity.state.status === 'closed' || owned === undefined) return null;
   const standing = { ...entity, state: entity.state };
-  const chosen = await chosenDefaultBranch(past, standing, id);
+  const chosen = await chosenDefaultBranch(context, standing, event);
   const defaultBranch = chosen ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
   const owner = { id: event.accountId, username: account.username };
   const repository = { id, name: owned.name, defaultBranch, owner, webUrl };
@@ -114,14 +120,15 @@ function listensForRefs(events: Webhook['events']): boolean {
 
 /** A push's own choice stands right after it, in the same append. */
 async function chosenDefaultBranch(
-  past: PastEntities,
-  { state, revision }: Entity<OpenRepository>,
-  id: RepositoryId,
+  { events }: Pick<NotifyContext, 'events'>,
+  { state }: Entity<OpenRepository>,
+  { stream, revision, requestId }: RecordedEvent,
 ): Promise<string | null> {
-  if (state.defaultBranch !== null || revision === 'none') return state.defaultBranch;
-  const after = await past.repositoryAt(id, revision + 1);
-  // A choice made by a later append is the owner's, and comes so soon only while the first is not told yet.
-  return after.state.status === 'open' ? after.state.defaultBranch : null;
+  if (state.defaultBranch !== null) return state.defaultBranch;
+  const [next] = await events.readStream(stream, { direction: 'forwards', from: revision + 1, limit: 1 });
+  if (next === undefined || next.requestId !== requestId) return null;
+  const event = readEvent<RepositoryEvent>(repositoryEventKinds, next);
+  return event.type === 'DefaultBranchChanged' ? event.data.default_branch : null;
 }
 
 async function openObjects({ objects }: NotifyContext, { entity, repository }: Telling): Promise<ObjectReader> {

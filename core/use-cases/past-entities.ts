@@ -43,8 +43,10 @@ export function createPastEntities(options: PastEntitiesOptions): PastEntities {
 
   return {
     async accountAt(id, position) {
+      // From here on memory holds no less than the events up to the position, which the caller has seen.
+      await options.entities.barrier();
       const current = await options.entities.get(accounts, id);
-      if (current.position <= position && options.entities.appliedPosition() >= position) return current.state;
+      if (current.position <= position) return current.state;
       const start = unborn(accounts, streamName(accounts.category, id));
       return (await foldWhile(options, accounts, start, (event) => event.position <= position)).state;
     },

@@ -107,8 +107,8 @@ class Lanes implements Dispatcher {
     if (this.#closed) return;
     const lane = this.#lane(webhook, account);
     if (position > lane.position) lane.position = position;
-    // A window that left something out is read again when it runs dry.
-    if (!lane.more) this.#read(lane);
+    // A window that left out first attempts is read again when it runs dry of those it holds.
+    if (!lane.more || !lane.window.some(({ isFirst }) => isFirst)) this.#read(lane);
   }
 
   async close(): Promise<void> {

@@ -152,6 +152,22 @@ describe('The dispatcher', () => {
     assert.equal(on.timers.standing().length, 1);
   });
 
+  test('makes a new first attempt at once though more retries wait than its window holds', async () => {
+    let answer: Exchange = TIMED_OUT;
+    const on = await delivering(() => answer);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'receiver.example');
+    const retries = WEBHOOK_WINDOW_DELIVERIES_MAX + 20;
+    for (let count = 0; count < retries; count += 1) await on.request(account, webhook);
+    await eventually(() => on.sent.length === retries && on.dispatcher.running() === 0);
+    answer = NO_CONTENT;
+    const late = await on.request(account, webhook);
+    await eventually(() => on.sent.length === retries + 1);
+    assert.equal(on.sent.at(-1)?.delivery, late);
+    await pastTimers(on, () => on.sent.length === 2 * retries + 1);
+    await eventually(async () => (await on.due.backlog()).pending === 0);
+  });
+
   test('goes on after a restart with what is due, and with what was claimed once its claim has lapsed', async () => {
     let dies = true;
     const on = await delivering(() => (dies ? never() : NO_CONTENT));
