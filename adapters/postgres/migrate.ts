@@ -11,6 +11,7 @@ import * as eventLog from './migrations/001-event-log.ts';
 import * as vault from './migrations/002-vault.ts';
 import * as snapshots from './migrations/003-snapshots.ts';
 import * as lastUse from './migrations/004-last-use.ts';
+import * as logImport from './migrations/005-log-import.ts';
 import { createPool } from './pool.ts';
 
 /** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
@@ -22,10 +23,16 @@ export interface MigrationSet {
   readonly migrations: Readonly<Record<string, Migration>>;
 }
 
-/** Event log, vault, snapshots, and when tokens were last used. */
+/** Event log, vault, snapshots, when tokens were last used, and whether an import is under way. */
 export const logMigrations: MigrationSet = {
   name: 'log',
-  migrations: { '001-event-log': eventLog, '002-vault': vault, '003-snapshots': snapshots, '004-last-use': lastUse },
+  migrations: {
+    '001-event-log': eventLog,
+    '002-vault': vault,
+    '003-snapshots': snapshots,
+    '004-last-use': lastUse,
+    '005-log-import': logImport,
+  },
 };
 
 export interface MigrateOptions {

@@ -4,10 +4,12 @@
  * Must stay true: a running server is joined, never stopped; without one the embedded database is started under
  * the same lock and stopped afterwards; the log goes to standard error.
  */
-import { destination } from 'pino';
+import { destination, type Logger } from 'pino';
+import type { ImportReport } from '../../core/use-cases/import-log.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
-import { readSettings } from '../server/settings.ts';
+import { readSettings, type Settings } from '../server/settings.ts';
+import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { type ProjectionReport, rebuildProjections } from './rebuild-projections.ts';
 
@@ -19,9 +21,34 @@ export type AdminContext = Foundation['context'] & {
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
 };
 
+/** Relative paths start at the caller's folder, also under npm. */
+export function callersFolder(): string {
+  return process.env['INIT_CWD'] ?? process.cwd();
+}
+
+function open(): { readonly settings: Settings; readonly log: Logger } {
+  const settings = readSettings(process.env, callersFolder());
+  return { settings, log: createLogger(settings.logLevel, destination({ fd: 2, sync: true })) };
+}
+
+/** Imports a log; null for standard input. No server may run, and no other command works beside it. */
+export async function withImport(file: string | null): Promise<ImportReport> {
+  const { settings, log } = open();
+  const foundation = await composeFoundation(settings, log, {
+    besideServer: false,
+    importing: true,
+    entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+  });
+  try {
+    return await importLogFile(foundation, log, file);
+  } finally {
+    await foundation.close();
+  }
+}
+
 export async function withAdminContext<Result>(run: (context: AdminContext) => Promise<Result>): Promise<Result> {
-  const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
-  const log = createLogger(settings.logLevel, destination({ fd: 2, sync: true }));
+  const { settings, log } = open();
   const foundation = await composeFoundation(settings, log, {
     besideServer: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,

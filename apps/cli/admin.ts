@@ -4,6 +4,7 @@
  * Must stay true: it works on the server's own configuration, whether the server runs or not; with `--json`
  * standard output is one JSON value and nothing else. Exit status 0 done, 1 refused or failed, 2 usage.
  */
+import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/access-token/grants.ts';
@@ -22,7 +23,8 @@ import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
 import { changePassword, changePlan, createAccount, findAccount } from '../../core/use-cases/accounts.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { refusalText } from '../api/refusals.ts';
-import { type AdminContext, withAdminContext } from './admin-context.ts';
+import { type AdminContext, callersFolder, withAdminContext, withImport } from './admin-context.ts';
+import { exportLogToFile, exportLogToStream } from './export-log.ts';
 import { tokenObject } from '../api/handlers/access-tokens.ts';
 
 /** An end that the operator is told of in one line. */
@@ -49,11 +51,17 @@ function act<Options>(
   run: (context: AdminContext, options: Options) => Promise<Answer>,
 ): (options: Options) => Promise<void> {
   return async (options) => {
-    const answer = await withAdminContext((context) => run(context, options));
-    const json = program.opts<{ json?: boolean }>().json === true;
-    process.stdout.write(`${json ? JSON.stringify(answer.value) : answer.text}\n`);
-    process.exitCode = answer.status ?? 0;
+    print(await withAdminContext((context) => run(context, options)));
   };
+}
+
+function wantsJson(): boolean {
+  return program.opts<{ json?: boolean }>().json === true;
+}
+
+function print(answer: Answer): void {
+  process.stdout.write(`${wantsJson() ? JSON.stringify(answer.value) : answer.text}\n`);
+  process.exitCode = answer.status ?? 0;
 }
 
 const account = program.command('account').description('accounts');
@@ -160,6 +168,35 @@ log
       return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
     }),
   );
+
+log
+  .command('export')
+  .argument('<file>', 'a new file, or - for standard output')
+  .description('writes the whole log, as it stands now, to one file; goes on with one that was cut short')
+  .action(async (file: string) => {
+    if (file !== '-') {
+      return act<unknown>(async (context) => {
+        const report = await exportLogToFile(context, path.resolve(callersFolder(), file));
+        return { value: report, text: `Exported ${report.events} events, digest ${report.digest}` };
+      })({});
+    }
+    if (wantsJson()) throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
+    const report = await withAdminContext((context) => exportLogToStream(context, process.stdout));
+    process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
+  });
+
+log
+  .command('import')
+  .argument('<file>', 'what log export wrote, or - for standard input')
+  .description('reads a whole log into an empty one, and verifies it; goes on with an import that was cut short')
+  .action(async (file: string) => {
+    const { events, digest, found } = await withImport(file === '-' ? null : path.resolve(callersFolder(), file));
+    const text = [
+      `${events} events, ${found} of them found there; read back and verified, digest ${digest}`,
+      'Read models were dropped: they are built anew when the server starts. Layers, vault and master key are moved apart',
+    ];
+    print({ value: { events, found, digest }, text: text.join('\n') });
+  });
 
 function causeOf(context: AdminContext, command: string): Cause {
   return {

@@ -14,6 +14,7 @@ import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
+import { claimLogForImport, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
@@ -48,6 +49,8 @@ export interface Foundation {
 export interface FoundationOptions {
   /** Whether to work beside a server that already runs on the data directory, instead of refusing. */
   readonly besideServer: boolean;
+  /** For an import, which nobody works beside and which alone opens a log that is not whole; its entities stand still. */
+  readonly importing?: boolean;
   readonly entitiesSizeBytesMax: number;
   readonly onFault: EntitiesOptions['onFault'];
 }
@@ -81,9 +84,15 @@ export async function composeFoundation(
     const database = await openDatabase(settings, log, options.besideServer);
     parts.add(database.close);
     const { connectionString } = database;
+    const importing = options.importing === true;
+    if (importing) {
+      const claim = await claimLogForImport({ connectionString, log });
+      parts.add(claim.close);
+    }
     await migrate({ connectionString, log });
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
+    if (!importing) await refuseUnfinishedImport(pool);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
     const events = createPostgresEventStore({ connectionString, log });
     parts.add(() => events.close());
@@ -94,7 +103,7 @@ export async function composeFoundation(
       cacheSizeBytesMax: options.entitiesSizeBytesMax,
       onFault: options.onFault,
     });
-    await entities.start();
+    if (!importing) await entities.start();
     parts.add(() => entities.close());
     const vault = createPostgresVault({ pool, masterKey });
     const context = {

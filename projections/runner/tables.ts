@@ -99,6 +99,16 @@ export async function dropTables(database: Queryable, tables: readonly string[])
   }
 }
 
+/** Forgets every read model, for a log that is replaced whole. No runner may be at work. */
+export async function dropReadModels(database: Queryable): Promise<void> {
+  const { rows } = await database.query({
+    text: `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'read_models'`,
+  });
+  // One by one: all in one transaction may need more locks than the server has.
+  for (const { name } of rows) await database.query({ text: `DROP TABLE IF EXISTS ${String(name)} CASCADE` });
+  await database.query({ text: `DROP SCHEMA IF EXISTS read_models CASCADE` });
+}
+
 /** Whether all of them are there. */
 export async function tablesExist(database: Queryable, tables: readonly string[]): Promise<boolean> {
   const { rows } = await database.query({

@@ -144,13 +144,18 @@ async function run(
   return { code, stdout: Buffer.concat(out).toString('utf8'), stderr: Buffer.concat(err).toString('utf8') };
 }
 
+/** `strata-admin` on the server's own configuration, to its end; never rejects for its failure. */
+export function tryAdmin(
+  strata: Pick<Strata, 'env'>,
+  args: readonly string[],
+  input: string | Uint8Array = '',
+): Promise<Finished> {
+  return run(process.execPath, [path.join(ROOT, 'apps/cli/admin.ts'), ...args], { cwd: ROOT, env: strata.env, input });
+}
+
 /** `strata-admin … --json` on the server's own configuration; throws when it refuses. */
 export async function admin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<unknown> {
-  const finished = await run(process.execPath, [path.join(ROOT, 'apps/cli/admin.ts'), '--json', ...args], {
-    cwd: ROOT,
-    env: strata.env,
-    input,
-  });
+  const finished = await tryAdmin(strata, ['--json', ...args], input);
   if (finished.code !== 0)
     throw new Error(`strata-admin ${args.join(' ')} exited ${finished.code}:\n${finished.stderr}`);
   return JSON.parse(finished.stdout);

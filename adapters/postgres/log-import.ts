@@ -1,0 +1,91 @@
+/**
+ * What keeps everybody else away from a log that is being imported.
+ *
+ * Must stay true: from before the first imported event until all were read back, the database says that its log is
+ * unfinished, and nothing but the import opens such a log; the import begins only where nobody else is connected.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Log } from '../../core/ports/log.ts';
+import { connectClient } from './pool.ts';
+
+/** Connections of a process that has ended are gone after this. */
+const OTHERS_LEAVE_MS = 5_000;
+const LOOK_INTERVAL_MS = 100;
+const APPLICATION_NAME = 'strata import';
+
+export class LogImportError extends Error {
+  override readonly name = 'LogImportError';
+  readonly code: 'database-in-use' | 'import-unfinished';
+  constructor(code: LogImportError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * Makes sure that no server, command or other import works on the database, and keeps other imports away until
+ * closed. To be called before this process connects in any other way. Throws `LogImportError` `database-in-use`.
+ */
+export async function claimLogForImport(options: {
+  readonly connectionString: string;
+  readonly log: Log;
+}): Promise<{ close(): Promise<void> }> {
+  const client = await connectClient(options);
+  try {
+    await client.query(`SELECT set_config('application_name', $1, false)`, [APPLICATION_NAME]);
+    const { rows } = await client.query<{ taken: boolean }>(
+      `SELECT pg_try_advisory_lock(hashtextextended('strata.import', 0)) AS taken`,
+    );
+    if (rows[0]?.taken !== true) throw inUse('Another import is under way on this database');
+    const giveUpMs = performance.now() + OTHERS_LEAVE_MS;
+    for (let others = await connected(client); others > 0; others = await connected(client)) {
+      if (performance.now() > giveUpMs) {
+        throw inUse(
+          `A server, or another strata-admin, works on this database (${others} connections): stop it first, and ` +
+            'do not start it before the import has ended',
+        );
+      }
+      await sleep(LOOK_INTERVAL_MS);
+    }
+    return { close: () => client.end() };
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
+/** Connections of the pools and listeners of this program's processes (pool.ts names them). */
+async function connected(client: pg.ClientBase): Promise<number> {
+  const { rows } = await client.query<{ others: number }>(
+    `SELECT count(*)::int AS others FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'strata' AND pid <> pg_backend_pid()`,
+  );
+  return rows[0]?.others ?? 0;
+}
+
+function inUse(message: string): LogImportError {
+  return new LogImportError('database-in-use', message);
+}
+
+/** Marks the log as unfinished, and forgets snapshots: they are those of the log that was here before. */
+export async function markImportUnfinished(pool: pg.Pool): Promise<void> {
+  await pool.query('INSERT INTO unfinished_import DEFAULT VALUES ON CONFLICT DO NOTHING');
+  await pool.query('TRUNCATE snapshots');
+}
+
+/** The log is whole: everybody may open it. */
+export async function markImportFinished(pool: pg.Pool): Promise<void> {
+  await pool.query('DELETE FROM unfinished_import');
+}
+
+/** Throws `LogImportError` `import-unfinished` while the log may hold only a part of another. */
+export async function refuseUnfinishedImport(pool: pg.Pool): Promise<void> {
+  const { rowCount } = await pool.query('SELECT FROM unfinished_import');
+  if (rowCount === 0) return;
+  throw new LogImportError(
+    'import-unfinished',
+    'An import into this log was not finished. Run strata-admin log import again with the same file, or with a later ' +
+      'export of the same log; or give it an empty database',
+  );
+}
