@@ -15,7 +15,7 @@ export interface Generation {
 /**
  * - `projections`: which generation is read, why it halted, how many streams are parked. Rarely written, since
  *   every read looks at it.
- * - `checkpoints`: how far each generation is, the last event's place and id beside it, and its tables' names,
+ * - `checkpoints`: how far each generation is, the last event's places and id beside it, and its tables' names,
  *   so that a later program can drop what it no longer knows.
  * - `parked`: events that were set aside, each with every later one of its stream.
  */
@@ -39,8 +39,16 @@ const RUNNER_TABLES = `
     event_stream text,
     event_revision integer,
     event_id uuid,
+    event_position bigint,
     PRIMARY KEY (name, version, generation)
   ) WITH (fillfactor = 20);
+  -- Tables of an older program lack it. Looked for first, since ALTER TABLE waits for every reader.
+  DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_attribute
+        WHERE attrelid = 'read_models.checkpoints'::regclass AND attname = 'event_position') THEN
+      ALTER TABLE read_models.checkpoints ADD COLUMN event_position bigint;
+    END IF;
+  END $$;
   CREATE TABLE IF NOT EXISTS read_models.parked (
     name text NOT NULL,
     version integer NOT NULL,
