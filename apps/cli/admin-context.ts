@@ -11,13 +11,13 @@ import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
-import { type ProjectionReport, rebuildProjections } from './rebuild-projections.ts';
+import { projectionsOf, type WithProjections } from './command-projections.ts';
 
 /** One command needs few entities. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export type AdminContext = Foundation['context'] & {
-  rebuildProjections(options: { readonly verify: boolean }): Promise<readonly ProjectionReport[]>;
+  readonly withProjections: WithProjections;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
 };
 
@@ -58,7 +58,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
     await foundation.context.entities.barrier();
     return await run({
       ...foundation.context,
-      rebuildProjections: (options) => rebuildProjections(foundation, settings, log, options),
+      withProjections: projectionsOf(foundation, settings, log),
       verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
     });
   } finally {
