@@ -68,10 +68,11 @@ function inUse(message: string): LogImportError {
   return new LogImportError('database-in-use', message);
 }
 
-/** Marks the log as unfinished, and forgets snapshots: they are those of the log that was here before. */
+/** Marks the log as unfinished, and forgets what was derived from the log that was here before, or counts its positions. */
 export async function markImportUnfinished(pool: pg.Pool): Promise<void> {
   await pool.query('INSERT INTO unfinished_import DEFAULT VALUES ON CONFLICT DO NOTHING');
-  await pool.query('TRUNCATE snapshots');
+  await pool.query('DELETE FROM snapshots');
+  await pool.query('DELETE FROM vault_read_mark');
 }
 
 /** The log is whole: everybody may open it. */

@@ -11,7 +11,8 @@ import * as eventLog from './migrations/001-event-log.ts';
 import * as vault from './migrations/002-vault.ts';
 import * as snapshots from './migrations/003-snapshots.ts';
 import * as lastUse from './migrations/004-last-use.ts';
-import * as logImport from './migrations/005-log-import.ts';
+import * as vaultReferences from './migrations/005-vault-references.ts';
+import * as logImport from './migrations/006-log-import.ts';
 import { createPool } from './pool.ts';
 
 /** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
@@ -31,7 +32,8 @@ export const logMigrations: MigrationSet = {
     '002-vault': vault,
     '003-snapshots': snapshots,
     '004-last-use': lastUse,
-    '005-log-import': logImport,
+    '005-vault-references': vaultReferences,
+    '006-log-import': logImport,
   },
 };
 

@@ -6,12 +6,15 @@
  */
 import { destination, type Logger } from 'pino';
 import type { ImportReport } from '../../core/use-cases/import-log.ts';
+import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
+import type { KnownRepository } from './known-repositories.ts';
+import { type ListedStorage, listStorage, type StorageReport, verifyStorage } from './storage.ts';
 
 /** One command needs few entities. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -19,6 +22,9 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 export type AdminContext = Foundation['context'] & {
   readonly withProjections: WithProjections;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
+  listStorage(): Promise<readonly ListedStorage[]>;
+  /** Of one repository, or of all. */
+  verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
 };
 
 /** Relative paths start at the caller's folder, also under npm. */
@@ -56,10 +62,17 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
   });
   try {
     await foundation.context.entities.barrier();
+    const openStorage = async () => ({
+      events: foundation.context.events,
+      layers: await createFilesystemLayerStore({ directory: settings.layersDir }),
+      log,
+    });
     return await run({
       ...foundation.context,
       withProjections: projectionsOf(foundation, settings, log),
       verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
+      listStorage: async () => listStorage(await openStorage()),
+      verifyStorage: async (only) => verifyStorage(await openStorage(), only),
     });
   } finally {
     await foundation.close();

@@ -1,10 +1,9 @@
 /**
- * `strata-admin`: what operators do to accounts, tokens, projections and the log of a server.
+ * `strata-admin`: what operators do to accounts, tokens, projections, the log and the storage of a server.
  *
  * Must stay true: it works on the server's own configuration, whether the server runs or not; with `--json`
  * standard output is one JSON value and nothing else. Exit status 0 done, 1 refused or failed, 2 usage.
  */
-import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/access-token/grants.ts';
@@ -20,28 +19,22 @@ import {
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
-import { changePassword, changePlan, createAccount, findAccount } from '../../core/use-cases/accounts.ts';
+import {
+  changePassword,
+  changePlan,
+  createAccount,
+  findAccount,
+  findAccountState,
+} from '../../core/use-cases/accounts.ts';
+import { eraseAccount } from '../../core/use-cases/erase-account.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { refusalText } from '../api/refusals.ts';
-import { type AdminContext, callersFolder, withAdminContext, withImport } from './admin-context.ts';
-import { exportLogToFile, exportLogToStream } from './export-log.ts';
-import { type ParkedReport, parkedStreams, replayParked } from './parked-streams.ts';
-import { rebuildProjections } from './rebuild-projections.ts';
+import { type AdminContext, withAdminContext } from './admin-context.ts';
 import { tokenObject } from '../api/handlers/access-tokens.ts';
-
-/** An end that the operator is told of in one line. */
-class Refused extends Error {
-  override readonly name = 'Refused';
-}
-
-interface Answer {
-  /** The value printed with `--json`. */
-  readonly value: unknown;
-  /** What people read. */
-  readonly text: string;
-  /** Exit status; 0 when absent. */
-  readonly status?: number;
-}
+import { type Answer, Refused } from './answer.ts';
+import { addLogCommands } from './log-commands.ts';
+import { addProjectionCommands } from './projection-commands.ts';
+import { addStorageCommands } from './storage-commands.ts';
 
 const program = new Command('strata-admin')
   .description('Administers a Strata server through its own configuration and data directory')
@@ -112,6 +105,40 @@ account
     }),
   );
 
+account
+  .command('erase')
+  .description('closes every repository of an account, ends its tokens and makes its personal data unreadable for ever')
+  .requiredOption('--username <name>')
+  .option('--yes', 'do it; without this it says what it would do')
+  .action(
+    act<{ username: string; yes?: boolean }>(async (context, { username, yes }) => {
+      const found = await findAccountState(context, username);
+      if (found === null || (found.state.status !== 'open' && found.state.status !== 'erased')) {
+        throw new Refused(`There is no account ${JSON.stringify(username)}`);
+      }
+      const { id, state } = found;
+      if (yes !== true) throw new Refused(erasureText(username, found.state.repositories.size));
+      const erased = accepted(await eraseAccount(context, causeOf(context, 'account erase'), id));
+      const { repositories, addressReleased } = erased;
+      const value = { id, username, repositories, address_released: addressReleased };
+      const again = state.status === 'erased' ? ' was erased before, and now wholly' : ' is erased';
+      const kept = addressReleased ? '' : '\nIts address could not be read and stays taken';
+      return { value, text: `${username}${again}; repositories closed: ${repositories}${kept}` };
+    }),
+  );
+
+/** What `account erase` would do. */
+function erasureText(username: string, repositories: number): string {
+  return [
+    `This would erase the account ${username}, for ever:`,
+    `- its repositories (${repositories}) are closed; their layers stay for the retention time`,
+    '- its access tokens end at once',
+    '- its e-mail address, password and source addresses can never be read again; the address can sign up anew',
+    '- its events stay in the log, and its username stays taken',
+    'Nothing was done. Add --yes to do it.',
+  ].join('\n');
+}
+
 const token = program.command('token').description('access tokens');
 
 token
@@ -140,96 +167,9 @@ token
     }),
   );
 
-const projections = program.command('projections').description('read models');
-
-projections
-  .command('rebuild')
-  .description('builds every read model anew from the log and puts the new one in the place of the old')
-  .option('--verify', 'compare the new with the live one row by row instead, and report every difference')
-  .action(
-    act<{ verify?: boolean }>(async (context, { verify }) => {
-      const report = await rebuildProjections(context.withProjections, { verify: verify === true });
-      const text = report.map(({ model, rows, differences }) =>
-        rows === null ? `${model}: rebuilt` : `${model}: ${rows} rows, ${differences} differences`,
-      );
-      const status = report.some(({ differences }) => differences > 0) ? 1 : 0;
-      return { value: { projections: report }, text: text.join('\n'), status };
-    }),
-  );
-
-projections
-  .command('parked')
-  .description('lists the streams that a read model could not apply, with the reason; reading their rows answers 503')
-  .action(
-    act(async (context) => {
-      const parked = await parkedStreams(context.withProjections);
-      return { value: { parked }, text: parked.length === 0 ? 'Nothing is parked' : parked.map(parkedLine).join('\n') };
-    }),
-  );
-
-projections
-  .command('replay')
-  .description('tries parked streams again, and models that halted')
-  .option('--model <name>', 'only those of this read model')
-  .option('--stream <name>', 'only this stream')
-  .action(
-    act<{ model?: string; stream?: string }>(async (context, { model = null, stream = null }) => {
-      const report = await replayParked(context.withProjections, { model, stream });
-      const lines = [
-        ...report.replayed.map((done) => `${done.model}: ${done.stream} is applied`),
-        ...report.parked.map((left) => `still parked: ${parkedLine(left)}`),
-      ];
-      const text = lines.length === 0 ? 'Nothing is parked' : lines.join('\n');
-      return { value: report, text, status: report.parked.length === 0 ? 0 : 1 };
-    }),
-  );
-
-function parkedLine({ model, stream, revision, events, attempts, error }: ParkedReport): string {
-  return `${model}: ${stream} from revision ${revision}, ${events} events, tried ${attempts} times: ${error}`;
-}
-
-const log = program.command('log').description('the event log');
-
-log
-  .command('verify')
-  .description('reads the whole log and checks every stream; with --references every layer as well')
-  .option('--references', 'read every layer that an event names and check its bytes')
-  .action(
-    act<{ references?: boolean }>(async (context, { references }) => {
-      const report = await context.verifyLog({ references: references === true });
-      const lines = [`${report.events} events in ${report.streams} streams, ${report.layers} layers`, ...report.faults];
-      return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
-    }),
-  );
-
-log
-  .command('export')
-  .argument('<file>', 'a new file, or - for standard output')
-  .description('writes the whole log, as it stands now, to one file; goes on with one that was cut short')
-  .action(async (file: string) => {
-    if (file !== '-') {
-      return act<unknown>(async (context) => {
-        const report = await exportLogToFile(context, path.resolve(callersFolder(), file));
-        return { value: report, text: `Exported ${report.events} events, digest ${report.digest}` };
-      })({});
-    }
-    if (wantsJson()) throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
-    const report = await withAdminContext((context) => exportLogToStream(context, process.stdout));
-    process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
-  });
-
-log
-  .command('import')
-  .argument('<file>', 'what log export wrote, or - for standard input')
-  .description('reads a whole log into an empty one, and verifies it; goes on with an import that was cut short')
-  .action(async (file: string) => {
-    const { events, digest, found } = await withImport(file === '-' ? null : path.resolve(callersFolder(), file));
-    const text = [
-      `${events} events, ${found} of them found there; read back and verified, digest ${digest}`,
-      'Read models were dropped: they are built anew when the server starts. Layers, vault and master key are moved apart',
-    ];
-    print({ value: { events, found, digest }, text: text.join('\n') });
-  });
+addProjectionCommands(program, act);
+addLogCommands(program, { act, print, wantsJson });
+addStorageCommands(program, act);
 
 function causeOf(context: AdminContext, command: string): Cause {
   return {

@@ -24,6 +24,7 @@ import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
 import type { Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
+import { startSweeps } from './sweeps.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -67,6 +68,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     await runner.start();
     const finishDeletions = createDeletionFinisher({ ...context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+    parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
     const flush = async (): Promise<void> => {

@@ -10,6 +10,8 @@ export interface Metrics {
   readonly projections: ProjectionMetrics;
   /** A fault that was survived but must not pass unseen. */
   fault(what: string): void;
+  /** Something that nothing names any more was removed. */
+  swept(what: 'layer' | 'vault-record'): void;
   /** Figures read when the metrics are: name, help, value. */
   gauge(name: string, help: string, read: () => number): void;
   text(): Promise<string>;
@@ -45,6 +47,12 @@ export function createMetrics(): Metrics {
   const faults = new Counter({
     name: 'strata_faults_total',
     help: 'Faults that were survived, by what failed',
+    labelNames: ['what'],
+    registers,
+  });
+  const swept = new Counter({
+    name: 'strata_swept_total',
+    help: 'Things removed since no event names them, by what they were',
     labelNames: ['what'],
     registers,
   });
@@ -91,6 +99,9 @@ export function createMetrics(): Metrics {
     },
     fault(what) {
       faults.inc({ what });
+    },
+    swept(what) {
+      swept.inc({ what });
     },
     gauge(name, help, read) {
       const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(read()) });

@@ -14,6 +14,7 @@ export type AccountCommand =
   | { readonly type: 'AbandonAccount' }
   | { readonly type: 'ChangePlan'; readonly plan: Plan }
   | { readonly type: 'ChangePassword'; readonly passwordHashRef: VaultRef }
+  | { readonly type: 'EraseAccount' }
   | {
       readonly type: 'CreateRepository';
       readonly id: RepositoryId;

@@ -1,5 +1,6 @@
 /** Decides what becomes of an account and of its list of repositories. */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
+import type { RepositoryId } from '../kernel/ids.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../kernel/limits.ts';
 import { codePointCount } from '../kernel/text.ts';
 import type { AccountCommand } from './commands.ts';
@@ -23,16 +24,27 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
       });
     case 'AbandonAccount':
       return state.status === 'absent' ? accept<AccountEvent>({ type: 'Abandoned', data: {} }) : accept<AccountEvent>();
+    case 'EraseAccount':
+      // Erased already: an erasure cut in half, whose other steps follow now.
+      if (state.status === 'erased') return accept<AccountEvent>();
+      if (state.status !== 'open') return refuse({ code: 'account-not-found' });
+      return accept<AccountEvent>({ type: 'AccountErased', data: {} });
+    case 'DeleteRepository':
+      return state.status === 'open' || state.status === 'erased'
+        ? decideDeleteRepository(state.repositories, command.id)
+        : refuse({ code: 'account-not-found' });
     case 'ChangePlan':
     case 'ChangePassword':
     case 'CreateRepository':
     case 'DescribeRepository':
-    case 'DeleteRepository':
       return state.status === 'open' ? decideOpen(state, command) : refuse({ code: 'account-not-found' });
   }
 }
 
-type OpenAccountCommand = Exclude<AccountCommand, { type: 'CreateAccount' | 'AbandonAccount' }>;
+type OpenAccountCommand = Extract<
+  AccountCommand,
+  { type: 'ChangePlan' | 'ChangePassword' | 'CreateRepository' | 'DescribeRepository' }
+>;
 
 function decideOpen(state: OpenAccount, command: OpenAccountCommand): Decision<AccountEvent> {
   switch (command.type) {
@@ -52,13 +64,13 @@ function decideOpen(state: OpenAccount, command: OpenAccountCommand): Decision<A
       const data = { repository_id: command.id, description: command.description };
       return accept<AccountEvent>({ type: 'RepositoryDescribed', data });
     }
-    case 'DeleteRepository': {
-      const repository = state.repositories.get(command.id);
-      if (repository === undefined) return refuse({ code: 'repository-not-found' });
-      const data = { repository_id: command.id, name: repository.name };
-      return accept<AccountEvent>({ type: 'RepositoryDeleted', data });
-    }
   }
+}
+
+function decideDeleteRepository(owned: OpenAccount['repositories'], id: RepositoryId): Decision<AccountEvent> {
+  const repository = owned.get(id);
+  if (repository === undefined) return refuse({ code: 'repository-not-found' });
+  return accept<AccountEvent>({ type: 'RepositoryDeleted', data: { repository_id: id, name: repository.name } });
 }
 
 function decideCreateRepository(

@@ -21,6 +21,12 @@ export type Abandoned = DomainEvent<'Abandoned', Record<never, never>>;
 export type PlanChanged = DomainEvent<'PlanChanged', { readonly plan: Plan }>;
 export type PasswordChanged = DomainEvent<'PasswordChanged', { readonly password_hash_ref: string }>;
 
+/**
+ * The account is gone for everybody, for ever. Its repositories follow one by one (`RepositoryDeleted`), and its data
+ * key is destroyed: what its events refer to in the vault can no longer be read.
+ */
+export type AccountErased = DomainEvent<'AccountErased', Record<never, never>>;
+
 export type RepositoryCreated = DomainEvent<
   'RepositoryCreated',
   {
@@ -47,6 +53,7 @@ export type AccountEvent =
   | Abandoned
   | PlanChanged
   | PasswordChanged
+  | AccountErased
   | RepositoryCreated
   | RepositoryDescribed
   | RepositoryDeleted;
@@ -56,6 +63,7 @@ export const accountEventKinds: EventKinds<AccountEvent> = {
   Abandoned: RECORD_V1,
   PlanChanged: RECORD_V1,
   PasswordChanged: RECORD_V1,
+  AccountErased: RECORD_V1,
   RepositoryCreated: RECORD_V1,
   RepositoryDescribed: RECORD_V1,
   RepositoryDeleted: RECORD_V1,

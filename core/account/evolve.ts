@@ -28,6 +28,10 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
       return { ...open(state), plan: event.data.plan };
     case 'PasswordChanged':
       return { ...open(state), passwordHashRef: vaultRef(event.data.password_hash_ref) };
+    case 'AccountErased': {
+      const { username, emailRef, repositories } = open(state);
+      return { status: 'erased', username, emailRef, repositories };
+    }
     case 'RepositoryCreated': {
       const { data } = event;
       return withRepository(open(state), {
@@ -46,10 +50,12 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
       return withRepository(account, { ...repository, description: event.data.description });
     }
     case 'RepositoryDeleted': {
+      const gone = [[uuid<RepositoryId>(event.data.repository_id), undefined]] as const;
+      if (state.status === 'erased') return { ...state, repositories: state.repositories.with(gone) };
       const account = open(state);
       return {
         ...account,
-        repositories: account.repositories.with([[uuid(event.data.repository_id), undefined]]),
+        repositories: account.repositories.with(gone),
         repositoryNames: account.repositoryNames.with([[repositoryNameKey(event.data.name), undefined]]),
       };
     }
@@ -131,5 +137,6 @@ export const accounts: Decider<Account, AccountEvent> = {
   initial: { status: 'absent' },
   evolve: evolveAccount,
   snapshots: accountSnapshots,
-  sizeBytes: (state) => (state.status === 'open' ? 1_000 + state.repositories.weight : 100),
+  sizeBytes: (state) =>
+    state.status === 'open' || state.status === 'erased' ? 1_000 + state.repositories.weight : 100,
 };

@@ -26,4 +26,15 @@ export interface OpenAccount {
   readonly repositoryNames: PersistentMap<string, RepositoryId>;
 }
 
-export type Account = { readonly status: 'absent' } | { readonly status: 'abandoned' } | OpenAccount;
+/** Gone for everybody; what is left is what its erasure still has to do. */
+export interface ErasedAccount {
+  readonly status: 'erased';
+  /** Stays taken, as the pseudonym that the log knows the account by. */
+  readonly username: string;
+  /** The key to the claim of the address, as long as the vault can read it. */
+  readonly emailRef: VaultRef;
+  /** Not deleted yet. */
+  readonly repositories: OpenAccount['repositories'];
+}
+
+export type Account = { readonly status: 'absent' } | { readonly status: 'abandoned' } | OpenAccount | ErasedAccount;

@@ -64,6 +64,10 @@ export const EMAIL_LENGTH_MAX = 254;
 export const CLAIM_SPAN_MS = 10 * 60_000;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
+/** A layer that no event names is swept once it is older than this (invariant 2). */
+export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
+/** A vault record that no event names is removed once nobody has asked for it for this long (invariant 5). */
+export const UNNAMED_VAULT_RECORD_SPAN_MS = 24 * 60 * 60_000;
 /** A read waits this long for a node or a projection to catch up before it answers 503. */
 export const READ_WAIT_MS = 10_000;
 /** How long a fetch may still want a tip that its ref left meanwhile (git-path, Wants). */

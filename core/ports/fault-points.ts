@@ -19,6 +19,7 @@ export const FAULT_POINTS = [
   'log-import-begun',
   'log-import-appended',
   'log-import-verified',
+  'account-erased',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];

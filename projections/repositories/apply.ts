@@ -92,6 +92,8 @@ class Changes {
       case 'Abandoned':
       case 'PlanChanged':
       case 'PasswordChanged':
+      // Its repositories follow, each by an event of its own.
+      case 'AccountErased':
         break;
     }
   }

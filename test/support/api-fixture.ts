@@ -111,6 +111,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     complete: async (event) => event,
     cacheSizeBytesMax: 16 * 1024 * 1024,
     onFault: (what, cause) => write({ what, cause: String(cause) }, 'fault'),
+    gather: async () => undefined,
   });
   await entities.start();
   const base = { events, entities, clock, ids: uuids, reach: options.reach ?? (async () => undefined) };

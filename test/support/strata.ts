@@ -144,13 +144,14 @@ async function run(
   return { code, stdout: Buffer.concat(out).toString('utf8'), stderr: Buffer.concat(err).toString('utf8') };
 }
 
-/** `strata-admin` on the server's own configuration, to its end; never rejects for its failure. */
+/** `strata-admin` on the server's own configuration; never rejects for a refusal. */
 export function tryAdmin(
   strata: Pick<Strata, 'env'>,
   args: readonly string[],
   input: string | Uint8Array = '',
 ): Promise<Finished> {
-  return run(process.execPath, [path.join(ROOT, 'apps/cli/admin.ts'), ...args], { cwd: ROOT, env: strata.env, input });
+  const command = [path.join(ROOT, 'apps/cli/admin.ts'), ...args];
+  return run(process.execPath, command, { cwd: ROOT, env: strata.env, input });
 }
 
 /** `strata-admin … --json` on the server's own configuration; throws when it refuses. */

@@ -81,6 +81,30 @@ describe('An account', () => {
     ]);
   });
 
+  test('is erased once, by the first who asks for it', () => {
+    const erased: AccountEvent = { type: 'AccountErased', data: {} };
+    assert.deepEqual(decide([created], { type: 'EraseAccount' }), [erased]);
+    assert.deepEqual(decide([created, erased], { type: 'EraseAccount' }), []);
+    assert.equal(decide([], { type: 'EraseAccount' }), 'account-not-found');
+    assert.equal(decide([{ type: 'Abandoned', data: {} }], { type: 'EraseAccount' }), 'account-not-found');
+  });
+
+  test('that was erased lets go of its repositories and takes no other command', () => {
+    const history = [created, repositoryCreated(1, 'Tools'), { type: 'AccountErased', data: {} } as const];
+    assert.deepEqual(decide(history, { type: 'DeleteRepository', id: repositoryId(1) }), [deleted(1, 'Tools')]);
+    assert.equal(decide(history, { type: 'DeleteRepository', id: repositoryId(2) }), 'repository-not-found');
+    assert.equal(decide(history, command), 'username-taken');
+    assert.deepEqual(decide(history, { type: 'AbandonAccount' }), []);
+    for (const refused of [
+      { type: 'ChangePlan', plan: 'PRO' },
+      { type: 'ChangePassword', passwordHashRef },
+      create(2, 'a'),
+      { type: 'DescribeRepository', id: repositoryId(1), description: null },
+    ] satisfies AccountCommand[]) {
+      assert.equal(decide(history, refused), 'account-not-found');
+    }
+  });
+
   test('that does not exist, or never will, takes no command', () => {
     for (const history of [[], [{ type: 'Abandoned', data: {} } satisfies AccountEvent]]) {
       for (const refused of [

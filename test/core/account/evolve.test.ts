@@ -59,7 +59,29 @@ describe("An account's state", () => {
     assert.equal(state.repositories.weight, 0);
   });
 
+  test('once erased keeps what its erasure still has to do, and nothing else', () => {
+    const [described, other] = [repositoryCreated, uuid<RepositoryId>('0190f3e2-7c1a-7b4e-9a35-00000000000f')];
+    const state = given(
+      accounts,
+      created,
+      described,
+      { ...repositoryCreated, data: { ...repositoryCreated.data, repository_id: other, name: 'other' } },
+      { type: 'AccountErased', data: {} },
+      { type: 'RepositoryDeleted', data: { repository_id: id, name: 'Tools' } },
+    );
+    assert.ok(state.status === 'erased');
+    assert.deepEqual(
+      [state.username, state.emailRef, [...state.repositories.keys()]],
+      ['ada', 'e'.repeat(64), [other]],
+    );
+    assert.deepEqual(Object.keys(state).sort(), ['emailRef', 'repositories', 'status', 'username']);
+  });
+
   test('refuses a history that cannot be', () => {
+    const erased: AccountEvent = { type: 'AccountErased', data: {} };
+    assert.throws(() => given(accounts, erased), TypeError);
+    assert.throws(() => given(accounts, created, erased, erased), TypeError);
+    assert.throws(() => given(accounts, created, erased, { type: 'PlanChanged', data: { plan: 'PRO' } }), TypeError);
     assert.throws(() => given(accounts, repositoryCreated), TypeError);
     assert.throws(() => given(accounts, { type: 'Abandoned', data: {} }, repositoryCreated), TypeError);
     const described: AccountEvent = { type: 'RepositoryDescribed', data: { repository_id: id, description: 'x' } };
