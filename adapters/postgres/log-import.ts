@@ -23,35 +23,82 @@ export class LogImportError extends Error {
   }
 }
 
+/** The right to import into a database. */
+export interface LogClaim {
+  /** For every connection of the import itself. */
+  readonly connectionString: string;
+  /**
+   * Marks the log as unfinished, and forgets what was derived from the log that was here before, or counts its
+   * positions. Throws `LogImportError` `database-in-use`, and leaves no mark, when somebody came after the claim.
+   */
+  begin(): Promise<void>;
+  /** The log is whole: everybody may open it. */
+  finish(pool: pg.Pool): Promise<void>;
+  /** Lets other imports begin. */
+  close(): Promise<void>;
+}
+
 /**
  * Makes sure that no server, command or other import works on the database, and keeps other imports away until
- * closed. To be called before this process connects in any other way. Throws `LogImportError` `database-in-use`.
+ * closed. Throws `LogImportError` `database-in-use`. The database may still lack its tables.
  */
 export async function claimLogForImport(options: {
   readonly connectionString: string;
   readonly log: Log;
-}): Promise<{ close(): Promise<void> }> {
-  const client = await connectClient(options);
+}): Promise<LogClaim> {
+  const connectionString = withName(options.connectionString);
+  const client = await connectClient({ ...options, connectionString });
   try {
-    await client.query(`SELECT set_config('application_name', $1, false)`, [APPLICATION_NAME]);
     const { rows } = await client.query<{ taken: boolean }>(
       `SELECT pg_try_advisory_lock(hashtextextended('strata.import', 0)) AS taken`,
     );
     if (rows[0]?.taken !== true) throw inUse('Another import is under way on this database');
-    const giveUpMs = performance.now() + OTHERS_LEAVE_MS;
-    for (let others = await connected(client); others > 0; others = await connected(client)) {
-      if (performance.now() > giveUpMs) {
-        throw inUse(
-          `A server, or another strata-admin, works on this database (${others} connections): stop it first, and ` +
-            'do not start it before the import has ended',
-        );
-      }
-      await sleep(LOOK_INTERVAL_MS);
-    }
-    return { close: () => client.end() };
+    await checkAlone(client);
   } catch (error) {
     await client.end();
     throw error;
+  }
+  return {
+    connectionString,
+    begin: () => begin(client),
+    // Not on this connection: an outage that the import has survived may have ended it.
+    finish: async (pool) => {
+      await pool.query('DELETE FROM unfinished_import');
+    },
+    close: () => client.end(),
+  };
+}
+
+async function begin(client: pg.ClientBase): Promise<void> {
+  const { rowCount } = await client.query('INSERT INTO unfinished_import DEFAULT VALUES ON CONFLICT DO NOTHING');
+  try {
+    // Whoever connects from here on finds the mark.
+    await checkAlone(client);
+  } catch (error) {
+    if (rowCount === 1) await client.query('DELETE FROM unfinished_import');
+    throw error;
+  }
+  await client.query('DELETE FROM snapshots');
+  await client.query('DELETE FROM vault_read_mark');
+}
+
+/** The name by which the import's own connections are told from everybody else's. */
+function withName(connectionString: string): string {
+  const url = new URL(connectionString);
+  url.searchParams.set('application_name', APPLICATION_NAME);
+  return url.href;
+}
+
+async function checkAlone(client: pg.ClientBase): Promise<void> {
+  const giveUpMs = performance.now() + OTHERS_LEAVE_MS;
+  for (let others = await connected(client); others > 0; others = await connected(client)) {
+    if (performance.now() > giveUpMs) {
+      throw inUse(
+        `A server, or another strata-admin, works on this database (${others} connections): stop it first, and ` +
+          'do not start it before the import has ended',
+      );
+    }
+    await sleep(LOOK_INTERVAL_MS);
   }
 }
 
@@ -59,25 +106,13 @@ export async function claimLogForImport(options: {
 async function connected(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ others: number }>(
     `SELECT count(*)::int AS others FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = 'strata' AND pid <> pg_backend_pid()`,
+     WHERE datname = current_database() AND application_name = 'strata'`,
   );
   return rows[0]?.others ?? 0;
 }
 
 function inUse(message: string): LogImportError {
   return new LogImportError('database-in-use', message);
-}
-
-/** Marks the log as unfinished, and forgets what was derived from the log that was here before, or counts its positions. */
-export async function markImportUnfinished(pool: pg.Pool): Promise<void> {
-  await pool.query('INSERT INTO unfinished_import DEFAULT VALUES ON CONFLICT DO NOTHING');
-  await pool.query('DELETE FROM snapshots');
-  await pool.query('DELETE FROM vault_read_mark');
-}
-
-/** The log is whole: everybody may open it. */
-export async function markImportFinished(pool: pg.Pool): Promise<void> {
-  await pool.query('DELETE FROM unfinished_import');
 }
 
 /** Throws `LogImportError` `import-unfinished` while the log may hold only a part of another. */

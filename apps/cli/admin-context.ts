@@ -47,7 +47,9 @@ export async function withImport(file: string | null): Promise<ImportReport> {
     onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
   });
   try {
-    return await importLogFile(foundation, log, file);
+    const { claim } = foundation;
+    if (claim === null) throw new TypeError('A foundation for an import holds a claim');
+    return await importLogFile({ ...foundation, claim }, log, file);
   } finally {
     await foundation.close();
   }

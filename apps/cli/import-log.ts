@@ -7,7 +7,7 @@
 import { createReadStream } from 'node:fs';
 import type { Logger } from 'pino';
 import { fileLines } from '../../adapters/node/file-lines.ts';
-import { markImportFinished, markImportUnfinished } from '../../adapters/postgres/log-import.ts';
+import type { LogClaim } from '../../adapters/postgres/log-import.ts';
 import { LOG_FILE_LINE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { type ImportReport, importLog } from '../../core/use-cases/import-log.ts';
 import { dropReadModels } from '../../projections/runner/tables.ts';
@@ -15,9 +15,9 @@ import type { Foundation } from '../server/foundation.ts';
 
 const PROGRESS_EVENTS = 100_000;
 
-/** Imports a file; null for standard input. The foundation is one that was opened for an import. */
+/** Imports a file; null for standard input. */
 export async function importLogFile(
-  { context, pool }: Foundation,
+  { context, pool, claim }: Foundation & { readonly claim: LogClaim },
   log: Logger,
   file: string | null,
 ): Promise<ImportReport> {
@@ -28,7 +28,7 @@ export async function importLogFile(
     digest,
     begin: async () => {
       // The mark first: whatever comes after it may be cut short.
-      await markImportUnfinished(pool);
+      await claim.begin();
       await dropReadModels(pool);
       await reach('log-import-begun');
     },
@@ -42,6 +42,6 @@ export async function importLogFile(
   const chunks: AsyncIterable<Uint8Array> = file === null ? process.stdin : createReadStream(file);
   const report = await importLog(target, fileLines(chunks, LOG_FILE_LINE_BYTES_MAX));
   await reach('log-import-verified');
-  await markImportFinished(pool);
+  await claim.finish(pool);
   return report;
 }

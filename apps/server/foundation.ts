@@ -15,7 +15,7 @@ import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
-import { claimLogForImport, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
+import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
@@ -44,6 +44,8 @@ export interface Foundation {
   /** For read models and operational tables; not the log's own. */
   readonly pool: Pool;
   readonly connectionString: string;
+  /** Held for an import alone. */
+  readonly claim: LogClaim | null;
   close(): Promise<void>;
 }
 
@@ -84,16 +86,13 @@ export async function composeFoundation(
   try {
     const database = await openDatabase(settings, log, options.besideServer);
     parts.add(database.close);
-    const { connectionString } = database;
-    const importing = options.importing === true;
-    if (importing) {
-      const claim = await claimLogForImport({ connectionString, log });
-      parts.add(claim.close);
-    }
+    const claim = options.importing === true ? await claimLogForImport({ ...database, log }) : null;
+    if (claim !== null) parts.add(claim.close);
+    const { connectionString } = claim ?? database;
     await migrate({ connectionString, log });
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
-    if (!importing) await refuseUnfinishedImport(pool);
+    if (claim === null) await refuseUnfinishedImport(pool);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
     const events = createPostgresEventStore({ connectionString, log });
     parts.add(() => events.close());
@@ -106,7 +105,7 @@ export async function composeFoundation(
       // Node reads all connections that have something, then comes to this.
       gather: () => nextTurn(),
     });
-    if (!importing) await entities.start();
+    if (claim === null) await entities.start();
     parts.add(() => entities.close());
     const vault = createPostgresVault({ pool, masterKey });
     const context = {
@@ -120,7 +119,7 @@ export async function composeFoundation(
       plans: settings.plans,
       reach: armedFaultPoints(process.env),
     };
-    return { context, pool, connectionString, close: () => parts.close() };
+    return { context, pool, connectionString, claim, close: () => parts.close() };
   } catch (error) {
     await parts.close();
     throw error;

@@ -33,7 +33,8 @@ import { createProcessGroup } from './processes.ts';
 import { findFreePort } from './sides/ports.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const ACCOUNTS = 100;
+/** The same on every log: an account in memory grows with its own repositories, whatever others have. */
+const REPOSITORIES_PER_ACCOUNT = 10;
 const PUSHES_PER_APPEND = 10;
 const BATCH_APPENDS = 1_000;
 const READS = 1_000;
@@ -53,7 +54,7 @@ interface Repository {
 /** Every append of a log in order: accounts with a token, their repositories, and pushes to these by turns. */
 function* appendsOf(events: number, repositories: number, made: Repository[]): Generator<AppendRequest> {
   const ids: string[] = [];
-  for (let index = 0; index < ACCOUNTS && repositories > 0; index += 1) {
+  for (let index = 0; index < repositories / REPOSITORIES_PER_ACCOUNT; index += 1) {
     const account = uuid<AccountId>(randomUUID());
     const username = `user${index}`;
     const secret = newTokenSecret();
@@ -71,7 +72,7 @@ function* appendsOf(events: number, repositories: number, made: Repository[]): G
     };
     const tokenStream = streamName('accessToken', tokenIdOf(uuids, secretHash));
     yield { stream: tokenStream, expected: 'none', events: [event('AccessTokenCreated', token)] };
-    for (let number = 0; number < repositories / ACCOUNTS; number += 1) {
+    for (let number = 0; number < REPOSITORIES_PER_ACCOUNT; number += 1) {
       const id = randomUUID();
       const data = {
         ...{ repository_id: id, name: `repository-${number}`, description: null },
@@ -141,6 +142,9 @@ interface Served {
   readonly readyBytes: number;
   readonly readBytes: number | null;
   readonly databaseBytes: number;
+  /** What the server itself says of its cache of entities, and of the heap of V8. */
+  readonly entitiesBytes: number;
+  readonly heapBytes: number;
 }
 
 /** Starts the server, reads some of the repositories, and ends it. */
@@ -171,16 +175,23 @@ async function serve(dataDir: string, name: string, repositories: readonly Repos
     const answeredSeconds = (performance.now() - start) / 1_000;
     await group.settle();
     const after = sampleMemory(group);
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     return {
       readySeconds,
       answeredSeconds,
       readyBytes: ready.serverBytes,
       readBytes: repositories.length === 0 ? null : after.serverBytes,
       databaseBytes: after.databaseBytes,
+      entitiesBytes: metric(metrics, 'strata_entities_bytes'),
+      heapBytes: metric(metrics, 'strata_nodejs_heap_size_used_bytes'),
     };
   } finally {
     await group.end();
   }
+}
+
+function metric(text: string, name: string): number {
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
 }
 
 async function isReady(port: number): Promise<boolean> {
@@ -231,17 +242,36 @@ await chmod(folder, 0o711);
 const mib = (bytes: number | null): string => (bytes === null ? '' : String(Math.round(bytes / MIB)));
 try {
   console.log(`${describeMachine()}; memory in MiB: proportional set size, PostgreSQL’s apart\n`);
-  row('events', 'repositories', 'built s', 'ready s', 'at ready', `after ${READS} repositories`, 'PostgreSQL');
-  row(...Array.from({ length: 7 }, () => '---'));
+  row(
+    'events',
+    'repositories',
+    'built s',
+    'ready s',
+    'at ready',
+    `after ${READS} repositories`,
+    'entities',
+    'heap',
+    'PostgreSQL',
+  );
+  row(...Array.from({ length: 9 }, () => '---'));
   for (const share of [0, 0.01, 1]) {
     const [count, held] = [Math.round(events * share), Math.round(repositories * share)];
     const dataDir = path.join(folder, `data-${count}`);
     const chosen = someOf(await makeLog(dataDir, count, held));
     const { answeredSeconds } = await serve(dataDir, `build-${count}`, chosen.slice(0, 1));
     const served = await serve(dataDir, `serve-${count}`, chosen);
-    const { readySeconds, readyBytes, readBytes, databaseBytes } = served;
+    const { readySeconds, readyBytes, readBytes, databaseBytes, entitiesBytes, heapBytes } = served;
     const figures = [answeredSeconds.toFixed(1), readySeconds.toFixed(2)];
-    row(String(count), String(held), ...figures, mib(readyBytes), mib(readBytes), mib(databaseBytes));
+    row(
+      String(count),
+      String(held),
+      ...figures,
+      mib(readyBytes),
+      mib(readBytes),
+      mib(entitiesBytes),
+      mib(heapBytes),
+      mib(databaseBytes),
+    );
     await rm(dataDir, { recursive: true });
   }
   if (load > QUIET_LOAD_MAX) console.log(`\nNot to be published: the machine had a load of ${load.toFixed(1)} before.`);

@@ -1,14 +1,20 @@
 /** Exports and imports of a log that are killed, fed with damaged files, or run beside a server. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { LOG_FILE_HEADER } from '../../core/use-cases/log-file.ts';
 import { newEvent, newStream } from '../support/events.ts';
 import { fillOddLog } from '../support/log-files.ts';
-import { filledPlace, killedAt, newPlace, onLog, refusedWith, textOf } from '../support/places.ts';
+import { filledPlace, killedAt, newPlace, onLog, query, refusedWith, textOf } from '../support/places.ts';
+import { eventually } from '../support/processes.ts';
 import { admin, createAccount, startStrata, tryAdmin } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
+
+const ADMIN = path.resolve(import.meta.dirname, '../../apps/cli/admin.ts');
 
 describe('An import', () => {
   test('that is killed at any step goes on when it is run again, and nobody serves the log before', async (context) => {
@@ -62,6 +68,28 @@ describe('An import', () => {
     refusedWith(await tryAdmin(embedded, ['log', 'import', file]), /runs on/);
     await embedded.stop();
     assert.equal(((await admin(embedded, ['log', 'import', file])) as { events: number }).events, 5);
+  });
+
+  test('refuses when a server started while it was still reading', async (context) => {
+    const exported = (await tryAdmin(await filledPlace(context, 5), ['log', 'export', '-'])).stdout;
+    const place = await newPlace(context);
+    const child = spawn(process.execPath, [ADMIN, 'log', 'import', '-'], {
+      env: place.env,
+      stdio: 'pipe',
+    });
+    const ended = once(child, 'close');
+    const said = text(child.stderr);
+    child.stdin.write(exported.slice(0, -10));
+    const claimed = `SELECT count(*)::int AS n FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'strata import'`;
+    await eventually('the import has its claim', async () => Number((await query(place, claimed))[0]?.['n']) > 1);
+    const server = await startStrata(context, { env: place.env });
+    child.stdin.end(exported.slice(-10));
+    assert.deepEqual(await ended, [1, null]);
+    assert.match(await said, /stop it first/);
+    assert.deepEqual(await query(place, 'SELECT FROM events'), []);
+    // It goes on, and may be started again.
+    await createAccount(await server.restart(), 'ada');
   });
 
   test('refuses a log that already holds something else', async (context) => {
