@@ -33,8 +33,8 @@ import { createProcessGroup } from './processes.ts';
 import { findFreePort } from './sides/ports.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** The same on every log: an account in memory grows with its own repositories, whatever others have. */
-const REPOSITORIES_PER_ACCOUNT = 10;
+/** So that as many accounts are read of every log: they are held in memory, too. */
+const REPOSITORIES_PER_ACCOUNT = 1;
 const PUSHES_PER_APPEND = 10;
 const BATCH_APPENDS = 1_000;
 const READS = 1_000;
@@ -154,7 +154,9 @@ async function serve(dataDir: string, name: string, repositories: readonly Repos
   const own = Object.entries(process.env).filter(([setting]) => !setting.startsWith('STRATA_'));
   const server = { STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_LOG_LEVEL: 'error' };
   const start = performance.now();
-  const child = group.start(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
+  // As npm start does: what bounds the memory of Node is among its options.
+  const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];
+  const child = group.start(process.execPath, launch, {
     cwd: ROOT,
     env: { ...Object.fromEntries(own), ...server, NODE_ENV: 'production' },
     stdio: ['ignore', process.stderr, process.stderr],
