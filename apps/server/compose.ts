@@ -10,7 +10,9 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
@@ -97,9 +99,15 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
         log.info(finished, 'git');
       },
     });
+    const outgoing = createHttpEgress({
+      ownUrls: [settings.baseUrl, settings.webUrl],
+      privateAllowed: settings.allowPrivateTargets,
+    });
     const api = createApi({
       ...shared,
+      outgoing,
       newTokenSecret,
+      newWebhookSecret,
       addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
       version: packageJson.version,
       onFinished: (finished) => {
