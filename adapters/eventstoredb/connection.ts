@@ -75,7 +75,8 @@ export function parseEventStoreDbAddress(text: string, folder: string): EventSto
 function endpointOf(text: string): Endpoint {
   const [, address, port = String(PORT_DEFAULT)] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
   if (address === undefined || Number(port) < 1 || Number(port) > 65_535) {
-    throw new UnusableAddressError(`${JSON.stringify(text)} is no host and port`);
+    // Not repeated: of an address in disorder it may be a part of the password.
+    throw new UnusableAddressError('after the credentials it has no host and port');
   }
   return { address, port: Number(port) };
 }
@@ -97,6 +98,7 @@ function credentialsOf(text: string): { username: string; password: string } {
 function optionsOf(query: string): ReadonlyMap<string, string> {
   const known = ['tls', 'tlsVerifyCert', 'nodePreference', ...FILES, ...TUNING].map((name) => name.toLowerCase());
   const options = new Map<string, string>();
+  if (query.includes('@')) throw new UnusableAddressError('an @ stands among its options: percent-encode credentials');
   for (const [name, value] of new URLSearchParams(query.replaceAll('+', '%2B'))) {
     const flat = name.toLowerCase().replace(/[_-]/g, '');
     const refused = REFUSED[flat];

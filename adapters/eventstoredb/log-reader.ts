@@ -30,8 +30,6 @@ export interface LogReader {
   head(session: Session): Promise<LogPosition>;
   /** The stream's last revision. */
   revisionOf(session: Session, stream: StreamName): Promise<ExpectedRevision>;
-  /** The id of the event that stands exactly there; null when none does. */
-  idAt(session: Session, position: LogPosition): Promise<string | null>;
 }
 
 export interface LogReaderOptions {
@@ -140,10 +138,6 @@ export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions):
       const options = { direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true } as const;
       const [last] = await collect(session, (client) => client.readAll(options));
       return last === undefined ? LOG_START : positionOf(last);
-    },
-    idAt: async (session, position) => {
-      const [event] = await page(session, position, 1);
-      return event !== undefined && positionOf(event) === position ? event.id : null;
     },
   };
 }

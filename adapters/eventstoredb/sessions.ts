@@ -4,12 +4,16 @@
  * Must stay true: a session is handed out only after its server has answered, so what fails before was never sent;
  * every call on it ends, by its own timer or with the session; nobody waits for a given-up client.
  */
-import { BACKWARDS, END } from '@eventstore/db-client';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BACKWARDS, END, NotLeaderError } from '@eventstore/db-client';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { AbandonableClient } from './client.ts';
 import type { EventStoreDbConnection } from './connection.ts';
 import { NoAnswerError } from './failures.ts';
+
+const LEADER_MOVES_MAX = 5;
+const LEADER_MOVE_MS = 20;
 
 export interface Session {
   readonly client: AbandonableClient;
@@ -48,7 +52,7 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
     const client = new AbandonableClient(connection);
     const session: OpenSession = { client, end, ended: end.signal, heardMs: performance.now() };
     try {
-      await within(session, connectSpanMs, probe(client));
+      await within(session, connectSpanMs, findLeader(client));
       session.heardMs = performance.now();
       return session;
     } catch (error) {
@@ -95,6 +99,19 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
       last?.then(cut, () => undefined);
     },
   };
+}
+
+/** A node that does not lead says who does, and the client goes there by itself, but only this client. */
+async function findLeader(client: AbandonableClient): Promise<void> {
+  for (let move = 1; ; move += 1) {
+    try {
+      await probe(client);
+      return;
+    } catch (error) {
+      if (!(error instanceof NotLeaderError) || move === LEADER_MOVES_MAX) throw error;
+      await sleep(LEADER_MOVE_MS);
+    }
+  }
 }
 
 /** Any answer will do for a sign of life; that it may read the whole log is needed anyway. */

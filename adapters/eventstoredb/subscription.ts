@@ -84,10 +84,14 @@ export function startSubscription(context: SubscriptionContext, options: Subscri
 
   async function checkPlace(session: Session): Promise<void> {
     const beyond = (await reader.head(session)) < position;
-    const replaced = anchor !== null && (await reader.idAt(session, anchor.position)) !== anchor.id;
-    if (!beyond && !replaced) return;
+    if (!beyond && (anchor === null || (await isThere(session, anchor)))) return;
     const lost = beyond ? position : (anchor?.position ?? position);
     throw new EventStoreError('log-diverged', `The log no longer holds the event at position ${lost}`);
+  }
+
+  async function isThere(session: Session, { stream, revision, id, position: at }: RecordedEvent): Promise<boolean> {
+    const [found] = await reader.readStream(session, stream, { direction: 'forwards', from: revision, limit: 1 });
+    return found?.id === id && found.position === at;
   }
 
   async function receive(session: Session): Promise<void> {

@@ -7,6 +7,9 @@ import type { AppendFault } from '../../support/eventstoredb/faults.ts';
 import { openLog, openServer, openStore } from '../../support/eventstoredb/open-log.ts';
 import type { ProtocolServer } from '../../support/eventstoredb/protocol-server.ts';
 
+/** Of gRPC's status codes. */
+const [INTERNAL, UNAVAILABLE] = [13, 14];
+
 /** The fault, for the first appends only; every append that came is kept. */
 function failFirst(server: ProtocolServer, fault: AppendFault, times = 1): { readonly ids: readonly string[] }[] {
   const seen: { ids: readonly string[] }[] = [];
@@ -97,6 +100,26 @@ describe('an append to EventStoreDB without an answer', () => {
     await sleep(200);
     await server.start();
     assert.equal((await append).outcome, 'appended');
+  });
+
+  test("whose first call fails with gRPC's own error is repeated", { timeout: 20_000 }, async (context) => {
+    const { server, store } = await openLog(context);
+    let refusals = 3;
+    server.faults.features = () => (refusals-- > 0 ? UNAVAILABLE : null);
+    const result = await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    assert.deepEqual([result.outcome, refusals], ['appended', -1]);
+  });
+
+  test("leaves a client that keeps gRPC's own error for ever", { timeout: 20_000 }, async (context) => {
+    const { server, store } = await openLog(context, { appendRetrySpanMs: 5_000 });
+    await store.head();
+    // After the restart the same client asks again what the server can do, and keeps whatever it is told.
+    failFirst(server, 'restart');
+    let refusals = 1;
+    server.faults.features = () => (refusals-- > 0 ? INTERNAL : null);
+    const result = await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    assert.equal(result.outcome, 'appended');
+    assert.ok(refusals < 0, 'it was refused once');
   });
 
   test('is told when it was refused for its credentials, and is not repeated', async (context) => {

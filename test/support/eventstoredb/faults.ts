@@ -29,6 +29,8 @@ export interface Faults {
   stalled: boolean;
   /** Reads are answered only after this was settled; what it throws, a code and details, is their answer. */
   read: ((what: 'stream' | 'all' | 'subscription', stream: string) => Promise<void> | void) | null;
+  /** A gRPC status for the question what the server can do; the client gives this error as it is. */
+  features: (() => number | null) | null;
   /** Where the leader is, when this node is not. */
   leaderPort: number | null;
   /** How far this machine's clock is ahead of the client's. */
@@ -38,5 +40,5 @@ export interface Faults {
 }
 
 export function noFaults(): Faults {
-  return { append: null, stalled: false, read: null, leaderPort: null, clockAheadMs: 0, mute: false };
+  return { append: null, stalled: false, read: null, features: null, leaderPort: null, clockAheadMs: 0, mute: false };
 }

@@ -182,6 +182,8 @@ function addServices(
     ) => {
       featuresAsked();
       if (faults.stalled) return;
+      const code = faults.features?.() ?? null;
+      if (code !== null) return answer({ code, details: 'No features today' });
       const method = new features.SupportedMethod()
         .setServiceName('event_store.client.streams.streams')
         .setMethodName('batchappend');
