@@ -73,7 +73,7 @@ describe('a subscription to EventStoreDB', () => {
     server.faults.read = (what) => {
       if (what !== 'subscription') return;
       asked += 1;
-      throw { code: grpc.status.UNAVAILABLE, details: 'Not ready' };
+      throw Object.assign(new Error('Not ready'), { code: grpc.status.UNAVAILABLE, details: 'Not ready' });
     };
     const live = collect(store, LOG_START);
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
