@@ -21,7 +21,6 @@ import {
   type ExpectedRevision,
   type StreamGuard,
 } from '../../core/ports/event-store.ts';
-import type { Log } from '../../core/ports/log.ts';
 import { type ProposedEvent, storedBytes, toLogPosition, toProposed } from './event-form.ts';
 import { failureOf, isRaw, NoAnswerError } from './failures.ts';
 import type { LogReader } from './log-reader.ts';
@@ -42,7 +41,6 @@ const GUARD_AGE_MS_MAX = 2_000;
 export interface AppenderOptions {
   readonly sessions: Sessions;
   readonly reader: LogReader;
-  readonly log: Log;
   /** How long an attempt may take before its outcome counts as unknown. */
   readonly attemptSpanMs: number;
   /** How long an append is retried before its caller is told. */
@@ -65,12 +63,14 @@ interface Append {
   readonly proposed: readonly ProposedEvent[];
   /** What the log was known to reach when the append came: what stands there is no work of this append. */
   readonly knownBefore: LogPosition;
+  /** By performance.now(): no attempt starts later. */
+  readonly giveUpMs: number;
   /** An attempt got no answer, and may have landed or still land. */
   outcomeUnknown: boolean;
 }
 
 export function createAppender(options: AppenderOptions): Appender {
-  const { sessions, reader, log, attemptSpanMs, retrySpanMs, known, learn, nowMs } = options;
+  const { sessions, reader, attemptSpanMs, retrySpanMs, known, learn, nowMs } = options;
   const slots = createSlots(APPENDS_UNDER_WAY_MAX);
   const underWay = new Set<Promise<unknown>>();
   let closed = false;
@@ -84,7 +84,8 @@ export function createAppender(options: AppenderOptions): Appender {
     const storedSize = request.events.reduce((sum, event, n) => sum + storedBytes(event, dataTexts[n] ?? ''), 0);
     if (storedSize > APPEND_SIZE_BYTES_MAX) throw tooLarge(`An append of ${storedSize} bytes in EventStoreDB`);
     const proposed = request.events.map((event, n) => toProposed(event, dataTexts[n] ?? ''));
-    const entry: Append = { request, proposed, knownBefore: known(), outcomeUnknown: false };
+    const giveUpMs = performance.now() + retrySpanMs;
+    const entry: Append = { request, proposed, knownBefore: known(), giveUpMs, outcomeUnknown: false };
     const answer = settle(entry);
     underWay.add(answer);
     const forget = (): boolean => underWay.delete(answer);
@@ -110,6 +111,8 @@ export function createAppender(options: AppenderOptions): Appender {
   }
 
   async function attempt(entry: Append): Promise<AppendResult> {
+    // While the server hangs, those that wait for a slot would be told one after the other.
+    if (performance.now() > entry.giveUpMs) throw new NoAnswerError('It waited too long for its turn');
     const session = await sessions.open();
     const { guards = [] } = entry.request;
     const guardsReadMs = nowMs();
@@ -201,7 +204,6 @@ export function createAppender(options: AppenderOptions): Appender {
     append,
     close: async () => {
       closed = true;
-      log.info({ appends: underWay.size }, 'Closing the event log');
       await Promise.allSettled(underWay);
     },
   };

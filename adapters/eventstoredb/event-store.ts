@@ -69,7 +69,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     if (position > known) known = position;
   };
   const appender = createAppender({
-    ...{ sessions, reader, log, learn },
+    ...{ sessions, reader, learn },
     attemptSpanMs: options.appendAttemptSpanMs ?? APPEND_ATTEMPT_SPAN_MS,
     retrySpanMs: options.appendRetrySpanMs ?? APPEND_RETRY_SPAN_MS,
     known: () => known,

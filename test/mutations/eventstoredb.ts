@@ -95,6 +95,14 @@ const APPENDS: readonly Mutation[] = [
     red: 'loses none, doubles none',
   },
   {
+    without: 'an end to waiting for a turn',
+    file: `${ADAPTER}/appending.ts`,
+    text: 'if (performance.now() > entry.giveUpMs)',
+    by: 'if (entry.giveUpMs < 0)',
+    test: `${TESTS}/lost-answer.test.ts`,
+    red: 'is told in time, also when its turn never came',
+  },
+  {
     without: 'a deadline that stands other clocks',
     file: `${ADAPTER}/client.ts`,
     text: 'defaultDeadline: DEADLINE_MS, ',

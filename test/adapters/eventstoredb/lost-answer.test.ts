@@ -82,6 +82,18 @@ describe('an append to EventStoreDB without an answer', () => {
     });
   });
 
+  test('is told in time, also when its turn never came', { timeout: 20_000 }, async (context) => {
+    const { server, store } = await openLog(context, { appendRetrySpanMs: 500 });
+    failFirst(server, 'stall', 1_000);
+    const append = () => store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    const results = await Promise.allSettled(Array.from({ length: 300 }, append));
+    const codes = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'appended'));
+    // Those that were never sent are known not to have happened.
+    const sent = codes.filter((code) => code === 'append-outcome-unknown').length;
+    assert.equal(codes.filter((code) => code === 'log-unavailable').length, codes.length - sent);
+    assert.ok(sent > 0 && sent < codes.length / 2, `${sent} were sent`);
+  });
+
   test('because there is no server is told to be impossible', async (context) => {
     const server = await openServer(context);
     await server.stop();
