@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { suiteEnding } from '../support/cleanup.ts';
 import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';
+import { openServer } from '../support/eventstoredb/open-log.ts';
+import { eventually } from '../support/processes.ts';
 import { createSampleRepository } from '../support/sample-repository.ts';
 import {
   type Account,
@@ -82,6 +84,30 @@ describe('With the event log in EventStoreDB', () => {
     await second.kill();
     const again = await second.restart();
     assert.equal(await git(work, ['ls-remote', gitUrl(again, ada, 'kept')]), await git(work, ['ls-remote', url]));
+  });
+
+  test('an outage of the log is waited out: refused meanwhile, and nothing lost', {
+    timeout: 120_000,
+  }, async (context) => {
+    const server = await openServer(context);
+    const env = { ...shared.env, STRATA_DATABASE_URL: '', STRATA_EVENTSTORE_URL: server.url };
+    const strata = await startStrata(context, { env });
+    const eve = await createAccount(strata, 'eve');
+    const url = await createRepository(strata, eve, 'kept');
+    const work = await newWorkTree(context);
+    await git(work, ['push', '--quiet', url, 'main']);
+    await server.restart();
+    const commit = await commitFile(work, 'file', 'after a restart\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    await server.stop();
+    assert.match((await tryGit(work, ['ls-remote', url])).stderr, /503/);
+    await server.start();
+    await eventually('it answers again', async () => (await tryGit(work, ['ls-remote', url])).code === 0);
+    assert.match(await git(work, ['ls-remote', url, 'main']), new RegExp(commit));
+    await commitFile(work, 'file', 'after an outage\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    const answer = await api(strata, eve.token, 'GET', '/v1/repos/eve/kept/commits');
+    assert.equal((answer.body as { commits: unknown[] }).commits.length, 3);
   });
 
   test('an address where nothing answers stops the start, by the name of the setting', async (context) => {
