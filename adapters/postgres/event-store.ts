@@ -13,7 +13,7 @@ import { type Listener, listen } from './listener.ts';
 import { createLogReader, readHead } from './log-reader.ts';
 import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
-import { shareRead } from './shared-read.ts';
+import { shareRead } from '../../core/kernel/shared-read.ts';
 import { type PostgresSubscription, startSubscription } from './subscription.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;

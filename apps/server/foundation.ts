@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { loadMasterKey } from '../../adapters/filesystem/master-key.ts';
 import { systemClock } from '../../adapters/node/clock.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -21,6 +22,7 @@ import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Reach } from '../../core/ports/fault-points.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
@@ -29,7 +31,7 @@ import { createEntities, type EntitiesOptions } from '../../core/use-cases/entit
 import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { armedFaultPoints } from './fault-points.ts';
-import type { Settings } from './settings.ts';
+import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -94,8 +96,9 @@ export async function composeFoundation(
     parts.add(() => pool.end());
     if (claim === null) await refuseUnfinishedImport(pool);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
-    const events = createPostgresEventStore({ connectionString, log });
+    const events = createEventLog(settings, connectionString, log);
     parts.add(() => events.close());
+    await checkEventLog(settings, events);
     const entities = createEntities({
       events,
       snapshots: createPostgresSnapshots(pool),
@@ -124,6 +127,30 @@ export async function composeFoundation(
     await parts.close();
     throw error;
   }
+}
+
+type EventLog = EventStore & { close(): Promise<void> };
+
+function createEventLog({ eventStoreDb }: Settings, connectionString: string, log: Logger): EventLog {
+  return eventStoreDb === null
+    ? createPostgresEventStore({ connectionString, log })
+    : createEventStoreDbEventStore({ ...eventStoreDb, log });
+}
+
+/** A log that is a server of its own must be there at the start; PostgreSQL has just been migrated. */
+async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
+  if (eventStoreDb === null) return;
+  try {
+    await events.head();
+  } catch (cause) {
+    const reason = innermostMessage(cause);
+    throw new SettingsError(`STRATA_EVENTSTORE_URL names an EventStoreDB that does not answer: ${reason}`, { cause });
+  }
+}
+
+function innermostMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : innermostMessage(error.cause);
 }
 
 async function openDatabase(

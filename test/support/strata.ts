@@ -11,13 +11,26 @@ import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from './cleanup.ts';
+import { protocolServerSettings } from './eventstoredb/process.ts';
 import { tempDir } from './temp-dir.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const READY_SPAN_MS = 60_000;
 
+/**
+ * Where servers under test keep their log: PostgreSQL, or EventStoreDB's protocol server, a stand-in of their own.
+ * `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` runs scenarios there that say nothing themselves.
+ */
+export type LogKind = 'postgres' | 'eventstoredb';
+
+export function logKind(): LogKind {
+  return process.env['STRATA_TEST_LOG'] === 'eventstoredb' ? 'eventstoredb' : 'postgres';
+}
+
 export interface StrataOptions {
   readonly dataDir?: string;
+  /** `logKind()` by default. */
+  readonly log?: LogKind;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +54,9 @@ export interface Strata {
 export async function startStrata(context: Ending, options: StrataOptions = {}): Promise<Strata> {
   const dataDir = options.dataDir ?? (await tempDir(context));
   const port = await freePort();
-  return launch(context, dataDir, port, options.env ?? {});
+  const named = options.env?.['STRATA_EVENT_STORE'] !== undefined;
+  const log = (options.log ?? logKind()) === 'postgres' || named ? {} : await protocolServerSettings(context);
+  return launch(context, dataDir, port, { ...log, ...options.env });
 }
 
 async function launch(
