@@ -2,6 +2,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
 import type { FinishedRequest } from '../git-http/context.ts';
+import { ROLES, type Role } from './settings.ts';
 
 export interface Metrics {
   gitFinished(finished: FinishedRequest): void;
@@ -10,6 +11,8 @@ export interface Metrics {
   readonly projections: ProjectionMetrics;
   /** A fault that was survived but must not pass unseen. */
   fault(what: string): void;
+  /** What this process does for the service. */
+  roles(running: readonly Role[]): void;
   /** Figures read when the metrics are: name, help, value. */
   gauge(name: string, help: string, read: () => number): void;
   text(): Promise<string>;
@@ -91,6 +94,15 @@ export function createMetrics(): Metrics {
     },
     fault(what) {
       faults.inc({ what });
+    },
+    roles(running) {
+      const gauge = new Gauge({
+        name: 'strata_role',
+        help: '1 for each role that this process runs, else 0',
+        labelNames: ['role'],
+        registers,
+      });
+      for (const role of ROLES) gauge.set({ role }, running.includes(role) ? 1 : 0);
     },
     gauge(name, help, read) {
       const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(read()) });
