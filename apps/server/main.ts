@@ -5,6 +5,7 @@
  * the database goes; a start that fails says why in one line and leaves nothing running.
  */
 import type { Server } from 'node:http';
+import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { composeServer } from './compose.ts';
 import { createLogger } from './logger.ts';
 import { readSettings, SettingsError } from './settings.ts';
@@ -60,7 +61,7 @@ function portOf(http: Server): number {
 }
 
 main().catch((error: unknown) => {
-  const expected = error instanceof SettingsError;
+  const expected = error instanceof SettingsError || error instanceof DirectoryInUseError;
   const text = error instanceof Error ? (expected ? error.message : (error.stack ?? error.message)) : String(error);
   process.stderr.write(`${text}\n`);
   process.exit(1);

@@ -9,7 +9,7 @@ import { commit, type WireTarget, wirePush, wireRefs } from './git-wire.ts';
 import type { Answer, Value } from './linearizability.ts';
 import { api } from './strata.ts';
 
-export const REGISTER = 'refs/heads/register';
+const REGISTER = 'refs/heads/register';
 
 /** A push from exactly `from`: the commits share no history, only the comparison decides. Null: never sent. */
 export async function setRegister(
@@ -47,9 +47,8 @@ export async function readRegister(target: WireTarget, over: 'git' | 'rest'): Pr
     const { branches } = answer.body as { branches: { commit: { hexsha: string } }[] };
     return { kind: 'read', value: branches[0]?.commit.hexsha ?? null };
   } catch (error) {
-    if (!isConnectionFault(error) && !/^ls-refs answered 503/.test(error instanceof Error ? error.message : '')) {
-      throw error;
-    }
+    const unavailable = error instanceof Error && error.message.startsWith('ls-refs answered 503');
+    if (!isConnectionFault(error) && !unavailable) throw error;
     return null;
   }
 }

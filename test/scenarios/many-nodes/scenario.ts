@@ -37,8 +37,8 @@ export function manyNodesOn(log: ScenarioLog): void {
     context.diagnostic(`seed ${seed}, ${seconds} s`);
     const shared = await sharedParts(context);
     const settings = await log.start(context);
-    const start = (): Promise<Strata> => startNode(context, shared, settings);
-    const nodes = await Promise.all(Array.from({ length: NODES }, start));
+    const starting = Array.from({ length: NODES }, () => startNode(context, shared, settings));
+    const nodes = await Promise.all(starting);
     const proxy = await startRoundRobin(
       context,
       nodes.map(({ url }) => url),
@@ -59,17 +59,18 @@ export function manyNodesOn(log: ScenarioLog): void {
     const over = (): boolean => broken || performance.now() > endMs;
     const around: Surroundings = { strata: proxy, account, tally, over };
     const killing = killInTurn(nodes, tally, over, seed);
-    const clients = await Promise.all([
+    const clients = Promise.all([
       useRegister(around, 'register-0', createDice(seed + 1)),
       useRegister(around, 'register-1', createDice(seed + 2)),
       ...work.map((tree, index) => pushAndClone(around, `pushed-${index}`, tree)),
       changeTokens(around, 'pushed-0'),
-    ]).finally(async () => {
-      // When one client has failed, nobody may go on.
+    ]);
+    clients.catch(() => {
+      // When one has failed, nobody may go on.
       broken = true;
-      await killing;
     });
-    for (const { check } of clients) await check(nodes);
+    await Promise.allSettled([clients, killing]);
+    for (const { check } of await clients) await check(nodes);
     const { written, read, unanswered, killed } = tally;
     const counts = `writes acknowledged ${written}, lost 0; reads ${read}, stale 0; kills survived ${killed}`;
     context.diagnostic(`${counts}; unanswered ${unanswered}; requests to the nodes ${proxy.requests.join(', ')}`);
