@@ -110,10 +110,10 @@ function strataFreeEnvironment(): Record<string, string> {
 }
 
 /**
- * A port below those that systems give to outgoing connections (32,768 on Linux, 49,152 elsewhere): one of theirs may
+ * A free port of the loopback interface, below those that systems give to outgoing connections (32,768 on Linux, 49,152 elsewhere): one of theirs may
  * be taken by any connection while its server is being started again.
  */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(PORT_MIN, PORT_MAX);
     const server = createServer();
@@ -156,13 +156,15 @@ async function run(
   return { code, stdout: Buffer.concat(out).toString('utf8'), stderr: Buffer.concat(err).toString('utf8') };
 }
 
-/** `strata-admin … --json` on the server's own configuration; throws when it refuses. */
+/** `strata-admin … --json` on the server's own configuration; never rejects for a refusal. */
+export function tryAdmin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<Finished> {
+  const { env } = strata;
+  return run(process.execPath, [path.join(ROOT, 'apps/cli/admin.ts'), '--json', ...args], { cwd: ROOT, env, input });
+}
+
+/** As `tryAdmin`, its answer; throws when it refuses. */
 export async function admin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<unknown> {
-  const finished = await run(process.execPath, [path.join(ROOT, 'apps/cli/admin.ts'), '--json', ...args], {
-    cwd: ROOT,
-    env: strata.env,
-    input,
-  });
+  const finished = await tryAdmin(strata, args, input);
   if (finished.code !== 0)
     throw new Error(`strata-admin ${args.join(' ')} exited ${finished.code}:\n${finished.stderr}`);
   return JSON.parse(finished.stdout);
