@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import {
   type ByteRange,
   type LayerKey,
@@ -49,14 +50,15 @@ export async function createFilesystemLayerStore(options: FilesystemLayerStoreOp
     put: (key, body, sizeBytes) => put({ path: pathOf(key), incoming, folders }, body, sizeBytes),
     get: (key, range) => get(key, pathOf(key), range),
     head: async (key) => {
-      const sizeBytes = await fileSize(pathOf(key));
-      return sizeBytes === null ? null : { key, sizeBytes };
+      const facts = await factsOf(pathOf(key));
+      return facts === null ? null : { key, ...facts };
     },
     delete: async (key) => {
       const path = pathOf(key);
       if (await onDisk(removeFile(path))) await onDisk(syncFolder(dirname(path)));
     },
     list: (prefix) => list(root, prefix),
+    now: () => onDisk(fileSystemTime(incoming)),
   };
 }
 
@@ -158,8 +160,9 @@ function durableFolders(root: string): DurableFolders {
 }
 
 async function get(key: LayerKey, path: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
-  const sizeBytes = await fileSize(path);
-  if (sizeBytes === null) throw notFound(key);
+  const facts = await factsOf(path);
+  if (facts === null) throw notFound(key);
+  const { sizeBytes } = facts;
   const { start, end } = range ?? { start: 0, end: sizeBytes };
   if (range !== undefined && !(Number.isSafeInteger(start) && start >= 0 && start < Math.min(end, sizeBytes))) {
     throw new LayerStoreError('range-not-satisfiable', `${key} holds ${sizeBytes} bytes, not ${start} to ${end}`);
@@ -201,8 +204,8 @@ async function* list(root: string, prefix: string): AsyncGenerator<StoredLayer> 
         if (name.startsWith(prefix) || prefix.startsWith(`${name}/`)) pending.push(`${name}/`);
         continue;
       }
-      const sizeBytes = name.startsWith(prefix) ? await fileSize(join(root, name)) : null;
-      if (sizeBytes !== null) yield { key: layerKey(name), sizeBytes };
+      const facts = name.startsWith(prefix) ? await factsOf(join(root, name)) : null;
+      if (facts !== null) yield { key: layerKey(name), ...facts };
     }
   }
 }
@@ -239,6 +242,18 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
+/** The time that the file system gives a file made now: a shared one's server may keep another clock than this node. */
+async function fileSystemTime(incoming: string): Promise<Timestamp> {
+  const probe = join(incoming, `${process.pid}-${randomUUID()}`);
+  const file = await open(probe, 'wx', 0o640);
+  try {
+    return timestamp((await file.stat()).mtime.toISOString());
+  } finally {
+    await file.close();
+    await removeFile(probe);
+  }
+}
+
 /** Whether there was such a file. */
 async function removeFile(path: string): Promise<boolean> {
   try {
@@ -250,10 +265,10 @@ async function removeFile(path: string): Promise<boolean> {
   }
 }
 
-async function fileSize(path: string): Promise<number | null> {
+async function factsOf(path: string): Promise<Omit<StoredLayer, 'key'> | null> {
   try {
     const found = await stat(path);
-    return found.isFile() ? found.size : null;
+    return found.isFile() ? { sizeBytes: found.size, storedAt: timestamp(found.mtime.toISOString()) } : null;
   } catch (cause) {
     if (isMissing(cause)) return null;
     throw storeError(cause);

@@ -1,5 +1,5 @@
 /** UUIDs (RFC 9562): v7 for what is new, v5 for what is derived. */
-import { createHash, randomFillSync } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import type { Ids } from '../../core/ports/clock.ts';
 
@@ -37,11 +37,8 @@ function nextUuid(): string {
 }
 
 function derivedUuid(namespace: string, name: string): string {
-  const hash = createHash('sha1')
-    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
-    .update(name, 'utf8')
-    .digest();
-  const bytes = hash.subarray(0, 16);
+  const hashed = Buffer.concat([Buffer.from(namespace.replaceAll('-', ''), 'hex'), Buffer.from(name, 'utf8')]);
+  const bytes = hash('sha1', hashed, 'buffer').subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   return dashed(bytes.toString('hex'));

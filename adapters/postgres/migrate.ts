@@ -11,6 +11,7 @@ import * as eventLog from './migrations/001-event-log.ts';
 import * as vault from './migrations/002-vault.ts';
 import * as snapshots from './migrations/003-snapshots.ts';
 import * as lastUse from './migrations/004-last-use.ts';
+import * as vaultReferences from './migrations/005-vault-references.ts';
 import { createPool } from './pool.ts';
 
 /** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
@@ -25,7 +26,13 @@ export interface MigrationSet {
 /** Event log, vault, snapshots, and when tokens were last used. */
 export const logMigrations: MigrationSet = {
   name: 'log',
-  migrations: { '001-event-log': eventLog, '002-vault': vault, '003-snapshots': snapshots, '004-last-use': lastUse },
+  migrations: {
+    '001-event-log': eventLog,
+    '002-vault': vault,
+    '003-snapshots': snapshots,
+    '004-last-use': lastUse,
+    '005-vault-references': vaultReferences,
+  },
 };
 
 export interface MigrateOptions {

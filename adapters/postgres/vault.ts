@@ -14,7 +14,6 @@ import {
   type VaultField,
   type VaultRef,
 } from '../../core/ports/vault.ts';
-import { failureOf } from './failures.ts';
 import {
   type AccountKeys,
   deriveMasterKeys,
@@ -25,6 +24,7 @@ import {
   sealRecord,
   unwrapAccountKeys,
 } from './vault-cipher.ts';
+import { vaultQuery } from './vault-query.ts';
 
 export interface PostgresVaultOptions {
   /** A pool of a migrated database; it stays its owner's to close. */
@@ -131,17 +131,8 @@ export function createPostgresVault({ pool, masterKey }: PostgresVaultOptions): 
     await query('DELETE FROM vault_records WHERE account_id = $1', [account]);
   }
 
-  async function query<Row extends pg.QueryResultRow>(
-    text: string,
-    values: readonly unknown[],
-  ): Promise<pg.QueryResult<Row>> {
-    try {
-      return await pool.query<Row>(text, [...values]);
-    } catch (error) {
-      if (failureOf(error) === 'other') throw error;
-      throw new VaultError('vault-unavailable', 'PostgreSQL cannot be reached', { cause: error });
-    }
-  }
+  const query = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) =>
+    vaultQuery<Row>(pool, text, values);
 
   return {
     put,

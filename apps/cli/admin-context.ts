@@ -5,11 +5,14 @@
  * the same lock and stopped afterwards; the log goes to standard error.
  */
 import { destination } from 'pino';
+import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings } from '../server/settings.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
+import type { KnownRepository } from './known-repositories.ts';
 import { type ProjectionReport, rebuildProjections } from './rebuild-projections.ts';
+import { type ListedStorage, listStorage, type StorageReport, verifyStorage } from './storage.ts';
 
 /** One command needs few entities. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -17,6 +20,9 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 export type AdminContext = Foundation['context'] & {
   rebuildProjections(options: { readonly verify: boolean }): Promise<readonly ProjectionReport[]>;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
+  listStorage(): Promise<readonly ListedStorage[]>;
+  /** Of one repository, or of all. */
+  verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
 };
 
 export async function withAdminContext<Result>(run: (context: AdminContext) => Promise<Result>): Promise<Result> {
@@ -29,10 +35,17 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
   });
   try {
     await foundation.context.entities.barrier();
+    const openStorage = async () => ({
+      events: foundation.context.events,
+      layers: await createFilesystemLayerStore({ directory: settings.layersDir }),
+      log,
+    });
     return await run({
       ...foundation.context,
       rebuildProjections: (options) => rebuildProjections(foundation, settings, log, options),
       verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
+      listStorage: async () => listStorage(await openStorage()),
+      verifyStorage: async (only) => verifyStorage(await openStorage(), only),
     });
   } finally {
     await foundation.close();

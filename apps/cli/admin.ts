@@ -1,5 +1,5 @@
 /**
- * `strata-admin`: what operators do to accounts, tokens, projections and the log of a server.
+ * `strata-admin`: what operators do to accounts, tokens, projections, the log and the storage of a server.
  *
  * Must stay true: it works on the server's own configuration, whether the server runs or not; with `--json`
  * standard output is one JSON value and nothing else. Exit status 0 done, 1 refused or failed, 2 usage.
@@ -19,25 +19,20 @@ import {
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
-import { changePassword, changePlan, createAccount, findAccount } from '../../core/use-cases/accounts.ts';
+import {
+  changePassword,
+  changePlan,
+  createAccount,
+  findAccount,
+  findAccountState,
+} from '../../core/use-cases/accounts.ts';
+import { eraseAccount } from '../../core/use-cases/erase-account.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { refusalText } from '../api/refusals.ts';
 import { type AdminContext, withAdminContext } from './admin-context.ts';
 import { tokenObject } from '../api/handlers/access-tokens.ts';
-
-/** An end that the operator is told of in one line. */
-class Refused extends Error {
-  override readonly name = 'Refused';
-}
-
-interface Answer {
-  /** The value printed with `--json`. */
-  readonly value: unknown;
-  /** What people read. */
-  readonly text: string;
-  /** Exit status; 0 when absent. */
-  readonly status?: number;
-}
+import { type Answer, Refused } from './answer.ts';
+import { addStorageCommands } from './storage-commands.ts';
 
 const program = new Command('strata-admin')
   .description('Administers a Strata server through its own configuration and data directory')
@@ -102,6 +97,40 @@ account
     }),
   );
 
+account
+  .command('erase')
+  .description('closes every repository of an account, ends its tokens and makes its personal data unreadable for ever')
+  .requiredOption('--username <name>')
+  .option('--yes', 'do it; without this it says what it would do')
+  .action(
+    act<{ username: string; yes?: boolean }>(async (context, { username, yes }) => {
+      const found = await findAccountState(context, username);
+      if (found === null || (found.state.status !== 'open' && found.state.status !== 'erased')) {
+        throw new Refused(`There is no account ${JSON.stringify(username)}`);
+      }
+      const { id, state } = found;
+      if (yes !== true) throw new Refused(erasureText(username, found.state.repositories.size));
+      const erased = accepted(await eraseAccount(context, causeOf(context, 'account erase'), id));
+      const { repositories, addressReleased } = erased;
+      const value = { id, username, repositories, address_released: addressReleased };
+      const again = state.status === 'erased' ? ' was erased before, and now wholly' : ' is erased';
+      const kept = addressReleased ? '' : '\nIts address could not be read and stays taken';
+      return { value, text: `${username}${again}; repositories closed: ${repositories}${kept}` };
+    }),
+  );
+
+/** What `account erase` would do. */
+function erasureText(username: string, repositories: number): string {
+  return [
+    `This would erase the account ${username}, for ever:`,
+    `- its repositories (${repositories}) are closed; their layers stay for the retention time`,
+    '- its access tokens end at once',
+    '- its e-mail address, password and source addresses can never be read again; the address can sign up anew',
+    '- its events stay in the log, and its username stays taken',
+    'Nothing was done. Add --yes to do it.',
+  ].join('\n');
+}
+
 const token = program.command('token').description('access tokens');
 
 token
@@ -151,8 +180,8 @@ const log = program.command('log').description('the event log');
 
 log
   .command('verify')
-  .description('reads the whole log and checks every stream; with --references every layer as well')
-  .option('--references', 'read every layer that an event names and check its bytes')
+  .description('reads the whole log and checks every stream; with --references what it refers to as well')
+  .option('--references', 'read every layer and vault record that events name and check them')
   .action(
     act<{ references?: boolean }>(async (context, { references }) => {
       const report = await context.verifyLog({ references: references === true });
@@ -160,6 +189,8 @@ log
       return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
     }),
   );
+
+addStorageCommands(program, act);
 
 function causeOf(context: AdminContext, command: string): Cause {
   return {

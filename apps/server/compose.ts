@@ -10,7 +10,9 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
@@ -24,6 +26,7 @@ import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
+import { startSweeps } from './sweeps.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -70,6 +73,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     if (runs('worker')) {
       const finishDeletions = createDeletionFinisher({ ...context, readModels });
       parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+      parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
     }
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
@@ -99,9 +103,15 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
         log.info(finished, 'git');
       },
     });
+    const outgoing = createHttpEgress({
+      ownUrls: [settings.baseUrl, settings.webUrl],
+      privateAllowed: settings.allowPrivateTargets,
+    });
     const api = createApi({
       ...shared,
+      outgoing,
       newTokenSecret,
+      newWebhookSecret,
       addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
       version: packageJson.version,
       onFinished: (finished) => {

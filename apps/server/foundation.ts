@@ -4,6 +4,7 @@
  * Must stay true: parts are closed in the reverse order of opening, PostgreSQL last; a part that fails to open
  * closes those before it.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
@@ -95,6 +96,8 @@ export async function composeFoundation(
       complete: (event) => withUpdatesInPlace({ events, digest }, event),
       cacheSizeBytesMax: options.entitiesSizeBytesMax,
       onFault: options.onFault,
+      // Node reads all connections that have something, then comes to this.
+      gather: () => nextTurn(),
     });
     await entities.start();
     parts.add(() => entities.close());

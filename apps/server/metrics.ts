@@ -11,6 +11,8 @@ export interface Metrics {
   readonly projections: ProjectionMetrics;
   /** A fault that was survived but must not pass unseen. */
   fault(what: string): void;
+  /** Something that nothing names any more was removed. */
+  swept(what: 'layer' | 'vault-record'): void;
   /** What this process does for the service. */
   roles(running: readonly Role[]): void;
   /** Figures read when the metrics are: name, help, value. */
@@ -48,6 +50,12 @@ export function createMetrics(): Metrics {
   const faults = new Counter({
     name: 'strata_faults_total',
     help: 'Faults that were survived, by what failed',
+    labelNames: ['what'],
+    registers,
+  });
+  const swept = new Counter({
+    name: 'strata_swept_total',
+    help: 'Things removed since no event names them, by what they were',
     labelNames: ['what'],
     registers,
   });
@@ -94,6 +102,9 @@ export function createMetrics(): Metrics {
     },
     fault(what) {
       faults.inc({ what });
+    },
+    swept(what) {
+      swept.inc({ what });
     },
     roles(running) {
       const gauge = new Gauge({

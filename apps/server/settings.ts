@@ -25,6 +25,8 @@ export interface Settings {
   readonly masterKey: string | null;
   readonly cacheBytesMax: number;
   readonly plans: Plans;
+  /** Whether webhooks may lead to addresses that are not public. */
+  readonly allowPrivateTargets: boolean;
   /** Addresses of peers whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   /** What this process does for the service; never empty, in the order of `ROLES`. */
@@ -137,6 +139,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
     plans: plansOf(file('STRATA_PLANS'), fault),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
+    allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
     roles: someOf('STRATA_ROLES', ROLES),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
   };

@@ -8,9 +8,11 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import type { Vault } from '../../core/ports/vault.ts';
+import { type Vault, VaultError } from '../../core/ports/vault.ts';
 
 const REFERENCES_MAX = 50_000;
+/** The vault is asked again after this, so that a record in use is never taken for one that nobody wants. */
+const REFERENCE_SPAN_MS = 30 * 60_000;
 
 export type ClientAddress = (request: IncomingMessage) => string;
 
@@ -46,18 +48,24 @@ function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 
-/** Remembers references, so that the vault is asked once for each account and address. */
+/** Remembers references, so that the vault is asked once in half an hour for each account and address. */
 export function createSourceAddressRef(vault: Vault): (account: AccountId, address: string) => Promise<string | null> {
-  const known = new LRUCache<string, Promise<string>>({ max: REFERENCES_MAX });
+  const known = new LRUCache<string, Promise<string | null>>({ max: REFERENCES_MAX, ttl: REFERENCE_SPAN_MS });
   return async (account, address) => {
     if (address === '') return null;
     const key = `${account} ${address}`;
     let ref = known.get(key);
     if (ref === undefined) {
-      ref = vault.put(account, 'source-address', address);
+      ref = vault.put(account, 'source-address', address).catch(unlessErased);
       known.set(key, ref);
       ref.catch(() => known.delete(key));
     }
     return ref;
   };
+}
+
+/** The account was erased since the request began: what it wants is refused by the log, not by its address. */
+function unlessErased(cause: unknown): null {
+  if (cause instanceof VaultError && cause.code === 'account-erased') return null;
+  throw cause;
 }

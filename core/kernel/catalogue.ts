@@ -9,6 +9,7 @@ import { accountEventKinds } from '../account/events.ts';
 import { claimEventKinds } from '../claim/events.ts';
 import { refUpdatesEventKinds, repositoryEventKinds } from '../repository/events.ts';
 import { transferEventKinds } from '../transfer/events.ts';
+import { webhookDeliveryEventKinds } from '../webhook-delivery/events.ts';
 import type { EventKind } from './decider.ts';
 
 export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: string]: EventKind } } = {
@@ -19,4 +20,5 @@ export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: s
   repository: repositoryEventKinds,
   transfer: transferEventKinds,
   username: claimEventKinds,
+  webhookDelivery: webhookDeliveryEventKinds,
 };

@@ -14,6 +14,7 @@ export const FAULT_POINTS = [
   'repository-closed',
   'account-username-claimed',
   'account-created',
+  'account-erased',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];

@@ -4,7 +4,7 @@
  * Must stay true: `put` resolves only when the bytes would survive a power cut; a key, once written, never
  * holds other bytes; nothing but an explicit `delete` removes one.
  */
-import type { Brand } from '../kernel/ids.ts';
+import type { Brand, Timestamp } from '../kernel/ids.ts';
 
 /** `repositories/<repository id>/layers/<layer id>.tar` and the like: `[A-Za-z0-9._/-]`, no `..`, no leading `/`. */
 export type LayerKey = Brand<string, 'LayerKey'>;
@@ -25,6 +25,8 @@ export interface ByteRange {
 export interface StoredLayer {
   readonly key: LayerKey;
   readonly sizeBytes: number;
+  /** When its bytes were written, by the store's own clock. */
+  readonly storedAt: Timestamp;
 }
 
 export type LayerStoreErrorCode =
@@ -58,4 +60,6 @@ export interface LayerStore {
   delete(key: LayerKey): Promise<void>;
   /** Every key that starts with the prefix, in no promised order. */
   list(prefix: string): AsyncIterable<StoredLayer>;
+  /** What the store's own clock says, to be compared with `storedAt`: nodes' clocks may differ from it. */
+  now(): Promise<Timestamp>;
 }

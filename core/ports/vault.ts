@@ -10,10 +10,16 @@ import type { AccountId, Brand } from '../kernel/ids.ts';
 /** SHA-256(nonce || value), hex; the value as UTF-8. */
 export type VaultRef = Brand<string, 'VaultRef'>;
 
+/** A text in the form of a reference; null for any other. */
+export function parseVaultRef(text: string): VaultRef | null {
+  return /^[0-9a-f]{64}$/.test(text) ? (text as VaultRef) : null;
+}
+
 /** A reference that our own records hold. */
 export function vaultRef(text: string): VaultRef {
-  if (!/^[0-9a-f]{64}$/.test(text)) throw new TypeError(`Not a vault reference: ${JSON.stringify(text)}`);
-  return text as VaultRef;
+  const ref = parseVaultRef(text);
+  if (ref === null) throw new TypeError(`Not a vault reference: ${JSON.stringify(text)}`);
+  return ref;
 }
 
 /** What a record holds; part of the authenticated data, so a record cannot be read as another field. */
@@ -36,7 +42,8 @@ export interface VaultDisclosure {
 
 export interface Vault {
   /**
-   * Stores a value, or finds the record that this account already has for it. Durable when it resolves.
+   * Stores a value, or finds the record that this account already has for it. Durable when it resolves, and kept for
+   * 22 h at least: by then an event names it, or it is put again (sweep-vault.ts).
    * Throws `account-erased` after `eraseAccount`, so that nothing personal comes back.
    */
   put(account: AccountId, field: VaultField, value: string): Promise<VaultRef>;

@@ -9,6 +9,7 @@ import { decideAccount } from '../account/decide.ts';
 import { accounts } from '../account/evolve.ts';
 import { emailKey, emailRefusal, isUsernameForm, usernameRefusal } from '../account/names.ts';
 import type { Plan } from '../account/plans.ts';
+import type { Account } from '../account/state.ts';
 import { decideClaim } from '../claim/decide.ts';
 import type { ClaimEvent } from '../claim/events.ts';
 import { emailClaims, usernameClaims } from '../claim/evolve.ts';
@@ -110,13 +111,15 @@ async function abandonFormer(
     decideAccount(account, { type: 'AbandonAccount' }),
   );
   if ('refused' in abandoned) throw new TypeError('Abandoning is never refused');
-  if (abandoned.entity.state.status !== 'open') return former;
-  // It did come into being, and only its confirmation was cut off: finish that.
+  const { status } = abandoned.entity.state;
+  if (status !== 'open' && status !== 'erased') return former;
+  // It did come into being, and only its confirmation was cut off: finish that. An erasure settles its claims itself.
   await settleClaim(context, cause, decider, name, former, 'Confirm');
   return null;
 }
 
-async function settleClaim(
+/** Brings a claim of the account to its end. Settled already, or somebody else's by now, is settled. */
+export async function settleClaim(
   context: Context,
   cause: Cause,
   decider: ClaimDecider,
@@ -170,13 +173,21 @@ export async function changePassword(
   return { changed: true };
 }
 
-/** The account that holds a username. */
+/** The account that a username is of; an erased one has none, though nobody else can take it. */
 export async function findAccount(context: Context, username: string): Promise<AccountId | null> {
+  const found = await findAccountState(context, username);
+  return found?.state.status === 'open' ? found.id : null;
+}
+
+/** The account that a username is claimed for, also before it exists and after it was erased. */
+export async function findAccountState(
+  context: Context,
+  username: string,
+): Promise<{ readonly id: AccountId; readonly state: Account } | null> {
   if (!isUsernameForm(username)) return null;
-  const { state } = await context.entities.get(usernameClaims, username);
-  if (state.status === 'held') return state.account;
-  if (state.status === 'free') return null;
-  // Between an account's creation and its confirmation: the account's own stream decides.
-  const account = await context.entities.get(accounts, state.account);
-  return account.state.status === 'open' ? state.account : null;
+  const { state: claim } = await context.entities.get(usernameClaims, username);
+  if (claim.status === 'free') return null;
+  // A claim alone says nothing of the account: its own stream decides.
+  const { state } = await context.entities.get(accounts, claim.account);
+  return { id: claim.account, state };
 }

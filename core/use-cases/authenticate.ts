@@ -6,6 +6,7 @@
  */
 import { accessTokens } from '../access-token/evolve.ts';
 import { type ActiveAccessToken, isExpired, reaches } from '../access-token/state.ts';
+import { accounts } from '../account/evolve.ts';
 import { type AccessTokenId, type AccountId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Digest } from '../ports/digest.ts';
@@ -30,7 +31,7 @@ export interface Bearer {
   readonly guard: StreamGuard;
 }
 
-/** Null for a malformed, unknown, expired or revoked token: all answer alike. */
+/** Null for a malformed, unknown, expired or revoked token, and one of an erased account: all answer alike. */
 export async function authenticate(
   context: Context & { readonly digest: Digest },
   secret: string,
@@ -48,6 +49,9 @@ async function bearerOf(
   const entity = await context.entities.get(accessTokens, tokenId);
   const token = entity.state;
   if (token.status !== 'active' || !context.digest.equal(token.secretHash, secretHash)) return null;
+  // An erased account's tokens die with it, unrevoked: nobody lists them for it.
+  const owner = await context.entities.get(accounts, token.account);
+  if (owner.state.status !== 'open') return null;
   return unlessExpired(context, { tokenId, token, guard: { stream: entity.stream, revision: entity.revision } });
 }
 
@@ -77,7 +81,10 @@ export function guardedBy(
 ): Guarding {
   let first = true;
   return async () => {
-    if (!first) await context.entities.reload(accessTokens, bearer.tokenId);
+    if (!first) {
+      await context.entities.reload(accessTokens, bearer.tokenId);
+      await context.entities.reload(accounts, bearer.token.account);
+    }
     // Time ends a token too, and leaves no event that a guard could lose its race to.
     const now = first
       ? unlessExpired(context, bearer)

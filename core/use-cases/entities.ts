@@ -34,6 +34,8 @@ export interface EntitiesOptions {
    * subscription that broke and starts anew, a log that lost its tail. None of them makes an answer wrong.
    */
   readonly onFault: (what: 'snapshot' | 'entity' | 'subscription' | 'log-went-back', cause: unknown) => void;
+  /** Resolves when every call of this moment has come: requests read from the network in one go share one barrier. */
+  readonly gather: () => Promise<void>;
 }
 
 export interface Entities {
@@ -110,6 +112,7 @@ class EntityCache implements Entities {
       apply: (events) => this.#apply(events),
       forget: () => this.#forget(),
       onFault: options.onFault,
+      gather: options.gather,
     });
   }
 

@@ -18,6 +18,8 @@ export interface LogFollowerOptions {
   /** Nothing applied so far may be relied on. */
   readonly forget: () => void;
   readonly onFault: (what: 'subscription' | 'log-went-back', cause: unknown) => void;
+  /** Resolves when every call of this moment has come, so that one read of the head serves them all. */
+  readonly gather: () => Promise<void>;
 }
 
 interface HeadWaiter {
@@ -69,6 +71,7 @@ export class LogFollower {
   async #readHeads(): Promise<void> {
     this.#headReading = true;
     while (this.#headWaiters.length > 0) {
+      await this.#options.gather();
       const waiting = this.#headWaiters.splice(0);
       const appliedBefore = this.#applied;
       try {

@@ -2,7 +2,7 @@
  * The layer that a push's pack becomes (architecture, Storage).
  *
  * Must stay true: a layer is stored under a key of its own before any event names it; one that no event comes to
- * name is an orphan, and harmless.
+ * name is an orphan, and harmless: it is removed after a week (sweep-layers.ts).
  */
 import type { LayerId, PushId, RepositoryId } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';

@@ -10,8 +10,9 @@
 import type { PlanQuotas } from '../account/plans.ts';
 import type { RefName } from '../git/ref-name.ts';
 import type { Cause } from '../kernel/envelope.ts';
-import type { ObjectId, PushId } from '../kernel/ids.ts';
+import { type ObjectId, plusMs, type PushId, type Timestamp } from '../kernel/ids.ts';
 import { PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../kernel/limits.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { LayerStore } from '../ports/layer-store.ts';
 import type { CommittedObjects, ObjectDatabase, PackRefusal, Quarantine } from '../ports/object-database.ts';
 import type { UsageReader } from '../ports/usage.ts';
@@ -135,32 +136,29 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
 
 type Attempt = (entity: Entity<OpenRepository>, decision: UpdateRefsDecision) => Promise<'appended' | 'lost' | Refused>;
 
-/** The layer is stored at the first attempt, and once; quotas, time and guards are looked at in each. */
+/** The layer is stored at the first attempt, and once; quotas, guards and time are looked at in each. */
 function createAttempts(context: PushContext, push: Push, quarantine: Quarantine | null): Attempt {
   const { id, accountId } = push.repository;
   const about = { account: accountId, cause: push.cause };
   const pushId = context.ids.next<PushId>();
   const eventsOf = createPushEvents(context, about);
   let prepared: PreparedLayer | null = null;
-  let storedAtMs: number | null = null;
+  let stored: StoredSince | null = null;
 
   return async (entity, decision) => {
-    if (storedAtMs === null && quarantine !== null) {
+    if (stored === null && quarantine !== null) {
       const { updates } = decision;
       prepared = await prepareLayer(context.ids, quarantine, { repository: id, pushId, updates });
     }
     const passed = await quotaPassedBy(context, push, prepared);
     if (passed !== null) return { refused: { code: passed } };
-    if (storedAtMs === null) {
-      storedAtMs = context.clock.monotonicMs();
+    if (stored === null) {
+      stored = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
       if (prepared !== null) {
         const refused = await storeLayer(context.layers, prepared);
         if (refused !== null) return refusedPack(refused);
         await context.reach('push-layer-stored');
       }
-    }
-    if (context.clock.monotonicMs() - storedAtMs > PUSH_COMMIT_SPAN_MS) {
-      return { refused: { code: 'push-took-too-long' } };
     }
     const layer = prepared?.layer ?? null;
     const receivedBytes = push.receivedBytes();
@@ -170,19 +168,35 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     // Last of all, so that nothing slow stands between it and the append.
     const guarded = await push.guarding();
     if ('refused' in guarded) return { refused: { code: 'token-no-longer-valid' } };
-    const stored = envelop(context, repositories, events.stored, { ...about, lastAt: entity.lastAt });
+    if (tookTooLong(context.clock, stored)) return { refused: { code: 'push-took-too-long' } };
+    const enveloped = envelop(context, repositories, events.stored, { ...about, lastAt: entity.lastAt });
     const { stream, revision: expected } = entity;
     // The commit point of a push.
-    const result = await context.events.append({ stream, expected, events: stored, guards: guarded.guards });
+    const result = await context.events.append({ stream, expected, events: enveloped, guards: guarded.guards });
     if (result.outcome === 'conflict') return 'lost';
     await context.reach('push-appended');
     if (quarantine !== null && layer !== null) await quarantine.install(layer);
     await context.reach('push-installed');
     // Only now, so that who sees the refs finds their objects in this node's cache.
-    const whole = stored.map((event, index) => ({ ...event, data: events.whole[index]?.data ?? event.data }));
+    const whole = enveloped.map((event, index) => ({ ...event, data: events.whole[index]?.data ?? event.data }));
     context.entities.observe(stream, nextRevision(expected), result.position, whole);
     return 'appended';
   };
+}
+
+/** When the layer's put began. */
+interface StoredSince {
+  readonly at: Timestamp;
+  readonly monotonicMs: number;
+}
+
+/**
+ * Whether the layer may be gone soon (sweep-layers.ts). By both clocks: the monotonic one stands still while a machine
+ * sleeps, and the other may be set back.
+ */
+function tookTooLong(clock: Clock, since: StoredSince): boolean {
+  const spanMs = clock.monotonicMs() - since.monotonicMs;
+  return spanMs > PUSH_COMMIT_SPAN_MS || clock.now() > plusMs(since.at, PUSH_COMMIT_SPAN_MS);
 }
 
 async function quotaPassedBy(

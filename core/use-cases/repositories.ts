@@ -193,6 +193,15 @@ export async function deleteRepository(
   // Any id makes the name of a stream: only the account says which are its own.
   const listed = await listedRepository(context, origin.account, () => id);
   if (listed === null) return refuse({ code: 'repository-not-found' });
+  return closeRepository(context, origin, id);
+}
+
+/** Both halves of a deletion, of a repository that the account lists. */
+export async function closeRepository(
+  context: Context & { readonly reach: Reach },
+  origin: RepositoryCommandOrigin,
+  id: RepositoryId,
+): Promise<{ readonly deleted: RepositoryId } | Refused> {
   const closed = await execute(context, repositories, id, origin, (state) =>
     decideRepository(state, { type: 'CloseRepository' }),
   );

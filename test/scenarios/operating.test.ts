@@ -67,7 +67,7 @@ test('a data directory copied while its server is stopped is the service as it w
   await rename(path.join(dataDir, 'layers', lost), path.join(dataDir, 'gone'));
   const wanting = await tryAdmin(strata, ['log', 'verify', '--references']);
   assert.equal(wanting.code, 1);
-  assert.match(wanting.stdout, /names the layer .*: layer-not-found/);
+  assert.match(wanting.stdout, /names the layer .*, which is not there/);
 });
 
 test('the embedded database moves to a PostgreSQL of its own with its folder', async (context) => {

@@ -8,7 +8,9 @@ import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
 import { createMemoryVault } from '../../adapters/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
@@ -22,6 +24,7 @@ import {
   type ObjectId,
   type RepositoryId,
   type Timestamp,
+  type WebhookId,
   timestamp,
   ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
@@ -35,6 +38,7 @@ import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts.ts';
 import { createEntities } from '../../core/use-cases/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/repositories.ts';
+import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory-object-database.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory-read-models.ts';
@@ -61,6 +65,8 @@ export interface ApiFixture {
   /** ALL and ALL_REPO unless told otherwise. */
   token(account: AccountId, settings?: Partial<AccessTokenSettings>): Promise<TestToken>;
   repository(account: AccountId, name: string, defaultBranch?: string): Promise<FoundRepository>;
+  /** The only webhook of the account: those it has are deleted. */
+  webhook(account: AccountId): Promise<WebhookId>;
   /** Moves refs as a push does: null deletes. */
   push(repository: FoundRepository, updates: Readonly<Record<string, ObjectId | null>>): Promise<void>;
   /** A request with a token; `body` is sent as JSON. */
@@ -111,13 +117,24 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     complete: async (event) => event,
     cacheSizeBytesMax: 16 * 1024 * 1024,
     onFault: (what, cause) => write({ what, cause: String(cause) }, 'fault'),
+    gather: async () => undefined,
   });
   await entities.start();
+  const vault = createMemoryVault();
   const base = { events, entities, clock, ids: uuids, reach: options.reach ?? (async () => undefined) };
   const context: ApiContext = {
     ...base,
     digest,
     plans: options.plans ?? DEFAULT_PLANS,
+    vault,
+    outgoing: createHttpEgress({
+      ownUrls: ['http://localhost:8080', 'https://git.example.org'],
+      privateAllowed: false,
+      // Every name leads to one public address, but those that say where they lead.
+      lookup: async (name) => ({
+        addresses: [/^to-([\d-]+)\./.exec(name)?.[1]?.replaceAll('-', '.') ?? '93.184.216.34'],
+      }),
+    }),
     readModels: {
       ...readModels,
       branches: async (id) => {
@@ -134,6 +151,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer: createTransferMeter(base, 'test'),
     newTokenSecret,
+    newWebhookSecret,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
     sourceAddressRef: async () => null,
     addresses: () => ({ baseUrl: 'http://localhost:8080', webUrl: 'http://localhost:8080' }),
@@ -143,7 +161,6 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   };
   const app = createApi(context, options.timeouts === undefined ? {} : { timeouts: options.timeouts });
   await app.ready();
-  const vault = createMemoryVault();
   const passwords = { hash: async () => 'hash', verify: async () => false };
 
   return {
@@ -174,6 +191,14 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     repository: async (account, name, defaultBranch) => {
       const wanted = { name, description: null, defaultBranch: defaultBranch ?? null, storageBucketId: null };
       return accepted(await createRepository(context, { account, cause: CAUSE }, wanted));
+    },
+    webhook: async (account) => {
+      const origin = { account, cause: CAUSE };
+      for (const { webhook } of await listWebhooks(context, account)) {
+        accepted(await deleteWebhook(context, origin, webhook.id));
+      }
+      const wanted = { url: 'https://receiver.example/hook', events: ['push'], active: true } as const;
+      return accepted(await createWebhook(context, origin, wanted, newWebhookSecret())).webhook.id;
     },
     push: (repository, updates) => appendPush(context, objects, repository, updates),
     request: (method, url, token, { body, headers } = {}) =>

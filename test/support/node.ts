@@ -51,6 +51,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     complete: options.complete ?? ((event) => withUpdatesInPlace({ events, digest }, event)),
     cacheSizeBytesMax: options.cacheSizeBytesMax ?? 16 * 1024 * 1024,
     onFault: (what, cause) => faults.push({ what, cause }),
+    gather: async () => undefined,
   });
   await entities.start();
   return {

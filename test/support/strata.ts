@@ -156,15 +156,15 @@ async function run(
   return { code, stdout: Buffer.concat(out).toString('utf8'), stderr: Buffer.concat(err).toString('utf8') };
 }
 
-/** `strata-admin … --json` on the server's own configuration; never rejects for a refusal. */
+/** `strata-admin` on the server's own configuration; never rejects for a refusal. */
 export function tryAdmin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<Finished> {
-  const { env } = strata;
-  return run(process.execPath, [path.join(ROOT, 'apps/cli/admin.ts'), '--json', ...args], { cwd: ROOT, env, input });
+  const command = [path.join(ROOT, 'apps/cli/admin.ts'), ...args];
+  return run(process.execPath, command, { cwd: ROOT, env: strata.env, input });
 }
 
-/** As `tryAdmin`, its answer; throws when it refuses. */
+/** `strata-admin … --json` on the server's own configuration; throws when it refuses. */
 export async function admin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<unknown> {
-  const finished = await tryAdmin(strata, args, input);
+  const finished = await tryAdmin(strata, ['--json', ...args], input);
   if (finished.code !== 0)
     throw new Error(`strata-admin ${args.join(' ')} exited ${finished.code}:\n${finished.stderr}`);
   return JSON.parse(finished.stdout);

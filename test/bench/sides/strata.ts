@@ -28,7 +28,8 @@ export async function startStrata(context: SideContext): Promise<Side> {
   };
   const logFile = path.join(context.folder, 'server.log');
   const log = await open(logFile, 'w');
-  const server = context.group.start(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
+  const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];
+  const server = context.group.start(process.execPath, launch, {
     cwd: ROOT,
     env: environment,
     stdio: ['ignore', log.fd, log.fd],

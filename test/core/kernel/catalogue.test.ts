@@ -10,15 +10,23 @@ import { categoryOf, type RecordedEvent } from '../../../core/kernel/envelope.ts
 import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
 import { checkAppend } from '../../../core/ports/append-check.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
+import { webhookDeliveries } from '../../../core/webhook-delivery/evolve.ts';
 import { goldenEvents } from '../../support/golden.ts';
 
 const golden = goldenEvents();
 
-/** The state after the golden events of each stream of a category, in the order of their revisions. */
-function folded<State, Event extends DomainEvent<string, JsonObject>>(decider: Decider<State, Event>): State[] {
+/**
+ * The state after the golden events of each stream of a category, in the order of their revisions, without those of a
+ * type to be left out.
+ */
+function folded<State, Event extends DomainEvent<string, JsonObject>>(
+  decider: Decider<State, Event>,
+  without: Event['type'] | null = null,
+): State[] {
   const streams = new Map<string, RecordedEvent[]>();
   for (const { category, event } of golden) {
-    if (category === decider.category) streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
+    if (category === decider.category && event.type !== without)
+      streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
   }
   return [...streams.values()].map((events) =>
     events
@@ -58,11 +66,13 @@ describe('The catalogue of events', () => {
     }
   });
 
-  test('keeps every type in the record but parts of pushes and sums of transfer', () => {
+  test('keeps every type in the record but parts of pushes, sums of transfer and deliveries', () => {
     const operational = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
       Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
     );
-    assert.deepEqual(operational.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
+    assert.deepEqual(others.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
   });
 });
 
@@ -72,13 +82,18 @@ describe('The golden events', () => {
     assert.deepEqual(folded(emailClaims), [{ status: 'free' }]);
   });
 
-  test('of accounts fold into one that is open and one that never was', () => {
+  test('of accounts fold into one that was erased and one that never was', () => {
     const statuses = folded(accounts).map((state) => state.status);
-    assert.deepEqual(statuses.sort(), ['abandoned', 'open']);
-    const open = folded(accounts).find((state) => state.status === 'open');
+    assert.deepEqual(statuses.sort(), ['abandoned', 'erased']);
+    const open = folded(accounts, 'AccountErased').find((state) => state.status === 'open');
     assert.ok(open?.status === 'open');
     assert.deepEqual(
-      { ...open, repositories: open.repositories.size, repositoryNames: open.repositoryNames.size },
+      {
+        ...open,
+        repositories: open.repositories.size,
+        repositoryNames: open.repositoryNames.size,
+        webhooks: open.webhooks.size,
+      },
       {
         status: 'open',
         username: 'ada',
@@ -88,6 +103,7 @@ describe('The golden events', () => {
         createdAt: '2026-11-21T10:00:07.123Z',
         repositories: 0,
         repositoryNames: 0,
+        webhooks: 0,
       },
     );
   });
@@ -96,6 +112,13 @@ describe('The golden events', () => {
     assert.deepEqual(
       folded(accessTokens).map((state) => state.status),
       ['revoked'],
+    );
+  });
+
+  test('of a delivery fold into one that failed', () => {
+    assert.deepEqual(
+      folded(webhookDeliveries).map((state) => state.status),
+      ['failed'],
     );
   });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readEvent } from '../../../core/kernel/decider.ts';
+import { plusMs } from '../../../core/kernel/ids.ts';
 import { PUSH_COMMIT_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { FaultPoint } from '../../../core/ports/fault-points.ts';
 import { type RefsUpdated, repositoryEventKinds } from '../../../core/repository/events.ts';
@@ -292,6 +293,28 @@ describe('A push that ends before its append', () => {
     const justInTime = await startPushing();
     justInTime.onPut = () => justInTime.node.clock.advance(PUSH_COMMIT_SPAN_MS);
     assert.deepEqual(await codes(justInTime.push([create])), [null]);
+  });
+
+  test('because its machine slept after its layer was stored is refused: the monotonic clock slept too', async () => {
+    const slept = await startPushing();
+    slept.onReach = (point) => {
+      if (point === 'push-layer-stored') {
+        slept.onReach = () => undefined;
+        slept.node.clock.set(plusMs(slept.node.clock.now(), PUSH_COMMIT_SPAN_MS + 1));
+      }
+    };
+    assert.equal(await codes(slept.push([create])), 'push-took-too-long');
+    await leftNothing(slept, 1);
+  });
+
+  test('because its parts and its token took too long after its layer was stored is refused', async () => {
+    const late = await startPushing();
+    const guarding = async () => {
+      late.node.clock.advance(PUSH_COMMIT_SPAN_MS + 1);
+      return { guards: [] };
+    };
+    assert.equal(await codes(late.push([create], { guarding })), 'push-took-too-long');
+    await leftNothing(late, 1);
   });
 });
 

@@ -1,0 +1,32 @@
+/** Whether the store holds a layer as its event names it: read to its end, size and SHA-256 compared. */
+import { createHash } from 'node:crypto';
+import { type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
+import type { StoredLayer } from '../../core/repository/events.ts';
+
+export interface LayerFault {
+  readonly kind: 'missing' | 'damaged';
+  /** What is wrong, to stand behind the layer's name. */
+  readonly detail: string;
+}
+
+/** Null where all is well. In constant memory. */
+export async function checkLayer(layers: LayerStore, layer: StoredLayer): Promise<LayerFault | null> {
+  try {
+    const hash = createHash('sha256');
+    let sizeBytes = 0;
+    for await (const chunk of await layers.get(layerKey(layer.key))) {
+      hash.update(chunk);
+      sizeBytes += chunk.byteLength;
+    }
+    if (sizeBytes !== layer.size_bytes) {
+      return { kind: 'damaged', detail: `holds ${sizeBytes} bytes instead of ${layer.size_bytes}` };
+    }
+    const sha256 = hash.digest('hex');
+    if (sha256 === layer.sha256) return null;
+    return { kind: 'damaged', detail: `has the SHA-256 ${sha256} instead of ${layer.sha256}` };
+  } catch (error) {
+    if (!(error instanceof LayerStoreError)) throw error;
+    if (error.code === 'layer-not-found') return { kind: 'missing', detail: 'is not there' };
+    return { kind: 'damaged', detail: `cannot be read: ${error.code}` };
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Every repository that the log knows, with its name, in one pass over the log.
+ *
+ * Must stay true: memory grows with the number of accounts and repositories, not of events.
+ */
+import { accounts } from '../../core/account/evolve.ts';
+import type { AccountEvent } from '../../core/account/events.ts';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { categoryOf, entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
+import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+
+export interface KnownRepository {
+  readonly id: RepositoryId;
+  /** `<username>/<name>`, the last it had. */
+  readonly name: string;
+  readonly deleted: boolean;
+}
+
+const PAGE_EVENTS = 1_000;
+
+/** By id, in the order of their creation. Those of buckets that are not the platform's are left out. */
+export async function readKnownRepositories(
+  events: Pick<EventStore, 'readAll'>,
+): Promise<ReadonlyMap<RepositoryId, KnownRepository>> {
+  const usernames = new Map<string, string>();
+  const known = new Map<RepositoryId, KnownRepository>();
+  for (let position = LOG_START; ; ) {
+    const page = await events.readAll(position, PAGE_EVENTS);
+    for (const recorded of page) {
+      ({ position } = recorded);
+      if (categoryOf(recorded.stream) !== accounts.category) continue;
+      const account = entityIdOf(recorded.stream);
+      const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+      if (event.type === 'AccountCreated') usernames.set(account, event.data.username);
+      if (event.type === 'RepositoryCreated' && event.data.storage_bucket_id === null) {
+        const id = uuid<RepositoryId>(event.data.repository_id);
+        known.set(id, { id, name: `${usernames.get(account) ?? account}/${event.data.name}`, deleted: false });
+      }
+      if (event.type === 'RepositoryDeleted') {
+        const repository = known.get(uuid(event.data.repository_id));
+        if (repository !== undefined) known.set(repository.id, { ...repository, deleted: true });
+      }
+    }
+    if (page.length < PAGE_EVENTS) return known;
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * `strata-admin storage list` and `storage verify`: what the platform's layer store holds, beside what events name.
+ *
+ * Must stay true: both change nothing; memory grows with the number of repositories, and of one repository's layers.
+ * The store is listed before the stream is read, so of pushes under way only one that waits for its append shows, as
+ * an unknown layer.
+ */
+import type { Logger } from 'pino';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { streamName } from '../../core/kernel/envelope.ts';
+import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
+import { type RepositoryEvent, repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
+import { checkLayer } from './check-layer.ts';
+import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
+
+export interface StorageContext {
+  readonly events: Pick<EventStore, 'readAll' | 'readStream'>;
+  readonly layers: LayerStore;
+  readonly log: Logger;
+}
+
+export interface ListedStorage {
+  readonly id: string;
+  /** `<username>/<name>`; null for what the log knows nothing of. */
+  readonly repository: string | null;
+  readonly deleted: boolean;
+  readonly layers: number;
+  readonly size_bytes: number;
+}
+
+/** Every repository on platform storage, empty ones too, and every other that the store holds layers of. */
+export async function listStorage({ events, layers }: StorageContext): Promise<readonly ListedStorage[]> {
+  const known = await readKnownRepositories(events);
+  const sums = new Map<string, { layers: number; size_bytes: number }>();
+  for (const { id, deleted } of known.values()) if (!deleted) sums.set(id, { layers: 0, size_bytes: 0 });
+  for await (const { key, sizeBytes } of layers.list('repositories/')) {
+    const [, id = '', folder] = key.split('/');
+    if (folder !== 'layers') continue;
+    const sum = sums.get(id) ?? { layers: 0, size_bytes: 0 };
+    sums.set(id, { layers: sum.layers + 1, size_bytes: sum.size_bytes + sizeBytes });
+  }
+  const listed = [...sums].map(([id, sum]): ListedStorage => {
+    const parsed = parseUuid<RepositoryId>(id);
+    const repository = parsed === null ? undefined : known.get(parsed);
+    return { id, repository: repository?.name ?? null, deleted: repository?.deleted ?? false, ...sum };
+  });
+  return listed.sort((a, b) => byText(a.repository ?? a.id, b.repository ?? b.id) || byText(a.id, b.id));
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export interface StorageFault {
+  /** `unknown`: named by no event, left by a push that died or is under way. `unreadable`: an event, not a layer. */
+  readonly kind: 'missing' | 'damaged' | 'unknown' | 'unreadable';
+  readonly repository: string | null;
+  /** The layer's key, or the stream's name. */
+  readonly what: string;
+  readonly detail: string;
+}
+
+export interface StorageReport {
+  readonly repositories: number;
+  /** Named by events, and read. */
+  readonly layers: number;
+  readonly size_bytes: number;
+  /** The first thousand. */
+  readonly faults: readonly StorageFault[];
+  readonly fault_count: number;
+}
+
+const FAULTS_MAX = 1_000;
+const PROGRESS_LAYERS = 1_000;
+const PROGRESS_BYTES = 1024 ** 3;
+/** Each may be near the bound of an append. */
+const PAGE_EVENTS = 100;
+
+/** Reads every layer that events name and compares it with its event; of one repository, or of all. */
+export async function verifyStorage(context: StorageContext, only: KnownRepository | null): Promise<StorageReport> {
+  const known = only === null ? await readKnownRepositories(context.events) : new Map([[only.id, only]]);
+  const run = createRun(context.log);
+  for (const repository of known.values()) await verifyRepository(context, repository, run);
+  if (only === null) await findStrangers(context, known, run);
+  return { repositories: known.size, ...run.report() };
+}
+
+type Run = ReturnType<typeof createRun>;
+
+/** What was found so far. */
+function createRun(log: Logger) {
+  const faults: StorageFault[] = [];
+  const sums = { layers: 0, size_bytes: 0, fault_count: 0 };
+  let told = { ...sums };
+  return {
+    fault(fault: StorageFault): void {
+      sums.fault_count += 1;
+      if (faults.length < FAULTS_MAX) faults.push(fault);
+    },
+    read(sizeBytes: number): void {
+      sums.layers += 1;
+      sums.size_bytes += sizeBytes;
+      const much = sums.size_bytes - told.size_bytes >= PROGRESS_BYTES;
+      if (!much && sums.layers - told.layers < PROGRESS_LAYERS) return;
+      told = { ...sums };
+      log.info({ layers: sums.layers, sizeBytes: sums.size_bytes, faults: sums.fault_count }, 'Verifying the storage');
+    },
+    report: () => ({ ...sums, faults }),
+  };
+}
+
+async function verifyRepository(context: StorageContext, { id, name }: KnownRepository, run: Run): Promise<void> {
+  const { layers } = context;
+  const unnamed = new Set<string>();
+  for await (const { key } of layers.list(`repositories/${id}/`)) unnamed.add(key);
+  const stream = streamName('repository', id);
+  for (let from = 0; ; from += PAGE_EVENTS) {
+    const page = await context.events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
+    for (const recorded of page) {
+      const layer = layerOf(recorded, (detail) =>
+        run.fault({ kind: 'unreadable', repository: name, what: `${stream} revision ${recorded.revision}`, detail }),
+      );
+      if (layer === null) continue;
+      unnamed.delete(layer.key);
+      const fault = await checkLayer(layers, layer);
+      if (fault !== null) run.fault({ ...fault, repository: name, what: layer.key });
+      run.read(layer.size_bytes);
+    }
+    if (page.length < PAGE_EVENTS) break;
+  }
+  for (const key of unnamed) run.fault({ kind: 'unknown', repository: name, what: key, detail: UNNAMED });
+}
+
+const UNNAMED = 'is named by no event: a push is under way, or died (it is removed after 7 days)';
+
+function layerOf(recorded: Parameters<typeof readEvent>[1], unreadable: (detail: string) => void): StoredLayer | null {
+  try {
+    const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+    return event.type === 'RefsUpdated' ? event.data.layer : null;
+  } catch (error) {
+    unreadable(error instanceof Error ? error.message : String(error));
+    return null;
+  }
+}
+
+/** What lies in the store and belongs to no repository of the log. */
+async function findStrangers(
+  { layers, events }: StorageContext,
+  known: ReadonlyMap<RepositoryId, KnownRepository>,
+  run: Run,
+): Promise<void> {
+  let later: ReadonlyMap<RepositoryId, KnownRepository> | null = null;
+  for await (const { key } of layers.list('')) {
+    const [top, idText = ''] = key.split('/');
+    const id = top === 'repositories' ? parseUuid<RepositoryId>(idText) : null;
+    if (id !== null && known.has(id)) continue;
+    // Perhaps it was created since the log was read.
+    later ??= await readKnownRepositories(events);
+    if (id !== null && later.has(id)) continue;
+    const detail = 'belongs to no repository that the log knows';
+    run.fault({ kind: 'unknown', repository: null, what: key, detail });
+  }
+}

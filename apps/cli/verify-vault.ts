@@ -1,0 +1,136 @@
+/**
+ * What `log verify --references` asks of the vault: that it holds what events name, and nothing of erased accounts.
+ *
+ * Must stay true: no value of a record is shown or kept; records that were superseded or erased are meant to be gone.
+ */
+import { accounts } from '../../core/account/evolve.ts';
+import type { AccountEvent } from '../../core/account/events.ts';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { AccountId } from '../../core/kernel/ids.ts';
+import { type Vault, VaultError, type VaultField, parseVaultRef } from '../../core/ports/vault.ts';
+
+export interface VaultCheck {
+  /** To be called with every event of the log that can be read, in order. */
+  see(event: RecordedEvent): void;
+  /** After the last: only then it is known what was superseded or erased. */
+  finish(): Promise<void>;
+}
+
+/** What the events of an account say of its own records. */
+interface Named {
+  email: string | null;
+  passwordHash: string | null;
+  erased: boolean;
+  /** What each webhook is led by now. A secret before the last rotation may be gone, and is not asked for. */
+  readonly webhooks: Map<string, { readonly url: string; readonly secret: string }>;
+  /** Each once, with where it was named first. */
+  readonly addresses: Map<string, string>;
+}
+
+export function createVaultCheck(vault: Vault, fault: (text: string) => void): VaultCheck {
+  const named = new Map<AccountId, Named>();
+
+  const of = (account: AccountId): Named => {
+    const known = named.get(account) ?? {
+      ...{ email: null, passwordHash: null, erased: false },
+      ...{ webhooks: new Map(), addresses: new Map() },
+    };
+    named.set(account, known);
+    return known;
+  };
+
+  async function isThere(account: AccountId, field: VaultField, text: string): Promise<boolean> {
+    const ref = parseVaultRef(text);
+    try {
+      return ref !== null && (await vault.disclose(account, field, ref)) !== null;
+    } catch (error) {
+      if (!(error instanceof VaultError) || error.code !== 'record-tampered') throw error;
+      fault(error.message);
+      return true;
+    }
+  }
+
+  async function checkOpen(account: AccountId, { email, passwordHash, webhooks, addresses }: Named): Promise<void> {
+    for (const [field, ref] of [
+      ['email', email],
+      ['password-hash', passwordHash],
+    ] as const) {
+      if (ref !== null && !(await isThere(account, field, ref)))
+        fault(`The vault lacks the ${field} of account ${account}`);
+    }
+    for (const [id, { url, secret }] of webhooks) {
+      for (const [field, ref] of [
+        ['webhook-url', url],
+        ['webhook-secret', secret],
+      ] as const) {
+        if (!(await isThere(account, field, ref)))
+          fault(`The vault lacks the ${field} of webhook ${id} of account ${account}`);
+      }
+    }
+    for (const [ref, where] of addresses) {
+      if (await isThere(account, 'source-address', ref)) continue;
+      fault(`${where} names the vault record ${ref} of account ${account}, which is not there`);
+    }
+  }
+
+  async function checkErased(account: AccountId, { email }: Named): Promise<void> {
+    if (email === null || !(await isThere(account, 'email', email))) return;
+    fault(`Account ${account} was erased, and the vault still holds its data: erase it again`);
+  }
+
+  return {
+    see: (event) => {
+      const { accountId, sourceAddressRef, stream, revision } = event;
+      if (accountId === null) return;
+      if (sourceAddressRef !== null) {
+        const { addresses } = of(accountId);
+        if (!addresses.has(sourceAddressRef)) addresses.set(sourceAddressRef, `${stream} revision ${revision}`);
+      }
+      if (categoryOf(stream) === accounts.category) note(of(accountId), event);
+    },
+    finish: async () => {
+      for (const [account, its] of named) await (its.erased ? checkErased(account, its) : checkOpen(account, its));
+    },
+  };
+}
+
+function note(its: Named, recorded: RecordedEvent): void {
+  const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+  switch (event.type) {
+    case 'AccountCreated':
+      its.email = event.data.email_ref;
+      its.passwordHash = event.data.password_hash_ref;
+      break;
+    case 'PasswordChanged':
+      its.passwordHash = event.data.password_hash_ref;
+      break;
+    case 'AccountErased':
+      its.erased = true;
+      break;
+    case 'WebhookCreated':
+    case 'WebhookUrlChanged': {
+      const { webhook_id, url_ref: url, secret_ref: secret } = event.data;
+      its.webhooks.set(webhook_id, { url, secret });
+      break;
+    }
+    case 'WebhookSecretRotated': {
+      const { webhook_id, secret_ref: secret } = event.data;
+      const webhook = its.webhooks.get(webhook_id);
+      if (webhook !== undefined) its.webhooks.set(webhook_id, { ...webhook, secret });
+      break;
+    }
+    case 'WebhookDeleted':
+      its.webhooks.delete(event.data.webhook_id);
+      break;
+    case 'WebhookEventsChanged':
+    case 'WebhookActivated':
+    case 'WebhookDeactivated':
+    case 'Abandoned':
+    case 'PlanChanged':
+    case 'RepositoryCreated':
+    case 'RepositoryDescribed':
+    case 'RepositoryDeleted':
+      break;
+  }
+}

@@ -1,0 +1,10 @@
+/** The contract of references to the vault on the in-memory twin. */
+import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { createTestClock } from '../support/test-clock.ts';
+import { vaultReferencesContract } from './vault-references.ts';
+
+vaultReferencesContract('memory', async () => {
+  const clock = createTestClock();
+  const vault = createMemoryVault(clock.now);
+  return { vault, references: vault.references, age: async (spanMs) => clock.advance(spanMs) };
+});

@@ -1,0 +1,139 @@
+/** What `strata-admin storage` says of a layer store that is well, and of one that is not. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { before, describe, test } from 'node:test';
+import type { ListedStorage, StorageFault, StorageReport } from '../../apps/cli/storage.ts';
+import { suiteEnding } from '../support/cleanup.ts';
+import { filesBelow } from '../support/files-below.ts';
+import {
+  type Account,
+  admin,
+  api,
+  commitFile,
+  createAccount,
+  createRepository,
+  git,
+  newWorkTree,
+  type Strata,
+  tryAdmin,
+} from '../support/strata.ts';
+import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+
+describe('strata-admin storage', () => {
+  const ending = suiteEnding();
+  let shared: SharedParts;
+  let strata: Strata;
+  let ada: Account;
+  /** Ids of repositories by name. */
+  const ids = new Map<string, string>();
+
+  before(async () => {
+    shared = await sharedParts(ending);
+    strata = await startNode(ending, shared);
+    ada = await createAccount(strata, 'ada');
+    const work = await newWorkTree(ending);
+    for (const name of ['flipped', 'missing', 'orphan', 'deleted', 'empty']) {
+      const url = await createRepository(strata, ada, name);
+      const answer = await api(strata, ada.token, 'GET', `/v1/repos/ada/${name}`);
+      ids.set(name, (answer.body as { id: string }).id);
+      if (name === 'empty') continue;
+      for (const file of ['first', 'second']) {
+        await commitFile(work, file, `${file} of ${name}\n`);
+        await git(work, ['push', '--quiet', url, 'main']);
+      }
+    }
+    await api(strata, ada.token, 'DELETE', '/v1/repos/ada/deleted');
+  });
+
+  async function layersOf(name: string): Promise<readonly string[]> {
+    const folder = path.join('repositories', ids.get(name) ?? '', 'layers');
+    return (await filesBelow(path.join(shared.layersDir, folder))).map((file) => path.join(folder, file)).sort();
+  }
+  const inStore = (key: string): string => path.join(shared.layersDir, key);
+
+  async function verify(...args: string[]): Promise<{ code: number | null; report: StorageReport }> {
+    const { code, stdout } = await tryAdmin(strata, ['--json', 'storage', 'verify', ...args]);
+    return { code, report: JSON.parse(stdout) as StorageReport };
+  }
+
+  test('list shows every repository with the layers and bytes that lie there', async () => {
+    const listed = (await admin(strata, ['storage', 'list'])) as { repositories: ListedStorage[]; layers: number };
+    assert.equal(listed.layers, 8);
+    assert.deepEqual(
+      listed.repositories.map(({ repository, deleted, layers }) => [repository, deleted, layers]),
+      [
+        ['ada/deleted', true, 2],
+        ['ada/empty', false, 0],
+        ['ada/flipped', false, 2],
+        ['ada/missing', false, 2],
+        ['ada/orphan', false, 2],
+      ],
+    );
+    const [, , flipped] = listed.repositories;
+    const files = await Promise.all((await layersOf('flipped')).map((key) => readFile(inStore(key))));
+    assert.equal(
+      flipped?.size_bytes,
+      files.reduce((sum, { length }) => sum + length, 0),
+    );
+    assert.equal(flipped?.id, ids.get('flipped'));
+  });
+
+  test('verify finds nothing wrong with a store that is well', async () => {
+    const { code, report } = await verify();
+    assert.deepEqual([code, report.repositories, report.layers, report.faults, report.fault_count], [0, 5, 8, [], 0]);
+  });
+
+  test('verify names each layer that is damaged, missing or unknown, and no other', async () => {
+    const [flipped = '', cut = ''] = await layersOf('flipped');
+    const bytes = await readFile(inStore(flipped));
+    const middle = Math.floor(bytes.length / 2);
+    bytes[middle] = (bytes[middle] ?? 0) ^ 0x01;
+    await writeFile(inStore(flipped), bytes);
+    await writeFile(inStore(cut), (await readFile(inStore(cut))).subarray(0, 1_000));
+    const [missing = ''] = await layersOf('missing');
+    await rm(inStore(missing));
+    const [source = ''] = await layersOf('orphan');
+    const orphan = `${path.dirname(source)}/${randomUUID()}.tar`;
+    const stranger = `repositories/${randomUUID()}/layers/${randomUUID()}.tar`;
+    await mkdir(path.dirname(inStore(stranger)), { recursive: true });
+    for (const key of [orphan, stranger]) await copyFile(inStore(source), inStore(key));
+
+    const { code, report } = await verify();
+    const found = report.faults.map(({ kind, repository, what }: StorageFault) => [kind, repository, what]);
+    assert.deepEqual(
+      found.sort(byText),
+      [
+        ['damaged', 'ada/flipped', flipped],
+        ['damaged', 'ada/flipped', cut],
+        ['missing', 'ada/missing', missing],
+        ['unknown', 'ada/orphan', orphan],
+        ['unknown', null, stranger],
+      ].sort(byText),
+    );
+    assert.deepEqual([code, report.fault_count], [1, 5]);
+
+    const one = await verify('--repository', 'ada/missing');
+    assert.equal(one.code, 1);
+    assert.deepEqual(
+      one.report.faults.map(({ kind, what }) => [kind, what]),
+      [['missing', missing]],
+    );
+
+    const people = await tryAdmin(strata, ['storage', 'verify', '--repository', 'ADA/orphan']);
+    assert.equal(people.code, 1);
+    assert.match(people.stdout, new RegExp(`^unknown ada/orphan ${orphan} is named by no event.*\n1 repositories`));
+  });
+
+  test('verify of a repository that is not there is refused, and of what is no name a fault of usage', async () => {
+    const gone = await tryAdmin(strata, ['storage', 'verify', '--repository', 'ada/deleted']);
+    assert.deepEqual([gone.code, gone.stdout], [1, '']);
+    assert.match(gone.stderr, /There is no repository "ada\/deleted"/);
+    assert.equal((await tryAdmin(strata, ['storage', 'verify', '--repository', 'ada'])).code, 2);
+  });
+});
+
+function byText(a: readonly (string | null)[], b: readonly (string | null)[]): number {
+  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
+}
