@@ -52,10 +52,13 @@ export interface ProjectionRunner {
   rebuild(model: string | null): Promise<void>;
   /** Builds each model, or one, anew beside the live one, compares row by row, and drops what it built. */
   verify(model: string | null): Promise<readonly Verification[]>;
-  /** Streams that were set aside, in all models. */
+  /** Streams that were set aside, in all models; works unstarted too. */
   parked(): Promise<readonly ParkedStream[]>;
-  /** Asks the running process to try parked streams again, all or one, and halted models too. How many streams. */
-  replay(stream: string | null): Promise<number>;
+  /**
+   * Asks the running process to try parked streams again, all or one, of every model or one, and halted models too.
+   * Returns how many streams, each model's counted apart.
+   */
+  replay(stream: string | null, model?: string | null): Promise<number>;
 }
 
 const INTERVAL_MS = 1_000;
@@ -120,10 +123,15 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       for (const projection of chosen(model)) results.push(await verify(context, projection));
       return results;
     },
-    parked: () => listParked(pool, models),
-    async replay(stream) {
-      for (const projection of models) await setHalted(pool, projection, null);
-      return requestReplay(pool, models, stream);
+    async parked() {
+      await createTables(pool);
+      return listParked(pool, models);
+    },
+    async replay(stream, model = null) {
+      const asked = chosen(model);
+      await createTables(pool);
+      for (const projection of asked) await setHalted(pool, projection, null);
+      return requestReplay(pool, asked, stream);
     },
   };
 }

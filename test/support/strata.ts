@@ -12,6 +12,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from './cleanup.ts';
+import { protocolServerSettings } from './eventstoredb/process.ts';
 import { tempDir } from './temp-dir.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -19,8 +20,20 @@ const READY_SPAN_MS = 60_000;
 const PORT_MIN = 15_000;
 const PORT_MAX = 32_000;
 
+/**
+ * Where servers under test keep their log: PostgreSQL, or EventStoreDB's protocol server, a stand-in of their own.
+ * `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` runs scenarios there that say nothing themselves.
+ */
+export type LogKind = 'postgres' | 'eventstoredb';
+
+export function logKind(): LogKind {
+  return process.env['STRATA_TEST_LOG'] === 'eventstoredb' ? 'eventstoredb' : 'postgres';
+}
+
 export interface StrataOptions {
   readonly dataDir?: string;
+  /** `logKind()` by default. */
+  readonly log?: LogKind;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -44,7 +57,9 @@ export interface Strata {
 export async function startStrata(context: Ending, options: StrataOptions = {}): Promise<Strata> {
   const dataDir = options.dataDir ?? (await tempDir(context));
   const port = await freePort();
-  return launch(context, dataDir, port, options.env ?? {});
+  const named = options.env?.['STRATA_EVENT_STORE'] !== undefined;
+  const log = (options.log ?? logKind()) === 'postgres' || named ? {} : await protocolServerSettings(context);
+  return launch(context, dataDir, port, { ...log, ...options.env });
 }
 
 async function launch(
@@ -157,7 +172,11 @@ async function run(
 }
 
 /** `strata-admin` on the server's own configuration; never rejects for a refusal. */
-export function tryAdmin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<Finished> {
+export function tryAdmin(
+  strata: Pick<Strata, 'env'>,
+  args: readonly string[],
+  input: string | Uint8Array = '',
+): Promise<Finished> {
   const command = [path.join(ROOT, 'apps/cli/admin.ts'), ...args];
   return run(process.execPath, command, { cwd: ROOT, env: strata.env, input });
 }
