@@ -13,11 +13,14 @@ export interface RoundRobin {
   readonly url: string;
   /** Requests that went to each server, in the order given. */
   readonly requests: readonly number[];
+  /** Paths of git's requests that brought credentials and were answered 401. */
+  readonly denied: readonly string[];
 }
 
 /** Closed with the test. The servers are addresses such as `http://localhost:1234`. */
 export async function startRoundRobin(context: Ending, servers: readonly string[]): Promise<RoundRobin> {
   const requests = servers.map(() => 0);
+  const denied: string[] = [];
   let turn = 0;
   const proxy = createServer((request, response) => {
     turn += 1;
@@ -39,6 +42,8 @@ export async function startRoundRobin(context: Ending, servers: readonly string[
       }),
     );
     outgoing.once('response', (incoming) => {
+      const isGit = url?.startsWith('/r/') === true;
+      if (isGit && incoming.statusCode === 401 && headers.authorization !== undefined) denied.push(url);
       response.writeHead(incoming.statusCode ?? 502, incoming.rawHeaders);
       incoming.on('error', () => response.destroy());
       incoming.pipe(response);
@@ -61,5 +66,5 @@ export async function startRoundRobin(context: Ending, servers: readonly string[
     proxy.closeAllConnections();
     await once(proxy, 'close');
   });
-  return { url: `http://127.0.0.1:${address.port}`, requests };
+  return { url: `http://127.0.0.1:${address.port}`, requests, denied };
 }

@@ -102,15 +102,19 @@ async function runRegister(
   }
 }
 
-/** What git writes when its connection broke or the service said 503, and nothing else. */
+/**
+ * What git writes when its connection broke or the service said 503, and nothing else. "Authentication failed" is one
+ * of them: when a connection breaks under a request with credentials, libcurl repeats it on a new one without them.
+ * That no server ever denied credentials, the proxy knows.
+ */
 const UNANSWERED =
-  /returned error: 503|Recv failure|Empty reply from server|Connection reset|unexpected disconnect|hung up unexpectedly|transfer closed|Failed to connect|early EOF|RPC failed; (curl|HTTP 503)/;
+  /returned error: 503|Recv failure|Empty reply from server|Connection reset|unexpected disconnect|hung up unexpectedly|transfer closed|Failed to connect|early EOF|RPC failed; (curl|HTTP 503)|Authentication failed for/;
 
 /** Null when git was not answered; fails on anything that is not a clean failure. */
 async function answeredGit(tally: Tally, cwd: string, args: readonly string[]): Promise<Finished | null> {
   const finished = await tryGit(cwd, args);
   if (finished.code === 0) return finished;
-  assert.match(finished.stderr, UNANSWERED, `git ${args[0]} failed otherwise`);
+  assert.match(finished.stderr, UNANSWERED, `git ${args[0]} failed otherwise: ${finished.stderr}`);
   tally.unanswered += 1;
   await sleep(PAUSE_MS);
   return null;

@@ -71,6 +71,7 @@ export function manyNodesOn(log: ScenarioLog): void {
     });
     await Promise.allSettled([clients, killing]);
     for (const { check } of await clients) await check(nodes);
+    assert.deepEqual(proxy.denied, [], 'credentials that were good all the time were denied');
     const { written, read, unanswered, killed } = tally;
     const counts = `writes acknowledged ${written}, lost 0; reads ${read}, stale 0; kills survived ${killed}`;
     context.diagnostic(`${counts}; unanswered ${unanswered}; requests to the nodes ${proxy.requests.join(', ')}`);
