@@ -24,7 +24,7 @@ import { createHttpServer } from './http.ts';
 import { createMetrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
-import type { Settings } from './settings.ts';
+import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
 
@@ -67,10 +67,14 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     parts.add(() => objects.close());
     const { runner, readModels, close } = composeProjections(foundation, objects, log, metrics.projections);
     parts.add(close);
-    await runner.start();
-    const finishDeletions = createDeletionFinisher({ ...context, readModels });
-    parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+    const runs = (role: Role): boolean => settings.roles.includes(role);
+    metrics.roles(settings.roles);
+    await runner.start({ lead: runs('worker') });
+    if (runs('worker')) {
+      const finishDeletions = createDeletionFinisher({ ...context, readModels });
+      parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+      parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+    }
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
     const flush = async (): Promise<void> => {
@@ -119,14 +123,16 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     metrics.gauge('strata_entities', 'Entities in memory', () => context.entities.residents().count);
     metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => context.entities.residents().sizeBytes);
     const probes = {
+      roles: settings.roles,
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
       ready: () => readiness([['log', context.entities.barrier()]]),
     };
     const http = createHttpServer({
       tls: settings.tls,
-      git,
+      git: runs('git') ? git : null,
       probes,
-      rest: (request, response) => api.routing(request, response),
+      rest: runs('api') ? (request, response) => api.routing(request, response) : null,
+      newRequestId: () => context.ids.next(),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
     });
     return { http, stop: () => stop(http, parts) };

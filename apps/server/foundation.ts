@@ -6,15 +6,16 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { loadMasterKey } from '../../adapters/filesystem/master-key.ts';
 import { systemClock } from '../../adapters/node/clock.ts';
 import { digest } from '../../adapters/node/digest.ts';
+import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
@@ -30,6 +31,7 @@ import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/use-cases/entities.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { holdDataDirectory } from './data-directory.ts';
 import { armedFaultPoints } from './fault-points.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
@@ -153,20 +155,32 @@ function innermostMessage(error: unknown): string {
   return error.cause === undefined ? error.message : innermostMessage(error.cause);
 }
 
+/** Holds the data directory first, unless a server does beside which to work. */
 async function openDatabase(
   settings: Settings,
   log: Logger,
   besideServer: boolean,
-): Promise<{ readonly connectionString: string; close(): Promise<unknown> }> {
-  if (settings.databaseUrl !== null) {
-    return { connectionString: settings.databaseUrl, close: async () => undefined };
+): Promise<{ readonly connectionString: string; close(): Promise<void> }> {
+  const { dataDir, databaseUrl } = settings;
+  if (databaseUrl !== null) {
+    const lock = besideServer ? null : await holdDataDirectory(dataDir);
+    return { connectionString: databaseUrl, close: async () => lock?.release() };
   }
   try {
-    const embedded = await startEmbeddedPostgres({ dataDir: settings.dataDir, log });
-    return { connectionString: embedded.connectionString, close: () => embedded.stop() };
+    const lock = await holdDataDirectory(dataDir);
+    try {
+      const embedded = await startEmbeddedPostgres({ dataDir, processFacts, log });
+      const close = async (): Promise<void> => {
+        await embedded.stop();
+        await lock.release();
+      };
+      return { connectionString: embedded.connectionString, close };
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
   } catch (error) {
-    const taken = error instanceof EmbeddedPostgresError && error.code === 'data-directory-in-use';
-    if (!taken || !besideServer) throw error;
-    return { connectionString: await joinEmbeddedPostgres(settings.dataDir), close: async () => undefined };
+    if (!(error instanceof DirectoryInUseError) || !besideServer) throw error;
+    return { connectionString: await joinEmbeddedPostgres(dataDir), close: async () => undefined };
   }
 }

@@ -32,8 +32,17 @@ export interface Settings {
   readonly allowPrivateTargets: boolean;
   /** Addresses of peers whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
+  /** What this process does for the service; never empty, in the order of `ROLES`. */
+  readonly roles: readonly Role[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
+
+/**
+ * - `api`, `git`, `website`: answers these requests;
+ * - `worker`: keeps the read models current and does what recurs. A service needs at least one.
+ */
+export const ROLES = ['api', 'git', 'website', 'worker'] as const;
+export type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const GIB = 1024 ** 3;
@@ -67,6 +76,15 @@ export function readSettings(environment: Environment, workingDirectory: string)
     const found = values.find((candidate) => candidate === value);
     if (value !== null && found === undefined) fault(name, JSON.stringify(value), `one of ${values.join(', ')}`);
     return found ?? fallback;
+  };
+  const someOf = <Value extends string>(name: string, values: readonly Value[]): readonly Value[] => {
+    const value = text(name);
+    if (value === null) return values;
+    const wanted = new Set<string>(value.split(',').map((entry) => entry.trim()));
+    const found = values.filter((candidate) => wanted.has(candidate));
+    if (found.length === wanted.size) return found;
+    fault(name, JSON.stringify(value), `one or more of ${values.join(', ')}, separated by commas`);
+    return values;
   };
   const url = (name: string, fallback: string): string => {
     const value = text(name);
@@ -135,6 +153,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     plans: plansOf(file('STRATA_PLANS'), fault),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
+    roles: someOf('STRATA_ROLES', ROLES),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);

@@ -39,8 +39,11 @@ export interface ProjectionMetrics {
 }
 
 export interface ProjectionRunner {
-  /** Creates what is missing and begins to keep the models current; resolves once their tables can be asked. */
-  start(): Promise<void>;
+  /**
+   * Creates what is missing and, unless told not to lead, begins to keep the models current; resolves once their
+   * tables can be asked. One that does not lead only tells its readers how far the others have come.
+   */
+  start(options?: { readonly lead: boolean }): Promise<void>;
   /** Resolves when nothing is written any more. */
   close(): Promise<void>;
   /** Resolves when every model that is not halted shows the position; rejects with `read-model-behind` in time. */
@@ -99,9 +102,9 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
   }
 
   return {
-    async start() {
+    async start({ lead } = { lead: true }) {
       await createTables(pool);
-      leading = models.map(leadModel);
+      if (lead) leading = models.map(leadModel);
     },
     async close() {
       ending.abort();

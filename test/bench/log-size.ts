@@ -14,6 +14,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
@@ -121,7 +122,7 @@ async function fill(store: EventStore, appends: Iterable<AppendRequest>): Promis
 
 async function makeLog(dataDir: string, events: number, repositories: number): Promise<readonly Repository[]> {
   const log = keepLog();
-  const embedded = await startEmbeddedPostgres({ dataDir, log });
+  const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log });
   try {
     const { connectionString } = embedded;
     await migrate({ connectionString, log });

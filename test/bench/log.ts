@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
@@ -60,7 +61,12 @@ export async function benchLogs({ seconds, say }: LogBenchOptions): Promise<LogB
   const dataDir = await mkdtemp(path.join(tmpdir(), 'strata-bench-log-'));
   // Run by root, the embedded PostgreSQL is another user's, who must get through to its folder.
   await chmod(dataDir, 0o711);
-  const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings: { max_connections: '100' } });
+  const embedded = await startEmbeddedPostgres({
+    processFacts,
+    dataDir,
+    log: keepLog(),
+    settings: { max_connections: '100' },
+  });
   let cleaned: Promise<void> | null = null;
   const cleanUp = (): Promise<void> => {
     cleaned ??= embedded.stop().then(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
