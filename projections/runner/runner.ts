@@ -48,6 +48,10 @@ export interface ProjectionRunner {
   close(): Promise<void>;
   /** Resolves when every model that is not halted shows the position; rejects with `read-model-behind` in time. */
   waitFor(position: LogPosition, timeoutMs: number): Promise<void>;
+  /** How far the model is, as this process knows: no further than the database, unless that lost its last commits. */
+  known(model: string): LogPosition;
+  /** The database showed an older position than is known: a crash took commits that were not on its disk yet. */
+  wentBack(model: string, position: LogPosition): void;
   /** Builds a model, or each of them, anew from the log and puts it in the old one's place; works unstarted too. */
   rebuild(model: string | null): Promise<void>;
   /** Builds each model, or one, anew beside the live one, compares row by row, and drops what it built. */
@@ -112,6 +116,8 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       await Promise.all(leading);
     },
     waitFor: (position, timeoutMs) => progress.waitFor(position, timeoutMs),
+    known: (model) => progress.position(model),
+    wentBack: (model, position) => progress.at(model, position, null),
     async rebuild(model) {
       for (const projection of chosen(model)) {
         const position = await rebuild(context, projection);
