@@ -5,7 +5,6 @@
  * the database has said, in this very call, that the repository still stands at its revision.
  */
 import { LRUCache } from 'lru-cache';
-import type { LogPosition } from '../core/kernel/envelope.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DueDeliveries, ReadModels } from '../core/ports/read-models.ts';
@@ -15,6 +14,7 @@ import { type Branches, readBranches, readCommits, readStanding, type Standing }
 import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
+import type { ProjectionRunner } from './runner/runner.ts';
 import { readUsage } from './usage/queries.ts';
 import {
   readDeliveryBacklog,
@@ -33,8 +33,8 @@ export interface ReadModelsOptions {
     readonly usage: Projection;
     readonly webhookDeliveries: Projection;
   };
-  /** The runner's, in this process. */
-  readonly waitFor: (position: LogPosition, timeoutMs: number, model?: string) => Promise<void>;
+  /** This process's. */
+  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'known' | 'wentBack'>;
   readonly clock: Pick<Clock, 'now'>;
   /** Branches of repositories kept parsed; the default is 50,000 of all together. */
   readonly keptBranchesMax?: number;
@@ -43,8 +43,8 @@ export interface ReadModelsOptions {
 const KEPT_BRANCHES_MAX = 50_000;
 
 export function createReadModels(options: ReadModelsOptions): ReadModels & UsageReader & DueDeliveries {
-  const { database, models, waitFor, clock } = options;
-  const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection);
+  const { database, models, runner, clock } = options;
+  const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection, runner);
   const repositories = readerOf(models.repositories);
   const history = readerOf(models.history);
   const accessTokens = readerOf(models.accessTokens);
@@ -55,7 +55,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
     sizeCalculation: ({ answer }) => 1 + answer.branches.length,
   });
   return {
-    caughtUp: (position) => waitFor(position, READ_WAIT_MS),
+    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS),
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
     halfDeleted: () => readHalfDeleted(repositories),
     async branches(repository) {
@@ -72,7 +72,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
-    seen: (position) => waitFor(position, READ_WAIT_MS, models.webhookDeliveries.name),
+    seen: (position) => runner.waitFor(position, READ_WAIT_MS, models.webhookDeliveries.name),
     pendingWebhooks: () => readPendingWebhooks(deliveries),
     pendingDeliveries: (webhook, limit) => readPendingDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),

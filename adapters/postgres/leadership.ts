@@ -2,10 +2,14 @@
  * Work that one process of all does: whoever holds the lock.
  *
  * Must stay true: the lock lives on a connection, so it falls to another as soon as this process dies or loses that
- * connection; the work is told at once. Two may overlap for a moment, so the work must bear it.
+ * connection, and within seconds when it freezes; the work is told at once. Two may overlap for a moment, so the work must bear it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+
+/** A leading session says something this often, and PostgreSQL ends one that was silent for the span. */
+const SIGN_OF_LIFE_MS = 500;
+const SILENCE_SPAN_MS = 3_000;
 
 export interface LeadershipOptions {
   /** Gives a connection of its own to the lock for as long as it is held; no transaction is open on it. */
@@ -40,6 +44,15 @@ async function tryUntil(options: LeadershipOptions, closing: AbortSignal): Promi
   }
 }
 
+/**
+ * The lock, and with it a bound on the session's silence: a process that froze loses it. PostgreSQL before 14 has none.
+ */
+const TAKE_LEAD = `
+  SELECT taken, CASE WHEN taken THEN (
+    SELECT count(set_config(name, $2, false)) FROM pg_settings WHERE name = 'idle_session_timeout'
+  ) END AS bounded
+  FROM (SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken) AS tried`;
+
 /** Resolves at once when somebody else leads. */
 async function leadOnce({ pool, name, lead }: LeadershipOptions, closing: AbortSignal): Promise<void> {
   const client = await pool.connect();
@@ -47,17 +60,29 @@ async function leadOnce({ pool, name, lead }: LeadershipOptions, closing: AbortS
   const onLost = (): void => lost.abort();
   client.on('error', onLost);
   client.on('end', onLost);
+  let taken = false;
+  let failed = true;
   try {
-    const text = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken';
-    const { rows } = await client.query<{ taken: boolean }>(text, [name]);
-    if (rows[0]?.taken !== true) return;
-    await lead(AbortSignal.any([closing, lost.signal]));
+    const { rows } = await client.query<{ taken: boolean }>(TAKE_LEAD, [name, String(SILENCE_SPAN_MS)]);
+    taken = rows[0]?.taken === true;
+    if (taken) {
+      const endSignsOfLife = giveSignsOfLife(client, onLost);
+      await lead(AbortSignal.any([closing, lost.signal])).finally(endSignsOfLife);
+    }
+    failed = false;
   } finally {
     client.off('error', onLost);
     client.off('end', onLost);
     // With the connection goes the lock.
-    client.release(true);
+    client.release(taken || failed);
   }
+}
+
+function giveSignsOfLife(client: pg.PoolClient, onLost: () => void): () => void {
+  const timer = setInterval(() => {
+    client.query('SELECT 1').catch(onLost);
+  }, SIGN_OF_LIFE_MS);
+  return () => clearInterval(timer);
 }
 
 /** Ends early, and without a fault, when the signal is aborted. */

@@ -12,7 +12,8 @@ import * as vault from './migrations/002-vault.ts';
 import * as snapshots from './migrations/003-snapshots.ts';
 import * as lastUse from './migrations/004-last-use.ts';
 import * as vaultReferences from './migrations/005-vault-references.ts';
-import * as webhookDeliveries from './migrations/006-webhook-deliveries.ts';
+import * as logImport from './migrations/006-log-import.ts';
+import * as webhookDeliveries from './migrations/007-webhook-deliveries.ts';
 import { createPool } from './pool.ts';
 
 /** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
@@ -24,7 +25,7 @@ export interface MigrationSet {
   readonly migrations: Readonly<Record<string, Migration>>;
 }
 
-/** Event log, vault, snapshots, when tokens were last used, bodies of deliveries. */
+/** Event log, vault, snapshots, when tokens were last used, whether an import is under way, bodies of deliveries. */
 export const logMigrations: MigrationSet = {
   name: 'log',
   migrations: {
@@ -33,7 +34,8 @@ export const logMigrations: MigrationSet = {
     '003-snapshots': snapshots,
     '004-last-use': lastUse,
     '005-vault-references': vaultReferences,
-    '006-webhook-deliveries': webhookDeliveries,
+    '006-log-import': logImport,
+    '007-webhook-deliveries': webhookDeliveries,
   },
 };
 

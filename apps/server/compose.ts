@@ -25,7 +25,7 @@ import { createHttpServer } from './http.ts';
 import { createMetrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
-import type { Settings } from './settings.ts';
+import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
 import { composeDeliveryStore, startWebhooks } from './webhooks.ts';
@@ -69,18 +69,22 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     parts.add(() => objects.close());
     const { runner, readModels, close } = composeProjections(foundation, objects, log, metrics.projections);
     parts.add(close);
-    await runner.start();
-    const finishDeletions = createDeletionFinisher({ ...context, readModels });
-    parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+    const runs = (role: Role): boolean => settings.roles.includes(role);
+    metrics.roles(settings.roles);
+    await runner.start({ lead: runs('worker') });
     const outgoing = createHttpEgress({
       ownUrls: [settings.baseUrl, settings.webUrl],
       privateAllowed: settings.allowPrivateTargets,
     });
     const deliveries = composeDeliveryStore(foundation);
-    const webhooks = { foundation, deliveries, objects, outgoing, due: readModels, metrics, log, onFault };
-    const { webUrl, retentionDays } = settings;
-    parts.add(startWebhooks({ ...webhooks, webUrl, retentionDays, version: packageJson.version }));
+    if (runs('worker')) {
+      const finishDeletions = createDeletionFinisher({ ...context, readModels });
+      parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+      parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+      const { webUrl, retentionDays } = settings;
+      const webhooks = { foundation, deliveries, objects, outgoing, due: readModels, metrics, log, onFault };
+      parts.add(startWebhooks({ ...webhooks, webUrl, retentionDays, version: packageJson.version }));
+    }
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
     const flush = async (): Promise<void> => {
@@ -133,14 +137,16 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       return oldestAt === null ? 0 : msBetween(oldestAt, context.clock.now()) / 1_000;
     });
     const probes = {
+      roles: settings.roles,
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
       ready: () => readiness([['log', context.entities.barrier()]]),
     };
     const http = createHttpServer({
       tls: settings.tls,
-      git,
+      git: runs('git') ? git : null,
       probes,
-      rest: (request, response) => api.routing(request, response),
+      rest: runs('api') ? (request, response) => api.routing(request, response) : null,
+      newRequestId: () => context.ids.next(),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
     });
     return { http, stop: () => stop(http, parts) };

@@ -3,6 +3,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { AttemptOutcome } from '../../core/webhook-delivery/events.ts';
 import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
 import type { FinishedRequest } from '../git-http/context.ts';
+import { ROLES, type Role } from './settings.ts';
 
 export interface Metrics {
   gitFinished(finished: FinishedRequest): void;
@@ -13,6 +14,8 @@ export interface Metrics {
   fault(what: string): void;
   /** Something that nothing names any more was removed. */
   swept(what: 'layer' | 'vault-record'): void;
+  /** What this process does for the service. */
+  roles(running: readonly Role[]): void;
   /** An attempt at a webhook delivery was recorded. */
   readonly webhookAttempted: (outcome: AttemptOutcome, durationMs: number) => void;
   /** Figures read when the metrics are: name, help, value. One that cannot be read is NaN. */
@@ -112,6 +115,15 @@ export function createMetrics(): Metrics {
     },
     swept(what) {
       swept.inc({ what });
+    },
+    roles(running) {
+      const gauge = new Gauge({
+        name: 'strata_role',
+        help: '1 for each role that this process runs, else 0',
+        labelNames: ['role'],
+        registers,
+      });
+      for (const role of ROLES) gauge.set({ role }, running.includes(role) ? 1 : 0);
     },
     webhookAttempted: (outcome, durationMs) => webhookSeconds.observe({ outcome }, durationMs / 1_000),
     gauge(name, help, read) {

@@ -49,8 +49,7 @@ export function composeProjections(
     log,
     ...(metrics === undefined ? {} : { metrics }),
   });
-  const waitFor: ProjectionRunner['waitFor'] = (...of) => runner.waitFor(...of);
-  const readModels = createReadModels({ database: pool, models, waitFor, clock: context.clock });
+  const readModels = createReadModels({ database: pool, models, runner, clock: context.clock });
   const close = async (): Promise<void> => {
     await runner.close();
     await database.end();

@@ -10,6 +10,8 @@ const GIB = 1024 * MIB;
 export const APPEND_SIZE_BYTES_MAX = MIB;
 /** A stream's name stands in an index of every adapter; entity ids are UUIDs, names of at most 39 characters or digests. */
 export const STREAM_NAME_BYTES_MAX = 768;
+/** A line of an exported log: an event of the largest size, with its digest, revision and escaped stream name. */
+export const LOG_FILE_LINE_BYTES_MAX = APPEND_SIZE_BYTES_MAX + 4 * KIB;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 

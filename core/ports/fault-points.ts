@@ -1,6 +1,6 @@
 /**
- * Named places where a test may make the process die: the steps of a push, those between two appends of one
- * command, and those of a delivery.
+ * Named places where a test may make the process die: the steps of a push, of moving a log, of a delivery, and those
+ * between two appends of one command.
  *
  * Must stay true: in production every one is a call that does nothing.
  */
@@ -15,6 +15,10 @@ export const FAULT_POINTS = [
   'repository-closed',
   'account-username-claimed',
   'account-created',
+  'log-export-written',
+  'log-import-begun',
+  'log-import-appended',
+  'log-import-verified',
   'account-erased',
   'webhook-payload-stored',
   'webhook-delivery-requested',

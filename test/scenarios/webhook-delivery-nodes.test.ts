@@ -6,6 +6,28 @@ import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { createWebhook, receiverHouse, untilDeliveries } from '../support/webhook-receiver.ts';
 
 describe('Deliveries of several servers', { concurrency: true }, () => {
+  test('go on when the server that delivers freezes, and are not made twice when it thaws', async (context) => {
+    const house = await receiverHouse(context);
+    const parts = await sharedParts(context);
+    const leader = await startNode(context, parts, house.env);
+    const other = await startNode(context, parts, house.env);
+    const ada = await createAccount(leader, 'ada');
+    const receiver = await house.receiver();
+    const webhook = await createWebhook(leader, ada, receiver.url);
+    const ping = () => api(other, ada.token, 'POST', `/v1/webhooks/${webhook.id}/ping`);
+    await ping();
+    await receiver.until(1);
+    leader.process.kill('SIGSTOP');
+    context.after(() => leader.process.kill('SIGCONT'));
+    await ping();
+    await receiver.until(2);
+    leader.process.kill('SIGCONT');
+    await ping();
+    await receiver.until(3);
+    await untilDeliveries(leader, ada, webhook.id, (list) => list.every((d) => d.status === 'SUCCESS'));
+    assert.equal(receiver.received.length, 3);
+  });
+
   test('are made once, whichever took the push, and by the other when the one that delivers dies', async (context) => {
     const house = await receiverHouse(context);
     const parts = await sharedParts(context);
