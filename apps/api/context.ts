@@ -10,6 +10,7 @@ import type { Log } from '../../core/ports/log.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
+import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import type { TransferMeter } from '../../core/use-cases/transfer-meter.ts';
 
@@ -24,6 +25,10 @@ export interface ApiContext extends Context {
   readonly reach: Reach;
   /** A fresh secret of an access token, in the form of interface.md. */
   readonly newTokenSecret: () => string;
+  /** What a device login is told apart by: a code for people, and a secret for its polls. */
+  readonly newUserCode: () => string;
+  readonly newDeviceSecret: () => string;
+  readonly vault: Pick<Vault, 'put'>;
   /** The address a request came from, behind trusted proxies that of their client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Vault reference of an address, or null when it is not recorded. */

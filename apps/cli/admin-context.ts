@@ -6,9 +6,11 @@
  */
 import { destination } from 'pino';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import type { DeviceSessionId } from '../../core/kernel/ids.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings } from '../server/settings.ts';
+import { findDeviceSession } from './find-device-session.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import type { KnownRepository } from './known-repositories.ts';
 import { type ProjectionReport, rebuildProjections } from './rebuild-projections.ts';
@@ -19,6 +21,8 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export type AdminContext = Foundation['context'] & {
   rebuildProjections(options: { readonly verify: boolean }): Promise<readonly ProjectionReport[]>;
+  /** The login that waits for its user under a code. */
+  findDeviceSession(userCode: string): Promise<DeviceSessionId>;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   listStorage(): Promise<readonly ListedStorage[]>;
   /** Of one repository, or of all. */
@@ -43,6 +47,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
     return await run({
       ...foundation.context,
       rebuildProjections: (options) => rebuildProjections(foundation, settings, log, options),
+      findDeviceSession: (userCode) => findDeviceSession(foundation, log, userCode),
       verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
       listStorage: async () => listStorage(await openStorage()),
       verifyStorage: async (only) => verifyStorage(await openStorage(), only),

@@ -2,17 +2,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { findRepository } from '../../core/use-cases/repositories.ts';
 import type { AdminContext } from './admin-context.ts';
-import { type Answer, Refused } from './answer.ts';
+import { Refused } from './answer.ts';
+import type { Act } from './commands.ts';
 
 interface RepositoryName {
   readonly username: string;
   readonly name: string;
 }
-
-/** Turns what a command does into its action. */
-export type Act = <Options>(
-  run: (context: AdminContext, options: Options) => Promise<Answer>,
-) => (options: Options) => Promise<void>;
 
 export function addStorageCommands(program: Command, act: Act): void {
   const storage = program.command('storage').description('the layers on platform storage');

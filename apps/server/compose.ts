@@ -10,6 +10,7 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
@@ -100,6 +101,8 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const api = createApi({
       ...shared,
       newTokenSecret,
+      newUserCode,
+      newDeviceSecret,
       addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
       version: packageJson.version,
       onFinished: (finished) => {

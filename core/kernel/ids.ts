@@ -16,6 +16,7 @@ export type AccountId = Uuid & Brand<string, 'AccountId'>;
 export type RepositoryId = Uuid & Brand<string, 'RepositoryId'>;
 export type AccessTokenId = Uuid & Brand<string, 'AccessTokenId'>;
 export type EventId = Uuid & Brand<string, 'EventId'>;
+export type DeviceSessionId = Uuid & Brand<string, 'DeviceSessionId'>;
 export type LayerId = Uuid & Brand<string, 'LayerId'>;
 export type PushId = Uuid & Brand<string, 'PushId'>;
 

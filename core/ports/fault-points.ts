@@ -15,6 +15,7 @@ export const FAULT_POINTS = [
   'account-username-claimed',
   'account-created',
   'account-erased',
+  'device-login-claimed',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];

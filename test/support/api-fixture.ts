@@ -8,6 +8,7 @@ import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
 import { createMemoryVault } from '../../adapters/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
@@ -28,6 +29,7 @@ import {
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
+import type { Vault } from '../../core/ports/vault.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import { repositories } from '../../core/repository/evolve.ts';
@@ -54,6 +56,7 @@ export interface ApiFixture {
   readonly clock: TestClock;
   readonly objects: MemoryObjects;
   readonly readModels: MemoryReadModels;
+  readonly vault: Vault;
   /** Everything logged, one JSON text a line. */
   readonly logged: string[];
   readonly finished: FinishedApiRequest[];
@@ -96,6 +99,7 @@ const CAUSE: Cause = {
 
 export async function createApiFixture(options: FixtureOptions = {}): Promise<ApiFixture> {
   const clock = createTestClock();
+  const vault = createMemoryVault();
   const log = createMemoryEventStore();
   const events = options.wrapEvents?.(log) ?? log;
   const objects = createMemoryObjects();
@@ -135,6 +139,9 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer: createTransferMeter(base, 'test'),
     newTokenSecret,
+    newUserCode,
+    newDeviceSecret,
+    vault,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
     sourceAddressRef: async () => null,
     addresses: () => ({ baseUrl: 'http://localhost:8080', webUrl: 'http://localhost:8080' }),
@@ -144,7 +151,6 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   };
   const app = createApi(context, options.timeouts === undefined ? {} : { timeouts: options.timeouts });
   await app.ready();
-  const vault = createMemoryVault();
   const passwords = { hash: async () => 'hash', verify: async () => false };
 
   return {
@@ -153,6 +159,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     clock,
     objects,
     readModels,
+    vault,
     logged,
     finished,
     account: async (username, plan = 'PRO') => {

@@ -34,7 +34,7 @@ const NO_BODY: AnswerBody = { kind: 'none' };
 /** What is made for one caller is kept by nobody. */
 const UNSTORED: Headers = { 'cache-control': 'no-store' };
 
-export function ok(json: object, status: 200 | 201 = 200): Answer {
+export function ok(json: object, status: 200 | 201 | 202 = 200): Answer {
   return { status, headers: UNSTORED, body: { kind: 'json', json } };
 }
 

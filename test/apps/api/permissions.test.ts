@@ -49,7 +49,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   deleteAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', status: 204 },
 };
 
-const PUBLIC = new Set(['getOpenApi']);
+const PUBLIC = new Set(['getOpenApi', 'createDeviceSession', 'pollDeviceSession']);
 
 describe('permissions of every route', () => {
   let fixture: ApiFixture;
