@@ -26,6 +26,7 @@ import { composeProjections } from './projections.ts';
 import type { Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
+import { startWorkflows } from './workflows.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -64,11 +65,12 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       log,
     });
     parts.add(() => objects.close());
-    const { runner, readModels, close } = composeProjections(foundation, objects, log, metrics.projections);
+    const { runner, readModels, timers, close } = composeProjections(foundation, objects, log, metrics.projections);
     parts.add(close);
     await runner.start();
     const finishDeletions = createDeletionFinisher({ ...context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+    parts.add(startWorkflows({ foundation, timers, log, onFault }));
     parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));

@@ -66,6 +66,10 @@ export const DEVICE_POLL_INTERVAL_SECONDS = 2;
 export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
 /** Device logins that one address may begin within a minute on each node. */
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
+/** What a poll that won has to make its token in its own name; then any node does. */
+export const DEVICE_TOKEN_SPAN_MS = 5_000;
+/** Steps of one workflow that a node carries out at once; one may wait for a receiver for half a minute. */
+export const WORKFLOW_STEPS_AT_ONCE_MAX = 256;
 /** How long a reserved name waits for its account (architecture, Streams). */
 export const CLAIM_SPAN_MS = 10 * 60_000;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */

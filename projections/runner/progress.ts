@@ -21,6 +21,8 @@ interface Model {
 
 interface Waiter {
   readonly position: LogPosition;
+  /** Null: all of them. */
+  readonly models: readonly string[] | null;
   readonly resolve: () => void;
 }
 
@@ -56,19 +58,20 @@ export class Progress {
   }
 
   /**
-   * Resolves when every model that is not halted has reached the position; a halted one fails its own readers.
-   * Rejects with `read-model-behind` after the time-out.
+   * Resolves when every model that is not halted, or each of those named, has reached the position; a halted one
+   * fails its own readers. Rejects with `read-model-behind` after the time-out.
    */
-  waitFor(position: LogPosition, timeoutMs: number): Promise<void> {
-    if (this.#isReached(position)) return Promise.resolve();
+  waitFor(position: LogPosition, timeoutMs: number, models: readonly string[] | null = null): Promise<void> {
+    if (this.#isReached({ position, models })) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
-        const message = `Not at ${position} after ${timeoutMs} ms: ${this.#describe(position)}`;
+        const message = `Not at ${position} after ${timeoutMs} ms: ${this.#describe({ position, models })}`;
         reject(new ReadModelError('read-model-behind', message));
       }, timeoutMs);
       const waiter: Waiter = {
         position,
+        models,
         resolve: () => {
           clearTimeout(timer);
           resolve();
@@ -83,7 +86,7 @@ export class Progress {
   /** The log mostly tells its subscribers by itself; asking each of them at once would only make them look twice. */
   #pull(waiter: Waiter): void {
     if (!this.#waiters.includes(waiter)) return;
-    for (const model of this.#models) if (model.position < waiter.position) model.pull?.();
+    for (const model of this.#awaited(waiter)) if (model.position < waiter.position) model.pull?.();
   }
 
   position(name: string): LogPosition {
@@ -114,19 +117,24 @@ export class Progress {
     return model;
   }
 
-  #isReached(position: LogPosition): boolean {
-    return this.#models.every((model) => model.position >= position || model.halted !== null);
+  #awaited({ models }: Pick<Waiter, 'models'>): readonly Model[] {
+    return models === null ? this.#models : this.#models.filter(({ name }) => models.includes(name));
+  }
+
+  #isReached(waiter: Pick<Waiter, 'position' | 'models'>): boolean {
+    return this.#awaited(waiter).every((model) => model.position >= waiter.position || model.halted !== null);
   }
 
   #wake(): void {
-    const due = this.#waiters.filter(({ position }) => this.#isReached(position));
+    const due = this.#waiters.filter((waiter) => this.#isReached(waiter));
     if (due.length === 0) return;
     this.#waiters = this.#waiters.filter((waiter) => !due.includes(waiter));
     for (const { resolve } of due) resolve();
   }
 
-  #describe(position: LogPosition): string {
-    const behind = this.#models.filter((model) => model.position < position && model.halted === null);
+  #describe(waiter: Pick<Waiter, 'position' | 'models'>): string {
+    const { position } = waiter;
+    const behind = this.#awaited(waiter).filter((model) => model.position < position && model.halted === null);
     return behind.map((model) => `${model.name} is at ${model.position}`).join(', ');
   }
 

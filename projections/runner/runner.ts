@@ -43,8 +43,11 @@ export interface ProjectionRunner {
   start(): Promise<void>;
   /** Resolves when nothing is written any more. */
   close(): Promise<void>;
-  /** Resolves when every model that is not halted shows the position; rejects with `read-model-behind` in time. */
-  waitFor(position: LogPosition, timeoutMs: number): Promise<void>;
+  /**
+   * Resolves when every model that is not halted, or each of those named, shows the position; rejects with
+   * `read-model-behind` in time.
+   */
+  waitFor(position: LogPosition, timeoutMs: number, models?: readonly string[]): Promise<void>;
   /** Builds a model, or each of them, anew from the log and puts it in the old one's place; works unstarted too. */
   rebuild(model: string | null): Promise<void>;
   /** Builds each model, or one, anew beside the live one, compares row by row, and drops what it built. */
@@ -105,7 +108,7 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       progress.close();
       await Promise.all(leading);
     },
-    waitFor: (position, timeoutMs) => progress.waitFor(position, timeoutMs),
+    waitFor: (position, timeoutMs, names) => progress.waitFor(position, timeoutMs, names),
     async rebuild(model) {
       for (const projection of chosen(model)) {
         const position = await rebuild(context, projection);

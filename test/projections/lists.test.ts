@@ -29,6 +29,7 @@ async function serve(context: TestContext): Promise<Service> {
   const store = createMemoryEventStore();
   const append = new Appender(store);
   const models = createModels({
+    workflows: [],
     events: store,
     objects: {
       open: () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { suiteEnding } from '../support/cleanup.ts';
 import { type Account, admin, api, createAccount, type Strata, tryAdmin } from '../support/strata.ts';
+import { until } from '../support/read-models.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 interface Session {
@@ -81,6 +82,26 @@ describe('A device login', () => {
     });
     assert.equal((await poll(one, session)).status, 403);
     assert.equal((await tryAdmin(one, ['device', 'deny', '--username', 'ada', '--code', 'nonsense'])).code, 2);
+  });
+
+  test('claimed by a server that died is finished by another: the token is in the record, its secret nowhere', async () => {
+    const dying = await startNode(ending, shared, { STRATA_FAULT_POINT: 'device-login-claimed' });
+    const session = await begin(dying, 'unlucky');
+    await admin(one, ['device', 'grant', '--username', 'ada', '--code', session.user_code]);
+    await assert.rejects(poll(dying, session));
+    const lost = await poll(two, session);
+    assert.equal(lost.status, 410, lost.text);
+    const listed = async (): Promise<readonly string[]> => {
+      const { body } = await api(two, ada.token, 'GET', '/v1/access-tokens');
+      return (body as { access_tokens: { name: string }[] }).access_tokens.map(({ name }) => name);
+    };
+    await until(async () => (await listed()).includes('unlucky'));
+    await until(async () => {
+      const events = await shared.log.since();
+      const ended = events.filter(({ stream }) => stream === `deviceSession-${session.id}`);
+      return ended.at(-1)?.type === 'DeviceLoginClosed';
+    });
+    assert.equal((await listed()).filter((name) => name === 'unlucky').length, 1);
   });
 
   test('leaves nothing behind that a rebuild or a verification would find', async () => {
