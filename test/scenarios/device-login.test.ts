@@ -104,6 +104,15 @@ describe('A device login', () => {
     assert.equal((await listed()).filter((name) => name === 'unlucky').length, 1);
   });
 
+  test('may be granted while no server runs', async () => {
+    const session = await begin(one, 'night owl');
+    await Promise.all([one.stop(), two.stop()]);
+    await admin(one, ['device', 'grant', '--username', 'ada', '--code', session.user_code, '--name', 'owl']);
+    [one, two] = await Promise.all([one.restart(), two.restart()]);
+    const { status, body } = await poll(two, session);
+    assert.deepEqual([status, (body as Fetched).access_token.name], [200, 'owl']);
+  });
+
   test('leaves nothing behind that a rebuild or a verification would find', async () => {
     assert.equal((await api(one, ada.token, 'GET', '/v1/account/usage')).status, 200);
     const verified = (await admin(one, ['log', 'verify', '--references'])) as { readonly faults: readonly string[] };
