@@ -36,3 +36,18 @@ export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
     },
   };
 }
+
+/** Whom an address counts as: in IPv6 its /64, of which one customer has every address (RFC 6177). */
+export function countedAs(address: string): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail = null] = (address.split('%', 1)[0] ?? '').split('::');
+  const first = groupsOf(head);
+  const last = tail === null ? [] : groupsOf(tail);
+  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0');
+  const network = [...first, ...zeros, ...last].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+function groupsOf(text: string): readonly string[] {
+  return text === '' ? [] : text.split(':');
+}

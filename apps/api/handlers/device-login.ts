@@ -6,6 +6,7 @@ import { DEVICE_POLL_INTERVAL_SECONDS } from '../../../core/kernel/limits.ts';
 import { findPolledSession, pollDeviceLogin, requestDeviceLogin } from '../../../core/use-cases/device-login.ts';
 import { barrier } from '../admission.ts';
 import { ok, problem } from '../http/answer.ts';
+import { countedAs } from '../rates.ts';
 import type { Outcome, PublicCall } from '../route.ts';
 import type {
   DEVICE_SESSION,
@@ -28,7 +29,7 @@ export async function postDeviceSession(
 ): Promise<Outcome> {
   const { context, request } = call;
   const address = context.clientAddress(request);
-  const waitSeconds = context.deviceSessionRate.take(address);
+  const waitSeconds = context.deviceSessionRate.take(countedAs(address));
   if (waitSeconds !== null) return tooMany('Too many login sessions from this address', waitSeconds);
   const userCode = context.newUserCode();
   const secret = context.newDeviceSecret();
