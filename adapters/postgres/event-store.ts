@@ -7,12 +7,13 @@
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
+import { appendBatches } from './append-in-order.ts';
 import { createAppendQueue } from './append-queue.ts';
 import { type Listener, listen } from './listener.ts';
 import { createLogReader, readHead } from './log-reader.ts';
 import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
-import { shareRead } from './shared-read.ts';
+import { shareRead } from '../../core/kernel/shared-read.ts';
 import { type PostgresSubscription, startSubscription } from './subscription.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;
@@ -66,6 +67,8 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
 
   return {
     append: queue.append,
+    appendInOrder: (requests) =>
+      appendBatches({ pool: deciding, retrySpanMs: appendRetrySpanMs, onAppended: pullAll }, requests),
     readStream: (stream, range) => retryRepeatable(readRetrySpanMs, () => reader.readStream(stream, range)),
     readAll: (after, limit) => retryRepeatable(readRetrySpanMs, () => reader.readAll(after, limit)),
     head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(deciding))),

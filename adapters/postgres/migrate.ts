@@ -12,6 +12,7 @@ import * as vault from './migrations/002-vault.ts';
 import * as snapshots from './migrations/003-snapshots.ts';
 import * as lastUse from './migrations/004-last-use.ts';
 import * as vaultReferences from './migrations/005-vault-references.ts';
+import * as logImport from './migrations/006-log-import.ts';
 import { createPool } from './pool.ts';
 
 /** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
@@ -23,7 +24,7 @@ export interface MigrationSet {
   readonly migrations: Readonly<Record<string, Migration>>;
 }
 
-/** Event log, vault, snapshots, and when tokens were last used. */
+/** Event log, vault, snapshots, when tokens were last used, and whether an import is under way. */
 export const logMigrations: MigrationSet = {
   name: 'log',
   migrations: {
@@ -32,6 +33,7 @@ export const logMigrations: MigrationSet = {
     '003-snapshots': snapshots,
     '004-last-use': lastUse,
     '005-vault-references': vaultReferences,
+    '006-log-import': logImport,
   },
 };
 

@@ -9,6 +9,7 @@ import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
+import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
@@ -17,6 +18,8 @@ import type { TransferMeter } from '../../core/use-cases/transfer-meter.ts';
 export interface ApiContext extends Context {
   readonly digest: Digest;
   readonly plans: Plans;
+  readonly vault: Vault;
+  readonly outgoing: OutgoingRequests;
   readonly readModels: ReadModels;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;
@@ -28,7 +31,7 @@ export interface ApiContext extends Context {
   /** What a device login is told apart by: a code for people, and a secret for its polls. */
   readonly newUserCode: () => string;
   readonly newDeviceSecret: () => string;
-  readonly vault: Pick<Vault, 'put'>;
+  readonly newWebhookSecret: () => string;
   /** The address a request came from, behind trusted proxies that of their client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Vault reference of an address, or null when it is not recorded. */

@@ -60,9 +60,9 @@ function describe(error: Error, causes: number): DescribedError {
   return { name: error.name, code, stack: withoutSecrets(error.stack ?? error.message), cause };
 }
 
-/** Strikes out access tokens and the user information of URLs, wherever a library's words repeat them. */
+/** Strikes out our secrets and the user information of URLs, wherever a library's words repeat them. */
 export function withoutSecrets(text: string): string {
-  return text.replaceAll(/strata_[0-9A-Za-z]+/g, 'strata_…').replaceAll(/:\/\/[^\s/@]*@/g, '://…@');
+  return text.replaceAll(/(strata|whsec)_[0-9A-Za-z]+/g, '$1_…').replaceAll(/:\/\/[^\s/@]*@/g, '://…@');
 }
 
 interface ClientError extends Error {

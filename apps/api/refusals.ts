@@ -4,12 +4,15 @@
  * Must stay true: it covers the union of refusals exactly, which the type checks; words name no secret.
  */
 import type { Refusal, RefusalCode } from '../../core/kernel/refusal.ts';
+import type { TargetFault } from '../../core/ports/outgoing-requests.ts';
 import {
   DEVICE_HOSTNAME_LENGTH_MAX,
   PASSWORD_LENGTH_MAX,
   PASSWORD_LENGTH_MIN,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
+  OUTGOING_URL_LENGTH_MAX,
   TOKEN_NAME_LENGTH_MAX,
+  WEBHOOKS_MAX,
 } from '../../core/kernel/limits.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 
@@ -85,10 +88,25 @@ export const REFUSALS: { readonly [Code in RefusalCode]: Wording<RefusalOf[Code]
   'path-not-found': { status: 404, words: () => 'Path not found' },
   'path-not-a-file': { status: 422, words: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, words: () => 'The file is larger than 64 MiB' },
+  'webhook-not-found': { status: 404, words: () => 'Webhook not found' },
+  'webhook-delivery-not-found': { status: 404, words: () => 'Webhook delivery not found' },
+  'webhook-limit-reached': { status: 422, words: () => `An account has at most ${WEBHOOKS_MAX} webhooks` },
+  'webhook-events-empty': { status: 422, field: 'events', words: () => 'A webhook listens for at least one event' },
+  'webhook-url-refused': { status: 422, field: 'url', words: (r) => TARGET_FAULTS[r.fault] },
   'storage-bucket-not-found': { status: 404, words: () => 'Storage bucket not found' },
   'storage-quota-reached': { status: 422, words: () => "The plan's quota of storage is reached" },
   'ingress-quota-reached': { status: 422, words: () => "The plan's quota of ingress is reached for this month" },
   'transfer-quota-reached': { status: 403, words: () => "The plan's quota of transfer is reached for this month" },
+};
+
+const TARGET_FAULTS: { readonly [Fault in TargetFault]: string } = {
+  'url-malformed': 'This is not a URL such as https://receiver.example/hook',
+  'url-too-long': `A URL has at most ${OUTGOING_URL_LENGTH_MAX} characters`,
+  'url-not-https': 'The URL must start with https://',
+  'url-with-credentials': 'The URL must not hold a user name or a password',
+  'own-host': 'The URL must not lead to this service',
+  'address-not-public': 'The URL must lead to a public address',
+  'peer-not-checked': 'The URL must lead to a public address',
 };
 
 const IDS_SHOWN_MAX = 10;

@@ -25,6 +25,14 @@ import {
   removeRepository,
 } from './handlers/repositories.ts';
 import { getUsage } from './handlers/usage.ts';
+import {
+  getWebhook,
+  listAllWebhooks,
+  postWebhook,
+  postWebhookSecret,
+  putWebhook,
+  removeWebhook,
+} from './handlers/webhooks.ts';
 import { accountRoute, publicRoute, type Route, repositoryRoute } from './route.ts';
 import {
   ACCESS_TOKEN,
@@ -41,6 +49,14 @@ import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QU
 import { ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
 import { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from './schemas/repositories.ts';
 import { USAGE } from './schemas/usage.ts';
+import {
+  CHANGED_WEBHOOK,
+  NEW_WEBHOOK,
+  WEBHOOK,
+  WEBHOOK_CHANGES,
+  WEBHOOK_WITH_SECRET,
+  WEBHOOKS,
+} from './schemas/webhooks.ts';
 
 const CONTENTS_NOTES =
   'What is sent counts as transfer. A file larger than 64 MiB is refused (403), as is everything once the quota of transfer is used up. Names of files are bytes: percent-encode those that are not UTF-8. A slash at the end of a path asks for a folder. Links are shown, not followed.';
@@ -281,5 +297,84 @@ export const ROUTES: readonly Route[] = [
     answers: { 204: null },
     problems: [404],
     handle: deleteAccessToken,
+  }),
+  accountRoute({
+    operationId: 'createWebhook',
+    tag: 'Webhooks',
+    summary: 'Create a webhook',
+    description:
+      'It hears of every repository of the account, whatever the scope of the token. The answer is the only place that ever shows the secret. An account has at most 20. A URL is checked here and at every delivery; one whose name is not found yet may be saved.',
+    method: 'POST',
+    path: '/v1/webhooks',
+    grant: 'API_WEBHOOKS',
+    schemas: { body: NEW_WEBHOOK },
+    answers: { 201: WEBHOOK_WITH_SECRET },
+    problems: [],
+    handle: postWebhook,
+  }),
+  accountRoute({
+    operationId: 'listWebhooks',
+    tag: 'Webhooks',
+    summary: 'List webhooks',
+    description: 'Oldest first, without secrets.',
+    method: 'GET',
+    path: '/v1/webhooks',
+    grant: 'API_WEBHOOKS',
+    schemas: {},
+    answers: { 200: WEBHOOKS },
+    problems: [],
+    handle: listAllWebhooks,
+  }),
+  accountRoute({
+    operationId: 'getWebhook',
+    tag: 'Webhooks',
+    summary: 'Read a webhook',
+    method: 'GET',
+    path: '/v1/webhooks/{id}',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: WEBHOOK },
+    problems: [404],
+    handle: getWebhook,
+  }),
+  accountRoute({
+    operationId: 'updateWebhook',
+    tag: 'Webhooks',
+    summary: 'Change a webhook',
+    description:
+      'Fields that are absent stay as they are. Another URL brings a new secret, which only this answer shows; the new receiver never sees a signature of the old one.',
+    method: 'PUT',
+    path: '/v1/webhooks/{id}',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS, body: WEBHOOK_CHANGES },
+    answers: { 200: CHANGED_WEBHOOK },
+    problems: [404],
+    handle: putWebhook,
+  }),
+  accountRoute({
+    operationId: 'rotateWebhookSecret',
+    tag: 'Webhooks',
+    summary: 'Give a webhook a new secret',
+    description: 'Only this answer shows it. The secret before signs beside it for 24 hours.',
+    method: 'POST',
+    path: '/v1/webhooks/{id}/secret',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: WEBHOOK_WITH_SECRET },
+    problems: [404],
+    handle: postWebhookSecret,
+  }),
+  accountRoute({
+    operationId: 'deleteWebhook',
+    tag: 'Webhooks',
+    summary: 'Delete a webhook',
+    description: 'Deliveries that are still to come are given up.',
+    method: 'DELETE',
+    path: '/v1/webhooks/{id}',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS },
+    answers: { 204: null },
+    problems: [404],
+    handle: removeWebhook,
   }),
 ];

@@ -19,6 +19,8 @@ import { type Answer, Refused } from './answer.ts';
 import { grantList, idList, instant } from './arguments.ts';
 import { accepted, causeOf, existing } from './commands.ts';
 import { addDeviceCommands } from './device-commands.ts';
+import { addLogCommands } from './log-commands.ts';
+import { addProjectionCommands } from './projection-commands.ts';
 import { addStorageCommands } from './storage-commands.ts';
 
 const program = new Command('strata-admin')
@@ -31,11 +33,17 @@ function act<Options>(
   run: (context: AdminContext, options: Options) => Promise<Answer>,
 ): (options: Options) => Promise<void> {
   return async (options) => {
-    const answer = await withAdminContext((context) => run(context, options));
-    const json = program.opts<{ json?: boolean }>().json === true;
-    process.stdout.write(`${json ? JSON.stringify(answer.value) : answer.text}\n`);
-    process.exitCode = answer.status ?? 0;
+    print(await withAdminContext((context) => run(context, options)));
   };
+}
+
+function wantsJson(): boolean {
+  return program.opts<{ json?: boolean }>().json === true;
+}
+
+function print(answer: Answer): void {
+  process.stdout.write(`${wantsJson() ? JSON.stringify(answer.value) : answer.text}\n`);
+  process.exitCode = answer.status ?? 0;
 }
 
 const account = program.command('account').description('accounts');
@@ -146,37 +154,8 @@ token
     }),
   );
 
-const projections = program.command('projections').description('read models');
-
-projections
-  .command('rebuild')
-  .description('builds every read model anew from the log and puts the new one in the place of the old')
-  .option('--verify', 'compare the new with the live one row by row instead, and report every difference')
-  .action(
-    act<{ verify?: boolean }>(async (context, { verify }) => {
-      const report = await context.rebuildProjections({ verify: verify === true });
-      const text = report.map(({ model, rows, differences }) =>
-        rows === null ? `${model}: rebuilt` : `${model}: ${rows} rows, ${differences} differences`,
-      );
-      const status = report.some(({ differences }) => differences > 0) ? 1 : 0;
-      return { value: { projections: report }, text: text.join('\n'), status };
-    }),
-  );
-
-const log = program.command('log').description('the event log');
-
-log
-  .command('verify')
-  .description('reads the whole log and checks every stream; with --references what it refers to as well')
-  .option('--references', 'read every layer and vault record that events name and check them')
-  .action(
-    act<{ references?: boolean }>(async (context, { references }) => {
-      const report = await context.verifyLog({ references: references === true });
-      const lines = [`${report.events} events in ${report.streams} streams, ${report.layers} layers`, ...report.faults];
-      return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
-    }),
-  );
-
+addProjectionCommands(program, act);
+addLogCommands(program, { act, print, wantsJson });
 addDeviceCommands(program, act);
 addStorageCommands(program, act);
 

@@ -5,12 +5,7 @@ import type { Refusal } from '../../core/kernel/refusal.ts';
 import { findAccount } from '../../core/use-cases/accounts.ts';
 import { refusalText } from '../api/refusals.ts';
 import type { AdminContext } from './admin-context.ts';
-import { type Answer, Refused } from './answer.ts';
-
-/** Turns what a command does into its action. */
-export type Act = <Options>(
-  run: (context: AdminContext, options: Options) => Promise<Answer>,
-) => (options: Options) => Promise<void>;
+import { Refused } from './answer.ts';
 
 export function causeOf(context: AdminContext, command: string): Cause {
   return {

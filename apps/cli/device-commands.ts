@@ -1,11 +1,13 @@
 /** `strata-admin device`: what the page that grants a device login does, for operators. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/access-token/grants.ts';
-import type { RepositoryId, Timestamp } from '../../core/kernel/ids.ts';
+import type { DeviceSessionId, RepositoryId, Timestamp } from '../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { denyDeviceLogin, grantDeviceLogin, showDeviceSession } from '../../core/use-cases/device-login.ts';
+import type { AdminContext } from './admin-context.ts';
+import { type Act, Refused } from './answer.ts';
 import { grantList, idList, instant } from './arguments.ts';
-import { type Act, accepted, causeOf, existing } from './commands.ts';
+import { accepted, causeOf, existing } from './commands.ts';
 
 interface Chosen {
   readonly username: string;
@@ -39,7 +41,7 @@ export function addDeviceCommands(program: Command, act: Act): void {
     .action(
       act<Granted>(async (context, { username, code, name, ...choices }) => {
         const account = await existing(context, username);
-        const id = await context.findDeviceSession(code);
+        const id = await waitingLogin(context, code);
         const { hostname } = accepted(await showDeviceSession(context, id));
         const settings = { ...choices, name: name ?? [...hostname].slice(0, TOKEN_NAME_LENGTH_MAX).join('') };
         const origin = { account, cause: causeOf(context, 'device grant') };
@@ -59,13 +61,20 @@ export function addDeviceCommands(program: Command, act: Act): void {
     .action(
       act<Chosen>(async (context, { username, code }) => {
         const account = await existing(context, username);
-        const id = await context.findDeviceSession(code);
+        const id = await waitingLogin(context, code);
         const { hostname } = accepted(await showDeviceSession(context, id));
         accepted(await denyDeviceLogin(context, { account, cause: causeOf(context, 'device deny') }, id));
         const value = { id, user_code: code, hostname, username, status: 'denied' };
         return { value, text: `${JSON.stringify(hostname)} was refused` };
       }),
     );
+}
+
+async function waitingLogin(context: AdminContext, code: string): Promise<DeviceSessionId> {
+  const [id, ...more] = await context.findDeviceSessions(code);
+  if (id === undefined) throw new Refused(`No login waits under the code ${code}`);
+  if (more.length > 0) throw new Refused(`Several logins wait under the code ${code}: begin yours again`);
+  return id;
 }
 
 /** As people type it: in either case, with or without the dash. */

@@ -1,18 +1,6 @@
-/**
- * `strata-admin projections rebuild [--verify]`: every read model anew from the log.
- *
- * Must stay true: it works beside a running server, whose own cache of objects it leaves alone.
- */
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
-import type { Logger } from 'pino';
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
-import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+/** `strata-admin projections rebuild [--verify]`: every read model anew from the log. */
 import type { RowDifference } from '../../projections/runner/verify.ts';
-import { closer, type Foundation } from '../server/foundation.ts';
-import { composeProjections } from '../server/projections.ts';
-import type { Settings } from '../server/settings.ts';
+import type { WithProjections } from './command-projections.ts';
 
 export interface ProjectionReport {
   readonly model: string;
@@ -23,25 +11,11 @@ export interface ProjectionReport {
   readonly examples: readonly RowDifference[];
 }
 
-export async function rebuildProjections(
-  foundation: Foundation,
-  settings: Settings,
-  log: Logger,
+export function rebuildProjections(
+  withProjections: WithProjections,
   options: { readonly verify: boolean },
 ): Promise<readonly ProjectionReport[]> {
-  const parts = closer();
-  try {
-    const cache = await mkdtemp(path.join(os.tmpdir(), 'strata-admin-'));
-    parts.add(() => rm(cache, { recursive: true, force: true }));
-    const objects = await createGitObjectDatabase({
-      directory: cache,
-      layers: await createFilesystemLayerStore({ directory: settings.layersDir }),
-      cacheBytesMax: settings.cacheBytesMax,
-      log,
-    });
-    parts.add(() => objects.close());
-    const { runner, models, close } = composeProjections(foundation, objects, log);
-    parts.add(close);
+  return withProjections(async ({ runner, models }) => {
     if (options.verify) {
       const verified = await runner.verify(null);
       return verified.map(({ projection, rows, differences, examples }) => ({
@@ -53,7 +27,5 @@ export async function rebuildProjections(
     }
     await runner.rebuild(null);
     return models.map((model) => ({ model, rows: null, differences: 0, examples: [] }));
-  } finally {
-    await parts.close();
-  }
+  });
 }

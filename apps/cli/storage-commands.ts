@@ -2,8 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { findRepository } from '../../core/use-cases/repositories.ts';
 import type { AdminContext } from './admin-context.ts';
-import { Refused } from './answer.ts';
-import type { Act } from './commands.ts';
+import { type Act, Refused } from './answer.ts';
 
 interface RepositoryName {
   readonly username: string;

@@ -22,6 +22,8 @@ interface Named {
   email: string | null;
   passwordHash: string | null;
   erased: boolean;
+  /** What each webhook is led by now. A secret before the last rotation may be gone, and is not asked for. */
+  readonly webhooks: Map<string, { readonly url: string; readonly secret: string }>;
   /** Each once, with where it was named first. */
   readonly addresses: Map<string, string>;
 }
@@ -30,7 +32,10 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
   const named = new Map<AccountId, Named>();
 
   const of = (account: AccountId): Named => {
-    const known = named.get(account) ?? { email: null, passwordHash: null, erased: false, addresses: new Map() };
+    const known = named.get(account) ?? {
+      ...{ email: null, passwordHash: null, erased: false },
+      ...{ webhooks: new Map(), addresses: new Map() },
+    };
     named.set(account, known);
     return known;
   };
@@ -46,13 +51,22 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
     }
   }
 
-  async function checkOpen(account: AccountId, { email, passwordHash, addresses }: Named): Promise<void> {
+  async function checkOpen(account: AccountId, { email, passwordHash, webhooks, addresses }: Named): Promise<void> {
     for (const [field, ref] of [
       ['email', email],
       ['password-hash', passwordHash],
     ] as const) {
       if (ref !== null && !(await isThere(account, field, ref)))
         fault(`The vault lacks the ${field} of account ${account}`);
+    }
+    for (const [id, { url, secret }] of webhooks) {
+      for (const [field, ref] of [
+        ['webhook-url', url],
+        ['webhook-secret', secret],
+      ] as const) {
+        if (!(await isThere(account, field, ref)))
+          fault(`The vault lacks the ${field} of webhook ${id} of account ${account}`);
+      }
     }
     for (const [ref, where] of addresses) {
       if (await isThere(account, 'source-address', ref)) continue;
@@ -94,6 +108,24 @@ function note(its: Named, recorded: RecordedEvent): void {
     case 'AccountErased':
       its.erased = true;
       break;
+    case 'WebhookCreated':
+    case 'WebhookUrlChanged': {
+      const { webhook_id, url_ref: url, secret_ref: secret } = event.data;
+      its.webhooks.set(webhook_id, { url, secret });
+      break;
+    }
+    case 'WebhookSecretRotated': {
+      const { webhook_id, secret_ref: secret } = event.data;
+      const webhook = its.webhooks.get(webhook_id);
+      if (webhook !== undefined) its.webhooks.set(webhook_id, { ...webhook, secret });
+      break;
+    }
+    case 'WebhookDeleted':
+      its.webhooks.delete(event.data.webhook_id);
+      break;
+    case 'WebhookEventsChanged':
+    case 'WebhookActivated':
+    case 'WebhookDeactivated':
     case 'Abandoned':
     case 'PlanChanged':
     case 'RepositoryCreated':

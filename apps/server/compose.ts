@@ -11,7 +11,9 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
+import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
@@ -23,7 +25,7 @@ import { createHttpServer } from './http.ts';
 import { createMetrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
-import type { Settings } from './settings.ts';
+import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
 import { startWorkflows } from './workflows.ts';
@@ -67,11 +69,15 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     parts.add(() => objects.close());
     const { runner, readModels, timers, close } = composeProjections(foundation, objects, log, metrics.projections);
     parts.add(close);
-    await runner.start();
-    const finishDeletions = createDeletionFinisher({ ...context, readModels });
-    parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    parts.add(startWorkflows({ foundation, timers, log, onFault }));
-    parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+    const runs = (role: Role): boolean => settings.roles.includes(role);
+    metrics.roles(settings.roles);
+    await runner.start({ lead: runs('worker') });
+    if (runs('worker')) {
+      const finishDeletions = createDeletionFinisher({ ...context, readModels });
+      parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+      parts.add(startWorkflows({ foundation, timers, log, onFault }));
+      parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+    }
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
     const flush = async (): Promise<void> => {
@@ -100,11 +106,17 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
         log.info(finished, 'git');
       },
     });
+    const outgoing = createHttpEgress({
+      ownUrls: [settings.baseUrl, settings.webUrl],
+      privateAllowed: settings.allowPrivateTargets,
+    });
     const api = createApi({
       ...shared,
+      outgoing,
       newTokenSecret,
       newUserCode,
       newDeviceSecret,
+      newWebhookSecret,
       addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
       version: packageJson.version,
       onFinished: (finished) => {
@@ -116,14 +128,16 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     metrics.gauge('strata_entities', 'Entities in memory', () => context.entities.residents().count);
     metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => context.entities.residents().sizeBytes);
     const probes = {
+      roles: settings.roles,
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
       ready: () => readiness([['log', context.entities.barrier()]]),
     };
     const http = createHttpServer({
       tls: settings.tls,
-      git,
+      git: runs('git') ? git : null,
       probes,
-      rest: (request, response) => api.routing(request, response),
+      rest: runs('api') ? (request, response) => api.routing(request, response) : null,
+      newRequestId: () => context.ids.next(),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
     });
     return { http, stop: () => stop(http, parts) };

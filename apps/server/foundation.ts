@@ -6,20 +6,24 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { loadMasterKey } from '../../adapters/filesystem/master-key.ts';
 import { systemClock } from '../../adapters/node/clock.ts';
 import { digest } from '../../adapters/node/digest.ts';
+import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
+import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Reach } from '../../core/ports/fault-points.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
@@ -27,8 +31,9 @@ import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/use-cases/entities.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { holdDataDirectory } from './data-directory.ts';
 import { armedFaultPoints } from './fault-points.ts';
-import type { Settings } from './settings.ts';
+import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -43,12 +48,16 @@ export interface Foundation {
   /** For read models and operational tables; not the log's own. */
   readonly pool: Pool;
   readonly connectionString: string;
+  /** Held for an import alone. */
+  readonly claim: LogClaim | null;
   close(): Promise<void>;
 }
 
 export interface FoundationOptions {
   /** Whether to work beside a server that already runs on the data directory, instead of refusing. */
   readonly besideServer: boolean;
+  /** For an import, which nobody works beside and which alone opens a log that is not whole; its entities stand still. */
+  readonly importing?: boolean;
   readonly entitiesSizeBytesMax: number;
   readonly onFault: EntitiesOptions['onFault'];
 }
@@ -81,13 +90,17 @@ export async function composeFoundation(
   try {
     const database = await openDatabase(settings, log, options.besideServer);
     parts.add(database.close);
-    const { connectionString } = database;
+    const claim = options.importing === true ? await claimLogForImport({ ...database, log }) : null;
+    if (claim !== null) parts.add(claim.close);
+    const { connectionString } = claim ?? database;
     await migrate({ connectionString, log });
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
+    if (claim === null) await refuseUnfinishedImport(pool);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
-    const events = createPostgresEventStore({ connectionString, log });
+    const events = createEventLog(settings, connectionString, log);
     parts.add(() => events.close());
+    await checkEventLog(settings, events);
     const entities = createEntities({
       events,
       snapshots: createPostgresSnapshots(pool),
@@ -97,7 +110,7 @@ export async function composeFoundation(
       // Node reads all connections that have something, then comes to this.
       gather: () => nextTurn(),
     });
-    await entities.start();
+    if (claim === null) await entities.start();
     parts.add(() => entities.close());
     const vault = createPostgresVault({ pool, masterKey });
     const context = {
@@ -111,27 +124,63 @@ export async function composeFoundation(
       plans: settings.plans,
       reach: armedFaultPoints(process.env),
     };
-    return { context, pool, connectionString, close: () => parts.close() };
+    return { context, pool, connectionString, claim, close: () => parts.close() };
   } catch (error) {
     await parts.close();
     throw error;
   }
 }
 
+type EventLog = EventStore & { close(): Promise<void> };
+
+function createEventLog({ eventStoreDb }: Settings, connectionString: string, log: Logger): EventLog {
+  return eventStoreDb === null
+    ? createPostgresEventStore({ connectionString, log })
+    : createEventStoreDbEventStore({ ...eventStoreDb, log });
+}
+
+/** A log that is a server of its own must be there at the start; PostgreSQL has just been migrated. */
+async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
+  if (eventStoreDb === null) return;
+  try {
+    await events.head();
+  } catch (cause) {
+    const reason = innermostMessage(cause);
+    throw new SettingsError(`STRATA_EVENTSTORE_URL names an EventStoreDB that does not answer: ${reason}`, { cause });
+  }
+}
+
+function innermostMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : innermostMessage(error.cause);
+}
+
+/** Holds the data directory first, unless a server does beside which to work. */
 async function openDatabase(
   settings: Settings,
   log: Logger,
   besideServer: boolean,
-): Promise<{ readonly connectionString: string; close(): Promise<unknown> }> {
-  if (settings.databaseUrl !== null) {
-    return { connectionString: settings.databaseUrl, close: async () => undefined };
+): Promise<{ readonly connectionString: string; close(): Promise<void> }> {
+  const { dataDir, databaseUrl } = settings;
+  if (databaseUrl !== null) {
+    const lock = besideServer ? null : await holdDataDirectory(dataDir);
+    return { connectionString: databaseUrl, close: async () => lock?.release() };
   }
   try {
-    const embedded = await startEmbeddedPostgres({ dataDir: settings.dataDir, log });
-    return { connectionString: embedded.connectionString, close: () => embedded.stop() };
+    const lock = await holdDataDirectory(dataDir);
+    try {
+      const embedded = await startEmbeddedPostgres({ dataDir, processFacts, log });
+      const close = async (): Promise<void> => {
+        await embedded.stop();
+        await lock.release();
+      };
+      return { connectionString: embedded.connectionString, close };
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
   } catch (error) {
-    const taken = error instanceof EmbeddedPostgresError && error.code === 'data-directory-in-use';
-    if (!taken || !besideServer) throw error;
-    return { connectionString: await joinEmbeddedPostgres(settings.dataDir), close: async () => undefined };
+    if (!(error instanceof DirectoryInUseError) || !besideServer) throw error;
+    return { connectionString: await joinEmbeddedPostgres(dataDir), close: async () => undefined };
   }
 }

@@ -2,16 +2,18 @@
  * One HTTP server for everything: git under /r/, REST and its documents, health and metrics.
  *
  * Must stay true: Git requests go past every framework; a slow push or clone is bounded by its own idle timer,
- * never by a limit on a whole request.
+ * never by a limit on a whole request; what this node does not serve it never answers with 404, which would say
+ * of a repository that it does not exist.
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { GitHandler } from '../git-http/handler.ts';
-import type { Settings } from './settings.ts';
+import type { Role, Settings } from './settings.ts';
 
 /** Answers of the operators' endpoints. */
 export interface Probes {
+  readonly roles: readonly Role[];
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
   ready(): Promise<{ readonly ready: boolean; readonly parts: Readonly<Record<string, string>> }>;
 }
@@ -22,15 +24,20 @@ const HEADER_BYTES_MAX = 32 * 1024;
 
 export interface HttpServerOptions {
   readonly tls: Settings['tls'];
-  readonly git: GitHandler;
+  /** Null without the role `git`. */
+  readonly git: GitHandler | null;
   readonly probes: Probes;
-  /** Takes what is neither Git's nor the operators'. */
-  readonly rest: RequestListener;
+  /** Takes what is neither Git's nor the operators'. Null without the role `api`. */
+  readonly rest: RequestListener | null;
+  readonly newRequestId: () => string;
   /** Answers what is no HTTP, on the bare socket. */
   readonly onUnreadable: (error: Error, socket: Socket) => void;
 }
 
-export function createHttpServer({ tls, git, probes, rest, onUnreadable }: HttpServerOptions): Server {
+export function createHttpServer(served: HttpServerOptions): Server {
+  const { tls, probes, onUnreadable } = served;
+  const git = served.git ?? misdirected('git', served.newRequestId);
+  const rest = served.rest ?? misdirected('api', served.newRequestId);
   const options = {
     requestTimeout: 0,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -46,6 +53,18 @@ export function createHttpServer({ tls, git, probes, rest, onUnreadable }: HttpS
   const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
   server.on('clientError', onUnreadable);
   return server;
+}
+
+/** RFC 9110, 15.5.20: whatever stands behind this path, another node answers it. */
+function misdirected(role: Role, newRequestId: () => string): RequestListener {
+  const body = JSON.stringify({
+    detail: `This node does not run the role ${role}: the request belongs to another one`,
+  });
+  return (_request, response) => {
+    const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' };
+    // What is left of the body is not read, so the connection cannot be used again.
+    response.writeHead(421, { ...headers, 'X-Request-Id': newRequestId(), Connection: 'close' }).end(body);
+  };
 }
 
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
@@ -70,7 +89,7 @@ async function probe(
     const status = state.ready ? 200 : 503;
     const body = {
       status: state.ready ? 'ok' : 'unavailable',
-      ...(target === '/readyz' ? { parts: state.parts } : {}),
+      ...(target === '/readyz' ? { roles: probes.roles, parts: state.parts } : {}),
     };
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   } catch {

@@ -5,6 +5,8 @@
  * the database goes; a start that fails says why in one line and leaves nothing running.
  */
 import type { Server } from 'node:http';
+import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
+import { LogImportError } from '../../adapters/postgres/log-import.ts';
 import { composeServer } from './compose.ts';
 import { createLogger } from './logger.ts';
 import { readSettings, SettingsError } from './settings.ts';
@@ -60,7 +62,7 @@ function portOf(http: Server): number {
 }
 
 main().catch((error: unknown) => {
-  const expected = error instanceof SettingsError;
+  const expected = [SettingsError, LogImportError, DirectoryInUseError].some((kind) => error instanceof kind);
   const text = error instanceof Error ? (expected ? error.message : (error.stack ?? error.message)) : String(error);
   process.stderr.write(`${text}\n`);
   process.exit(1);

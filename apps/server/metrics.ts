@@ -2,6 +2,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
 import type { FinishedRequest } from '../git-http/context.ts';
+import { ROLES, type Role } from './settings.ts';
 
 export interface Metrics {
   gitFinished(finished: FinishedRequest): void;
@@ -12,6 +13,8 @@ export interface Metrics {
   fault(what: string): void;
   /** Something that nothing names any more was removed. */
   swept(what: 'layer' | 'vault-record'): void;
+  /** What this process does for the service. */
+  roles(running: readonly Role[]): void;
   /** Figures read when the metrics are: name, help, value. */
   gauge(name: string, help: string, read: () => number): void;
   text(): Promise<string>;
@@ -102,6 +105,15 @@ export function createMetrics(): Metrics {
     },
     swept(what) {
       swept.inc({ what });
+    },
+    roles(running) {
+      const gauge = new Gauge({
+        name: 'strata_role',
+        help: '1 for each role that this process runs, else 0',
+        labelNames: ['role'],
+        registers,
+      });
+      for (const role of ROLES) gauge.set({ role }, running.includes(role) ? 1 : 0);
     },
     gauge(name, help, read) {
       const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(read()) });

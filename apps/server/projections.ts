@@ -53,15 +53,8 @@ export function composeProjections(
     log,
     ...(metrics === undefined ? {} : { metrics }),
   });
-  const { waitFor } = runner;
-  // Nobody who asks REST waits for what only workflows look at.
-  const { repositories, history, accessTokens, usage } = models;
-  const asked = [repositories, history, accessTokens, usage].map(({ name }) => name);
-  const readModels = createReadModels({
-    ...{ database: pool, models, clock: context.clock },
-    waitFor: (position, timeoutMs) => waitFor(position, timeoutMs, asked),
-  });
-  const timers = createTimers({ database: pool, projection: models.timers, waitFor });
+  const readModels = createReadModels({ database: pool, models, runner, clock: context.clock });
+  const timers = createTimers({ database: pool, projection: models.timers, runner });
   const close = async (): Promise<void> => {
     await runner.close();
     await database.end();

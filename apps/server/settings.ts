@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 
 export interface Settings {
@@ -21,14 +22,27 @@ export interface Settings {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null;
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null;
+  /** Null: the event log is in PostgreSQL; everything else is there in any case. */
+  readonly eventStoreDb: { readonly address: string; readonly folder: string } | null;
   /** Null: the key in the data directory. */
   readonly masterKey: string | null;
   readonly cacheBytesMax: number;
   readonly plans: Plans;
+  /** Whether webhooks may lead to addresses that are not public. */
+  readonly allowPrivateTargets: boolean;
   /** Addresses of peers whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
+  /** What this process does for the service; never empty, in the order of `ROLES`. */
+  readonly roles: readonly Role[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
+
+/**
+ * - `api`, `git`, `website`: answers these requests;
+ * - `worker`: keeps the read models current and does what recurs. A service needs at least one.
+ */
+export const ROLES = ['api', 'git', 'website', 'worker'] as const;
+export type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const GIB = 1024 ** 3;
@@ -62,6 +76,15 @@ export function readSettings(environment: Environment, workingDirectory: string)
     const found = values.find((candidate) => candidate === value);
     if (value !== null && found === undefined) fault(name, JSON.stringify(value), `one of ${values.join(', ')}`);
     return found ?? fallback;
+  };
+  const someOf = <Value extends string>(name: string, values: readonly Value[]): readonly Value[] => {
+    const value = text(name);
+    if (value === null) return values;
+    const wanted = new Set<string>(value.split(',').map((entry) => entry.trim()));
+    const found = values.filter((candidate) => wanted.has(candidate));
+    if (found.length === wanted.size) return found;
+    fault(name, JSON.stringify(value), `one or more of ${values.join(', ')}, separated by commas`);
+    return values;
   };
   const url = (name: string, fallback: string): string => {
     const value = text(name);
@@ -102,7 +125,16 @@ export function readSettings(environment: Environment, workingDirectory: string)
   if (masterKey !== null && !isMasterKey(masterKey)) {
     fault('STRATA_MASTER_KEY', 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
   }
-  oneOf('STRATA_EVENT_STORE', ['postgres'], 'postgres');
+  const eventStore = oneOf('STRATA_EVENT_STORE', ['postgres', 'eventstoredb'], 'postgres');
+  const eventStoreUrl = text('STRATA_EVENTSTORE_URL');
+  const eventStoreDb =
+    eventStore === 'eventstoredb' ? { address: eventStoreUrl ?? '', folder: workingDirectory } : null;
+  if (eventStoreDb !== null || eventStoreUrl !== null) {
+    const why = eventStoreUrl === null ? 'not set' : unusableAddress(eventStoreUrl, workingDirectory);
+    if (why !== null) {
+      fault('STRATA_EVENTSTORE_URL', why, 'the address of an EventStoreDB, esdb://user:password@host:2113');
+    }
+  }
   oneOf('STRATA_WORKFLOWS', ['embedded'], 'embedded');
   oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
   const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
@@ -115,14 +147,28 @@ export function readSettings(environment: Environment, workingDirectory: string)
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,
     databaseUrl,
+    eventStoreDb,
     masterKey,
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
     plans: plansOf(file('STRATA_PLANS'), fault),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
+    allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
+    roles: someOf('STRATA_ROLES', ROLES),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);
   return settings;
+}
+
+/** Why the address cannot be used; null when it can. */
+function unusableAddress(address: string, folder: string): string | null {
+  try {
+    parseEventStoreDbAddress(address, folder);
+    return null;
+  } catch (error) {
+    if (!(error instanceof UnusableAddressError)) throw error;
+    return `set, but ${error.message}`;
+  }
 }
 
 function isMasterKey(text: string): boolean {

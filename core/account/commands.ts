@@ -1,7 +1,8 @@
 /** What can be asked of an account. */
-import type { RepositoryId, Uuid } from '../kernel/ids.ts';
+import type { RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
 import type { Plan, PlanQuotas } from './plans.ts';
+import type { WebhookEventKind } from './webhook-events.ts';
 
 export type AccountCommand =
   | {
@@ -25,4 +26,34 @@ export type AccountCommand =
       readonly quotas: PlanQuotas;
     }
   | { readonly type: 'DescribeRepository'; readonly id: RepositoryId; readonly description: string | null }
-  | { readonly type: 'DeleteRepository'; readonly id: RepositoryId };
+  | { readonly type: 'DeleteRepository'; readonly id: RepositoryId }
+  | WebhookCommand;
+
+/** A URL that the rules of outgoing requests allow, and the secret of its receiver, as the vault names them. */
+export interface WebhookTarget {
+  readonly urlRef: VaultRef;
+  readonly secretRef: VaultRef;
+}
+
+export type WebhookCommand =
+  | {
+      readonly type: 'CreateWebhook';
+      readonly id: WebhookId;
+      readonly target: WebhookTarget;
+      readonly events: readonly WebhookEventKind[];
+      readonly active: boolean;
+    }
+  | {
+      readonly type: 'ChangeWebhook';
+      readonly id: WebhookId;
+      readonly target?: WebhookTarget;
+      readonly events?: readonly WebhookEventKind[];
+      readonly active?: boolean;
+    }
+  | {
+      readonly type: 'RotateWebhookSecret';
+      readonly id: WebhookId;
+      readonly secretRef: VaultRef;
+      readonly previousValidUntil: Timestamp;
+    }
+  | { readonly type: 'DeleteWebhook'; readonly id: WebhookId };

@@ -1,12 +1,12 @@
-/** Decides what becomes of an account and of its list of repositories. */
+/** Decides what becomes of an account, of its list of repositories and of its webhooks. */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import type { RepositoryId } from '../kernel/ids.ts';
-import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../kernel/limits.ts';
+import { REPOSITORY_DESCRIPTION_LENGTH_MAX, WEBHOOKS_MAX } from '../kernel/limits.ts';
 import { codePointCount } from '../kernel/text.ts';
-import type { AccountCommand } from './commands.ts';
+import type { AccountCommand, WebhookCommand } from './commands.ts';
 import type { AccountEvent } from './events.ts';
 import { repositoryNameKey, repositoryNameRefusal } from './names.ts';
-import type { Account, OpenAccount } from './state.ts';
+import type { Account, OpenAccount, Webhook } from './state.ts';
 
 export function decideAccount(state: Account, command: AccountCommand): Decision<AccountEvent> {
   switch (command.type) {
@@ -37,14 +37,17 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
     case 'ChangePassword':
     case 'CreateRepository':
     case 'DescribeRepository':
+    case 'CreateWebhook':
+    case 'ChangeWebhook':
+    case 'RotateWebhookSecret':
+    case 'DeleteWebhook':
       return state.status === 'open' ? decideOpen(state, command) : refuse({ code: 'account-not-found' });
   }
 }
 
-type OpenAccountCommand = Extract<
-  AccountCommand,
-  { type: 'ChangePlan' | 'ChangePassword' | 'CreateRepository' | 'DescribeRepository' }
->;
+type OpenAccountCommand =
+  | WebhookCommand
+  | Extract<AccountCommand, { type: 'ChangePlan' | 'ChangePassword' | 'CreateRepository' | 'DescribeRepository' }>;
 
 function decideOpen(state: OpenAccount, command: OpenAccountCommand): Decision<AccountEvent> {
   switch (command.type) {
@@ -64,6 +67,11 @@ function decideOpen(state: OpenAccount, command: OpenAccountCommand): Decision<A
       const data = { repository_id: command.id, description: command.description };
       return accept<AccountEvent>({ type: 'RepositoryDescribed', data });
     }
+    case 'CreateWebhook':
+    case 'ChangeWebhook':
+    case 'RotateWebhookSecret':
+    case 'DeleteWebhook':
+      return decideWebhook(state, command);
   }
 }
 
@@ -99,4 +107,53 @@ function decideCreateRepository(
 
 function tooLong(description: string | null): boolean {
   return description !== null && codePointCount(description) > REPOSITORY_DESCRIPTION_LENGTH_MAX;
+}
+
+function decideWebhook(state: OpenAccount, command: WebhookCommand): Decision<AccountEvent> {
+  if (command.type === 'CreateWebhook') {
+    if (command.events.length === 0) return refuse({ code: 'webhook-events-empty' });
+    if (state.webhooks.size >= WEBHOOKS_MAX) return refuse({ code: 'webhook-limit-reached' });
+    const { urlRef, secretRef } = command.target;
+    const events = withoutDuplicates(command.events);
+    const data = { webhook_id: command.id, url_ref: urlRef, secret_ref: secretRef, events, active: command.active };
+    return accept<AccountEvent>({ type: 'WebhookCreated', data });
+  }
+  const webhook = state.webhooks.get(command.id);
+  if (webhook === undefined) return refuse({ code: 'webhook-not-found' });
+  switch (command.type) {
+    case 'ChangeWebhook':
+      return decideChangeWebhook(webhook, command);
+    case 'RotateWebhookSecret': {
+      const previous_valid_until = command.previousValidUntil;
+      const data = { webhook_id: webhook.id, secret_ref: command.secretRef, previous_valid_until };
+      return accept<AccountEvent>({ type: 'WebhookSecretRotated', data });
+    }
+    case 'DeleteWebhook':
+      return accept<AccountEvent>({ type: 'WebhookDeleted', data: { webhook_id: webhook.id } });
+  }
+}
+
+/** An event for each thing that becomes another. */
+function decideChangeWebhook(
+  webhook: Webhook,
+  { target, events: wanted, active = webhook.active }: Extract<WebhookCommand, { type: 'ChangeWebhook' }>,
+): Decision<AccountEvent> {
+  if (wanted?.length === 0) return refuse({ code: 'webhook-events-empty' });
+  const webhook_id = webhook.id;
+  const decided: AccountEvent[] = [];
+  if (target !== undefined) {
+    const data = { webhook_id, url_ref: target.urlRef, secret_ref: target.secretRef };
+    decided.push({ type: 'WebhookUrlChanged', data });
+  }
+  const events = withoutDuplicates(wanted ?? webhook.events);
+  if (events.join() !== webhook.events.join())
+    decided.push({ type: 'WebhookEventsChanged', data: { webhook_id, events } });
+  if (active !== webhook.active) {
+    decided.push({ type: active ? 'WebhookActivated' : 'WebhookDeactivated', data: { webhook_id } });
+  }
+  return accept<AccountEvent>(...decided);
+}
+
+function withoutDuplicates<Item>(items: readonly Item[]): readonly Item[] {
+  return [...new Set(items)];
 }

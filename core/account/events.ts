@@ -1,10 +1,11 @@
 /**
- * Events of an account, on `account-<id>`: itself, and the existence and names of its repositories.
+ * Events of an account, on `account-<id>`: itself, the existence and names of its repositories, and its webhooks.
  *
  * Must stay true: every rule that counts or compares within an account is decided on this one stream.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { Plan } from './plans.ts';
+import type { WebhookEventKind } from './webhook-events.ts';
 
 export type AccountCreated = DomainEvent<
   'AccountCreated',
@@ -48,6 +49,39 @@ export type RepositoryDeleted = DomainEvent<
   { readonly repository_id: string; readonly name: string }
 >;
 
+export type WebhookCreated = DomainEvent<
+  'WebhookCreated',
+  {
+    readonly webhook_id: string;
+    /** Vault references (invariant 5): of the URL, which may hold a secret of the receiver's, and of ours. */
+    readonly url_ref: string;
+    readonly secret_ref: string;
+    readonly events: readonly WebhookEventKind[];
+    readonly active: boolean;
+  }
+>;
+/** A new receiver has a new secret, and is never shown the signature of an old one. */
+export type WebhookUrlChanged = DomainEvent<
+  'WebhookUrlChanged',
+  { readonly webhook_id: string; readonly url_ref: string; readonly secret_ref: string }
+>;
+export type WebhookEventsChanged = DomainEvent<
+  'WebhookEventsChanged',
+  { readonly webhook_id: string; readonly events: readonly WebhookEventKind[] }
+>;
+export type WebhookActivated = DomainEvent<'WebhookActivated', { readonly webhook_id: string }>;
+export type WebhookDeactivated = DomainEvent<'WebhookDeactivated', { readonly webhook_id: string }>;
+export type WebhookSecretRotated = DomainEvent<
+  'WebhookSecretRotated',
+  {
+    readonly webhook_id: string;
+    readonly secret_ref: string;
+    /** Until then the secret before signs too; the one before that no longer does. */
+    readonly previous_valid_until: string;
+  }
+>;
+export type WebhookDeleted = DomainEvent<'WebhookDeleted', { readonly webhook_id: string }>;
+
 export type AccountEvent =
   | AccountCreated
   | Abandoned
@@ -56,7 +90,14 @@ export type AccountEvent =
   | AccountErased
   | RepositoryCreated
   | RepositoryDescribed
-  | RepositoryDeleted;
+  | RepositoryDeleted
+  | WebhookCreated
+  | WebhookUrlChanged
+  | WebhookEventsChanged
+  | WebhookActivated
+  | WebhookDeactivated
+  | WebhookSecretRotated
+  | WebhookDeleted;
 
 export const accountEventKinds: EventKinds<AccountEvent> = {
   AccountCreated: RECORD_V1,
@@ -67,4 +108,11 @@ export const accountEventKinds: EventKinds<AccountEvent> = {
   RepositoryCreated: RECORD_V1,
   RepositoryDescribed: RECORD_V1,
   RepositoryDeleted: RECORD_V1,
+  WebhookCreated: RECORD_V1,
+  WebhookUrlChanged: RECORD_V1,
+  WebhookEventsChanged: RECORD_V1,
+  WebhookActivated: RECORD_V1,
+  WebhookDeactivated: RECORD_V1,
+  WebhookSecretRotated: RECORD_V1,
+  WebhookDeleted: RECORD_V1,
 };

@@ -1,13 +1,14 @@
 /** Folds an account's events. */
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
-import { type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import { type RepositoryId, type Timestamp, timestamp, uuid, type WebhookId } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
 import { vaultRef } from '../ports/vault.ts';
 import { type AccountEvent, accountEventKinds } from './events.ts';
 import { repositoryNameKey } from './names.ts';
 import type { Plan } from './plans.ts';
-import type { Account, OpenAccount, OwnedRepository } from './state.ts';
+import type { Account, OpenAccount, OwnedRepository, Webhook } from './state.ts';
+import type { WebhookEventKind } from './webhook-events.ts';
 
 function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Account {
   switch (event.type) {
@@ -21,6 +22,7 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
         createdAt: at,
         repositories: ownedRepositories([]),
         repositoryNames: PersistentMap.from<string, RepositoryId>([]),
+        webhooks: new Map<WebhookId, Webhook>(),
       };
     case 'Abandoned':
       return { status: 'abandoned' };
@@ -59,6 +61,54 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
         repositoryNames: account.repositoryNames.with([[repositoryNameKey(event.data.name), undefined]]),
       };
     }
+    case 'WebhookCreated':
+    case 'WebhookUrlChanged':
+    case 'WebhookEventsChanged':
+    case 'WebhookActivated':
+    case 'WebhookDeactivated':
+    case 'WebhookSecretRotated':
+    case 'WebhookDeleted':
+      return evolveWebhooks(open(state), event, at);
+  }
+}
+
+type WebhookEvent = Extract<AccountEvent, { readonly data: { readonly webhook_id: string } }>;
+
+function evolveWebhooks(account: OpenAccount, event: WebhookEvent, at: Timestamp): OpenAccount {
+  const id = uuid<WebhookId>(event.data.webhook_id);
+  const webhooks = new Map(account.webhooks);
+  if (event.type === 'WebhookCreated') {
+    const { url_ref: urlRef, secret_ref: secretRef, events, active } = event.data;
+    const refs = { urlRef: vaultRef(urlRef), secretRef: vaultRef(secretRef), previousSecret: null };
+    webhooks.set(id, { id, ...refs, events, active, createdAt: at, updatedAt: at });
+    return { ...account, webhooks };
+  }
+  const webhook = webhooks.get(id);
+  if (webhook === undefined) throw new TypeError(`${event.type} of a webhook that is not there`);
+  if (event.type === 'WebhookDeleted') webhooks.delete(id);
+  else webhooks.set(id, { ...webhook, ...webhookChange(webhook, event), updatedAt: at });
+  return { ...account, webhooks };
+}
+
+function webhookChange(
+  webhook: Webhook,
+  event: Exclude<WebhookEvent, { type: 'WebhookCreated' | 'WebhookDeleted' }>,
+): Partial<Webhook> {
+  switch (event.type) {
+    case 'WebhookUrlChanged': {
+      const { url_ref: urlRef, secret_ref: secretRef } = event.data;
+      return { urlRef: vaultRef(urlRef), secretRef: vaultRef(secretRef), previousSecret: null };
+    }
+    case 'WebhookEventsChanged':
+      return { events: event.data.events };
+    case 'WebhookActivated':
+      return { active: true };
+    case 'WebhookDeactivated':
+      return { active: false };
+    case 'WebhookSecretRotated': {
+      const validUntil = timestamp(event.data.previous_valid_until);
+      return { secretRef: vaultRef(event.data.secret_ref), previousSecret: { ref: webhook.secretRef, validUntil } };
+    }
   }
 }
 
@@ -91,6 +141,16 @@ type AccountSnapshot = {
   readonly plan: Plan;
   readonly createdAt: string;
   readonly repositories: readonly (readonly [string, string, string | null, string | null, string | null, string])[];
+  readonly webhooks: readonly {
+    readonly id: string;
+    readonly urlRef: string;
+    readonly secretRef: string;
+    readonly previousSecret: { readonly ref: string; readonly validUntil: string } | null;
+    readonly events: readonly WebhookEventKind[];
+    readonly active: boolean;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+  }[];
 };
 
 /** Only `write` below makes snapshots of this version. */
@@ -99,14 +159,15 @@ function parseSnapshot(snapshot: JsonObject): AccountSnapshot {
 }
 
 const accountSnapshots: SnapshotCodec<Account> = {
-  version: 1,
+  version: 2,
   write(state) {
     if (state.status !== 'open') return null;
     const repositories = [...state.repositories.entries()].map(
       ([id, r]) => [id, r.name, r.description, r.initialDefaultBranch, r.storageBucketId, r.createdAt] as const,
     );
     const { username, emailRef, passwordHashRef, plan, createdAt } = state;
-    return { username, emailRef, passwordHashRef, plan, createdAt, repositories } satisfies AccountSnapshot;
+    const webhooks = [...state.webhooks.values()].map((webhook) => ({ ...webhook }));
+    return { username, emailRef, passwordHashRef, plan, createdAt, repositories, webhooks } satisfies AccountSnapshot;
   },
   read(snapshot) {
     const stored = parseSnapshot(snapshot);
@@ -127,9 +188,24 @@ const accountSnapshots: SnapshotCodec<Account> = {
       createdAt: timestamp(stored.createdAt),
       repositories: ownedRepositories(owned),
       repositoryNames: PersistentMap.from(owned.map((r) => [repositoryNameKey(r.name), r.id])),
+      webhooks: new Map(stored.webhooks.map(storedWebhook).map((webhook) => [webhook.id, webhook])),
     };
   },
 };
+
+function storedWebhook(stored: AccountSnapshot['webhooks'][number]): Webhook {
+  const { previousSecret: previous } = stored;
+  return {
+    ...stored,
+    id: uuid(stored.id),
+    urlRef: vaultRef(stored.urlRef),
+    secretRef: vaultRef(stored.secretRef),
+    previousSecret:
+      previous === null ? null : { ref: vaultRef(previous.ref), validUntil: timestamp(previous.validUntil) },
+    createdAt: timestamp(stored.createdAt),
+    updatedAt: timestamp(stored.updatedAt),
+  };
+}
 
 export const accounts: Decider<Account, AccountEvent> = {
   category: 'account',
@@ -138,5 +214,9 @@ export const accounts: Decider<Account, AccountEvent> = {
   evolve: evolveAccount,
   snapshots: accountSnapshots,
   sizeBytes: (state) =>
-    state.status === 'open' || state.status === 'erased' ? 1_000 + state.repositories.weight : 100,
+    state.status === 'open'
+      ? 1_000 + state.repositories.weight + 1_000 * state.webhooks.size
+      : state.status === 'erased'
+        ? 1_000 + state.repositories.weight
+        : 100,
 };

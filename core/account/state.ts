@@ -1,8 +1,9 @@
 /** An account as its stream says. */
-import type { RepositoryId, Timestamp, Uuid } from '../kernel/ids.ts';
+import type { RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 import type { PersistentMap } from '../kernel/persistent-map.ts';
 import type { VaultRef } from '../ports/vault.ts';
 import type { Plan } from './plans.ts';
+import type { WebhookEventKind } from './webhook-events.ts';
 
 export interface OwnedRepository {
   readonly id: RepositoryId;
@@ -12,6 +13,19 @@ export interface OwnedRepository {
   readonly initialDefaultBranch: string | null;
   readonly storageBucketId: Uuid | null;
   readonly createdAt: Timestamp;
+}
+
+export interface Webhook {
+  readonly id: WebhookId;
+  /** Vault references (invariant 5). */
+  readonly urlRef: VaultRef;
+  readonly secretRef: VaultRef;
+  /** The secret before the last rotation, unless the URL changed since; signs too until then. */
+  readonly previousSecret: { readonly ref: VaultRef; readonly validUntil: Timestamp } | null;
+  readonly events: readonly WebhookEventKind[];
+  readonly active: boolean;
+  readonly createdAt: Timestamp;
+  readonly updatedAt: Timestamp;
 }
 
 export interface OpenAccount {
@@ -24,6 +38,8 @@ export interface OpenAccount {
   readonly repositories: PersistentMap<RepositoryId, OwnedRepository>;
   /** By `repositoryNameKey`. */
   readonly repositoryNames: PersistentMap<string, RepositoryId>;
+  /** In the order of their creation; few. */
+  readonly webhooks: ReadonlyMap<WebhookId, Webhook>;
 }
 
 /** Gone for everybody; what is left is what its erasure still has to do. */

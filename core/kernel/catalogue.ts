@@ -10,6 +10,7 @@ import { claimEventKinds } from '../claim/events.ts';
 import { deviceSessionEventKinds } from '../device-session/events.ts';
 import { refUpdatesEventKinds, repositoryEventKinds } from '../repository/events.ts';
 import { transferEventKinds } from '../transfer/events.ts';
+import { webhookDeliveryEventKinds } from '../webhook-delivery/events.ts';
 import type { EventKind } from './decider.ts';
 
 export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: string]: EventKind } } = {
@@ -21,4 +22,5 @@ export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: s
   repository: repositoryEventKinds,
   transfer: transferEventKinds,
   username: claimEventKinds,
+  webhookDelivery: webhookDeliveryEventKinds,
 };

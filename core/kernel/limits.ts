@@ -10,6 +10,8 @@ const GIB = 1024 * MIB;
 export const APPEND_SIZE_BYTES_MAX = MIB;
 /** A stream's name stands in an index of every adapter; entity ids are UUIDs, names of at most 39 characters or digests. */
 export const STREAM_NAME_BYTES_MAX = 768;
+/** A line of an exported log: an event of the largest size, with its digest, revision and escaped stream name. */
+export const LOG_FILE_LINE_BYTES_MAX = APPEND_SIZE_BYTES_MAX + 4 * KIB;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 
@@ -72,6 +74,17 @@ export const DEVICE_TOKEN_SPAN_MS = 5_000;
 export const WORKFLOW_STEPS_AT_ONCE_MAX = 256;
 /** How long a reserved name waits for its account (architecture, Streams). */
 export const CLAIM_SPAN_MS = 10 * 60_000;
+/** Of one account (spec, Limits). */
+export const WEBHOOKS_MAX = 20;
+/** How long the secret before a rotation signs beside the new one. */
+export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
+/** From the end of an attempt to the next; one attempt more than there are waits (spec, Delivery behavior). */
+export const WEBHOOK_RETRY_WAITS_MS = [8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000] as const;
+export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
+/** A claimed attempt that was not recorded by then is made again: longer than an attempt and its record take. */
+export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
+/** New commits that a push's payload lists: the newest. */
+export const WEBHOOK_PAYLOAD_COMMITS_MAX = 100;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** A layer that no event names is swept once it is older than this (invariant 2). */
@@ -96,3 +109,14 @@ export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
 /** Answers to clones of larger repositories are not kept: layers in sum. */
 export const ANSWER_KEPT_BYTES_MAX = GIB;
+
+/** URLs of webhooks, buckets and issuers: in UTF-16 code units. */
+export const OUTGOING_URL_LENGTH_MAX = 2_048;
+/** Of an answer to an outgoing request: the fields of one head, their bytes with those of trailers, heads of status 1xx. */
+export const OUTGOING_HEADERS_MAX = 100;
+export const OUTGOING_HEADER_BYTES_MAX = 16 * KIB;
+export const OUTGOING_INFORMATIONAL_MAX = 10;
+/** What the handshake, heads and framing of an answer may take on the wire beside the body that is kept. */
+export const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
+/** When a URL is saved its name is looked up for so long; one that is not found by then is checked at its first use. */
+export const TARGET_CHECK_SPAN_MS = 5_000;

@@ -4,6 +4,7 @@
  * Must stay true: a refusal is a value that a use case returns; a throw is a bug or an outage. Words and HTTP
  * statuses stand in one table in apps/api, which must cover this union exactly.
  */
+import type { TargetFault } from '../ports/outgoing-requests.ts';
 import type { RepositoryId } from './ids.ts';
 
 export type Refusal =
@@ -40,6 +41,11 @@ export type Refusal =
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }
+  | { readonly code: 'webhook-not-found' }
+  | { readonly code: 'webhook-delivery-not-found' }
+  | { readonly code: 'webhook-limit-reached' }
+  | { readonly code: 'webhook-events-empty' }
+  | { readonly code: 'webhook-url-refused'; readonly fault: TargetFault }
   | { readonly code: 'storage-bucket-not-found' }
   | { readonly code: 'storage-quota-reached' }
   | { readonly code: 'ingress-quota-reached' }

@@ -81,6 +81,12 @@ export interface EventStore {
    * throws `EventStoreError` with `append-outcome-unknown`: the caller may retry with the same event ids.
    */
   append(request: AppendRequest): Promise<AppendResult>;
+  /**
+   * Many appends in one go, committed in the order given: what is missing after a failure is missing from the end.
+   * Left out where appending them one by one is the best there is: `appendInOrder` below does either. For an import,
+   * the only writer there is; after a conflict those that follow may or may not have been appended.
+   */
+  appendInOrder?(requests: readonly AppendRequest[]): Promise<readonly AppendResult[]>;
   /** Events of one stream; an empty list for a stream that has none. */
   readStream(stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
   /** Events of all streams after a position, in log order, at most `limit`. */
@@ -88,6 +94,24 @@ export interface EventStore {
   subscribe(options: SubscribeOptions): Subscription;
   /** The position of the last committed event, read now; `LOG_START` when the log is empty. */
   head(): Promise<LogPosition>;
+}
+
+/**
+ * Appends in the order given, each only after all before it; one result for each, up to the first that is none of
+ * `appended`. Throws as `append` does; then some of the first were appended, and the same call may be made again.
+ */
+export async function appendInOrder(
+  store: Pick<EventStore, 'append' | 'appendInOrder'>,
+  requests: readonly AppendRequest[],
+): Promise<readonly AppendResult[]> {
+  if (store.appendInOrder !== undefined) return store.appendInOrder(requests);
+  const results: AppendResult[] = [];
+  for (const request of requests) {
+    const result = await store.append(request);
+    results.push(result);
+    if (result.outcome !== 'appended') break;
+  }
+  return results;
 }
 
 export type EventStoreErrorCode =

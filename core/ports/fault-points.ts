@@ -1,5 +1,6 @@
 /**
- * Named places where a test may make the process die: the steps of a push, and those between two appends of one command.
+ * Named places where a test may make the process die: the steps of a push, of moving a log, and those between two
+ * appends of one command.
  *
  * Must stay true: in production every one is a call that does nothing.
  */
@@ -14,6 +15,10 @@ export const FAULT_POINTS = [
   'repository-closed',
   'account-username-claimed',
   'account-created',
+  'log-export-written',
+  'log-import-begun',
+  'log-import-appended',
+  'log-import-verified',
   'account-erased',
   'device-login-claimed',
 ] as const;

@@ -27,6 +27,7 @@ import type { Log } from '../ports/log.ts';
 import { parseVaultRef, type VaultRef, vaultRef } from '../ports/vault.ts';
 import type { ReadMark, VaultRecordId, VaultReferences } from '../ports/vault-references.ts';
 import { type ErasureContext, finishErasure } from './erase-account.ts';
+import { supersededWebhookRecords } from './superseded-webhook-records.ts';
 
 export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;
@@ -77,10 +78,15 @@ async function readTo(context: VaultSweepContext, head: LogPosition, signal: Abo
 }
 
 /** Does again what the writer of the event was to do after it. */
-async function finishAfter(context: VaultSweepContext, { stream, revision, type }: RecordedEvent): Promise<void> {
+async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent): Promise<void> {
+  const { stream, revision, type } = recorded;
   if (categoryOf(stream) !== accounts.category) return;
   const account = uuid<AccountId>(entityIdOf(stream));
   if (type === 'PasswordChanged') await removeSuperseded(context, stream, revision);
+  if (type.startsWith('Webhook')) {
+    const superseded = await supersededWebhookRecords(context.events, recorded);
+    for (const ref of superseded) await context.vault.delete(account, ref);
+  }
   if (type !== 'AccountErased') return;
   const cause: Cause = {
     actor: { kind: 'system', id: 'finish-erasures' },

@@ -92,6 +92,13 @@ class Changes {
       case 'Abandoned':
       case 'PlanChanged':
       case 'PasswordChanged':
+      case 'WebhookCreated':
+      case 'WebhookUrlChanged':
+      case 'WebhookEventsChanged':
+      case 'WebhookActivated':
+      case 'WebhookDeactivated':
+      case 'WebhookSecretRotated':
+      case 'WebhookDeleted':
       // Its repositories follow, each by an event of its own.
       case 'AccountErased':
         break;

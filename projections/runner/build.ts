@@ -145,7 +145,11 @@ async function takePlace(context: BuildContext, build: Build): Promise<void> {
   const locking = await context.pool.connect();
   try {
     // What the log gained meanwhile is little by now, and nobody can write the live one until it is applied.
-    await flip(locking, generation, live, (position) => buildUpTo(context, build, position));
+    await flip(locking, generation, live, async (position) => {
+      // A live one that is ahead of the log was built from another, or from a tail that was lost.
+      const head = await context.events.head();
+      await buildUpTo(context, build, position < head ? position : head);
+    });
     locking.release();
   } catch (error) {
     locking.release(true);

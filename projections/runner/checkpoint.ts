@@ -17,6 +17,8 @@ export interface LastEvent {
   readonly stream: StreamName;
   readonly revision: number;
   readonly id: string;
+  /** Where it stood in the log; null when an older program wrote the checkpoint. */
+  readonly position: LogPosition | null;
 }
 
 export interface Checkpoint {
@@ -33,7 +35,7 @@ export interface LiveState {
 
 export async function readLiveState(database: Queryable, projection: Projection): Promise<LiveState | null> {
   const { rows } = await database.query({
-    text: `SELECT generation, halted, tables, position, event_stream, event_revision, event_id
+    text: `SELECT generation, halted, tables, position, event_stream, event_revision, event_id, event_position
       FROM read_models.projections JOIN read_models.checkpoints USING (name, version)
       WHERE name = $1 AND version = $2 AND generation = live_generation`,
     values: [projection.name, projection.version],
@@ -41,6 +43,7 @@ export async function readLiveState(database: Queryable, projection: Projection)
   const row = rows[0];
   if (row === undefined) return null;
   const stream = row['event_stream'] as StreamName | null;
+  const eventPosition = row['event_position'] as string | null;
   return {
     generation: row['generation'] as number,
     halted: row['halted'] as string | null,
@@ -48,7 +51,14 @@ export async function readLiveState(database: Queryable, projection: Projection)
     checkpoint: {
       position: BigInt(row['position'] as string) as LogPosition,
       last:
-        stream === null ? null : { stream, revision: row['event_revision'] as number, id: row['event_id'] as string },
+        stream === null
+          ? null
+          : {
+              stream,
+              revision: row['event_revision'] as number,
+              id: row['event_id'] as string,
+              position: eventPosition === null ? null : (BigInt(eventPosition) as LogPosition),
+            },
     },
   };
 }
@@ -61,7 +71,7 @@ export interface CheckpointMove {
 }
 
 const MOVE = `UPDATE read_models.checkpoints
-  SET position = $5, event_stream = $6, event_revision = $7, event_id = $8
+  SET position = $5, event_stream = $6, event_revision = $7, event_id = $8, event_position = $9
   WHERE name = $1 AND version = $2 AND generation = $3 AND position = $4`;
 /** What `done` divides by when the checkpoint did not stand where it should: it fails the whole statement. */
 const DIVISION_BY_ZERO = '22012';
@@ -70,7 +80,7 @@ function valuesOf({ generation, from, to }: CheckpointMove): unknown[] {
   const { projection, number } = generation;
   return [
     ...[projection.name, projection.version, number, from, to.position],
-    ...[to.last?.stream ?? null, to.last?.revision ?? null, to.last?.id ?? null],
+    ...[to.last?.stream ?? null, to.last?.revision ?? null, to.last?.id ?? null, to.last?.position ?? null],
   ];
 }
 
@@ -110,20 +120,32 @@ export function checkpointAfter(
   const last = events.findLast(({ stream, type }) => EVENT_CATALOGUE[categoryOf(stream)]?.[type]?.record === true);
   return {
     position,
-    last: last === undefined ? before.last : { stream: last.stream, revision: last.revision, id: last.id },
+    last:
+      last === undefined
+        ? before.last
+        : { stream: last.stream, revision: last.revision, id: last.id, position: last.position },
   };
 }
 
-/** The log must still hold the event a checkpoint stands at: a failover or a restore may have replaced it. */
+/**
+ * The log must still hold the event a checkpoint stands at, and where it stood: a failover or a restore may have
+ * replaced it, and a log that was moved has the same events at other positions.
+ */
 export async function checkAgainstLog(
   events: Pick<EventStore, 'readStream'>,
   projection: Projection,
   { last }: Checkpoint,
 ): Promise<void> {
   if (last === null) return;
-  const { stream, revision, id } = last;
+  const { stream, revision, id, position } = last;
   const [found] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
-  if (found?.id === id) return;
+  if (found?.id === id) {
+    if (position === null || found.position === position) return;
+    throw new ProjectionHalted(
+      `${projection.name} was built from another copy of this log, where event ${id} stood at ${position}; ` +
+        `here it stands at ${found.position}: rebuild it`,
+    );
+  }
   const there = found === undefined ? 'no event' : `event ${found.id}`;
   throw new ProjectionHalted(
     `${projection.name} was built from event ${id} at ${stream} revision ${revision}; the log has ${there} there`,

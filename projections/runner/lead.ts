@@ -2,7 +2,8 @@
  * Keeps one model current while this process holds its lock: the one active runner among all nodes.
  *
  * Must stay true: the lock lives on the connection that writes, so a runner whose connection died can write no
- * more; and should two ever write, the checkpoint lets only one of them commit.
+ * more; and should two ever write, the checkpoint lets only one of them commit. A process that froze, or whose
+ * machine vanished, loses the lock too: PostgreSQL ends a leading session that is silent for too long.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
@@ -14,7 +15,7 @@ import { describeFault, faultKind, ProjectionHalted } from './faults.ts';
 import { createGeneration, dropUnused, leadLock, makeLive, setHalted } from './generations.ts';
 import { LongReplays } from './long-replays.ts';
 import type { Progress } from './progress.ts';
-import type { Projection } from './projection.ts';
+import type { Projection, Queryable } from './projection.ts';
 import { createRunnerTables, tablesExist } from './tables.ts';
 import { oneAtATime } from './transaction.ts';
 import { GenerationWriter, type WriterHooks } from './writer.ts';
@@ -30,12 +31,20 @@ export interface LeadOptions {
     readonly applied: (position: LogPosition, batch: { readonly events: number; readonly durationMs: number }) => void;
     readonly halted: (reason: string) => void;
   };
-  /** How often a node that does not lead tries to, and how often parked streams are looked at. */
+  /** How often parked streams are looked at, and how often a node that does not lead tries to, within a bound. */
   readonly intervalMs: number;
   /** Aborted when the runner closes. */
   readonly signal: AbortSignal;
 }
 
+/**
+ * A leading session says something this often, and PostgreSQL ends one that was silent for the span: readers, who
+ * wait for READ_WAIT_MS at most, then find another leader in time.
+ */
+const SIGN_OF_LIFE_MS = 500;
+const SILENCE_SPAN_MS = 3_000;
+/** How often a node that does not lead tries to, at the least. */
+const STANDBY_INTERVAL_MS_MAX = 250;
 const OUTAGE_PAUSE_FIRST_MS = 50;
 const OUTAGE_PAUSE_LAST_MS = 5_000;
 const VOID_PAUSE_MS = 20;
@@ -50,10 +59,10 @@ export async function leadWhenever(options: LeadOptions): Promise<void> {
     try {
       const client = await takeLead(options);
       if (client === null) {
-        await pause(intervalMs, signal);
+        await pause(Math.min(intervalMs, STANDBY_INTERVAL_MS_MAX), signal);
         continue;
       }
-      await withClient(client, signal, (lost) => lead(options, client, lost));
+      await withClient(client, signal, (connection, lost) => lead(options, connection, lost));
       pauseMs = OUTAGE_PAUSE_FIRST_MS;
     } catch (error) {
       if (signal.aborted) break;
@@ -67,13 +76,24 @@ export async function leadWhenever(options: LeadOptions): Promise<void> {
   }
 }
 
+/**
+ * The lock, and with it, at once, the bounds of a leading session's silence: inside a transaction and outside.
+ * PostgreSQL before 14 has none for the latter.
+ */
+const TAKE_LEAD = `
+  SELECT taken, CASE WHEN taken THEN (
+    SELECT count(set_config(name, $2, false)) FROM pg_settings
+    WHERE name IN ('idle_session_timeout', 'idle_in_transaction_session_timeout')
+  ) END AS bounded
+  FROM (SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken) AS tried`;
+
 /** A connection that holds the model's lock, or null when another node's does. */
 async function takeLead({ projection, pool }: LeadOptions): Promise<PoolClient | null> {
   const client = await pool.connect();
   try {
     const { rows } = await client.query<{ taken: boolean }>({
-      text: `SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken`,
-      values: [leadLock(projection)],
+      text: TAKE_LEAD,
+      values: [leadLock(projection), String(SILENCE_SPAN_MS)],
     });
     if (rows[0]?.taken === true) return client;
   } catch (error) {
@@ -88,7 +108,7 @@ async function takeLead({ projection, pool }: LeadOptions): Promise<PoolClient |
 async function withClient(
   client: PoolClient,
   signal: AbortSignal,
-  work: (lost: Promise<never>) => Promise<void>,
+  work: (connection: Queryable, lost: Promise<never>) => Promise<void>,
 ): Promise<void> {
   let onLost: (error: Error) => void = () => undefined;
   const lost = new Promise<never>((_resolve, reject) => {
@@ -109,23 +129,39 @@ async function withClient(
     timer = setTimeout(release, CLOSE_SPAN_MS);
   };
   signal.addEventListener('abort', onAbort, { once: true });
+  const connection = oneAtATime(client);
+  const endSignsOfLife = giveSignsOfLife(connection);
   try {
-    await work(lost);
+    await work(connection, lost);
   } finally {
+    endSignsOfLife();
     signal.removeEventListener('abort', onAbort);
     clearTimeout(timer);
     release();
   }
 }
 
-async function lead(options: LeadOptions, client: PoolClient, lost: Promise<never>): Promise<void> {
+/** Says something between the statements of the work, which may reckon for long. The end of it is returned. */
+function giveSignsOfLife(connection: Queryable): () => void {
+  let unanswered = false;
+  const timer = setInterval(() => {
+    if (unanswered) return;
+    unanswered = true;
+    // That the connection was lost, the client tells by itself.
+    const answered = (): void => void (unanswered = false);
+    connection.query({ text: 'SELECT 1' }).then(answered, answered);
+  }, SIGN_OF_LIFE_MS);
+  return () => clearInterval(timer);
+}
+
+async function lead(options: LeadOptions, connection: Queryable, lost: Promise<never>): Promise<void> {
   const { projection, progress, signal, log, hooks } = options;
   // A lost tail of checkpoints is applied again from the log, so commits need not wait for the disk.
-  await client.query('SET synchronous_commit = off');
+  await connection.query({ text: 'SET synchronous_commit = off' });
   while (!signal.aborted) {
     try {
-      const state = await liveState(options, client);
-      await followLog(options, client, state, lost);
+      const state = await liveState(options, connection);
+      await followLog(options, connection, state, lost);
     } catch (error) {
       const kind = faultKind(error);
       if (kind === 'outage') throw error;
@@ -135,11 +171,11 @@ async function lead(options: LeadOptions, client: PoolClient, lost: Promise<neve
         continue;
       }
       const reason = describeFault(error);
-      await setHalted(client, projection, reason);
+      await setHalted(connection, projection, reason);
       progress.at(projection.name, progress.position(projection.name), reason);
       hooks.halted(reason);
       log.error({ projection: projection.name, fault: reason }, 'A read model halted; an operator must act');
-      await untilReleased(options, client);
+      await untilReleased(options, connection);
     } finally {
       progress.writing(projection.name, null);
     }
@@ -147,31 +183,31 @@ async function lead(options: LeadOptions, client: PoolClient, lost: Promise<neve
 }
 
 /** What is live now; the first generation, or one in place of tables that were dropped, starts at the log's start. */
-async function liveState({ projection, log }: LeadOptions, client: PoolClient): Promise<LiveState> {
-  await createRunnerTables(client);
-  const state = await readLiveState(client, projection);
-  if (state !== null && (await tablesExist(client, state.tables))) return state;
-  const { generation, replaces } = await createGeneration(client, projection);
-  await makeLive(client, generation, replaces);
+async function liveState({ projection, log }: LeadOptions, connection: Queryable): Promise<LiveState> {
+  await createRunnerTables(connection);
+  const state = await readLiveState(connection, projection);
+  if (state !== null && (await tablesExist(connection, state.tables))) return state;
+  const { generation, replaces } = await createGeneration(connection, projection);
+  await makeLive(connection, generation, replaces);
   log.info(
     { projection: projection.name, generation: generation.number },
     'A read model is built from the start of the log',
   );
-  const created = await readLiveState(client, projection);
+  const created = await readLiveState(connection, projection);
   if (created === null) throw new ProjectionHalted(`${projection.name} vanished while it was created`);
   return created;
 }
 
 async function followLog(
   options: LeadOptions,
-  client: PoolClient,
+  connection: Queryable,
   state: LiveState,
   lost: Promise<never>,
 ): Promise<void> {
   const { projection, events, progress, hooks, signal } = options;
   await checkAgainstLog(events, projection, state.checkpoint);
   // What halted it may have been mended; if not, it halts again at the same event.
-  if (state.halted !== null) await setHalted(client, projection, null);
+  if (state.halted !== null) await setHalted(connection, projection, null);
   const generation = { projection, number: state.generation };
   const advanced: WriterHooks['advanced'] = (position, batch) => {
     progress.at(projection.name, position, null);
@@ -179,7 +215,7 @@ async function followLog(
   };
   const { complete } = options;
   const writer = await GenerationWriter.open({
-    connection: oneAtATime(client),
+    connection,
     ...{ generation, checkpoint: state.checkpoint, events, complete, patient: false },
     hooks: {
       advanced,
@@ -231,11 +267,11 @@ async function keepHouse(
 }
 
 /** Waits until somebody replaced the halted generation or asked for another try. */
-async function untilReleased({ projection, intervalMs, signal }: LeadOptions, client: PoolClient): Promise<void> {
-  const halted = await readLiveState(client, projection);
+async function untilReleased({ projection, intervalMs, signal }: LeadOptions, connection: Queryable): Promise<void> {
+  const halted = await readLiveState(connection, projection);
   while (!signal.aborted) {
     await pause(intervalMs, signal);
-    const state = await readLiveState(client, projection);
+    const state = await readLiveState(connection, projection);
     if (state === null || state.generation !== halted?.generation || state.halted === null) return;
   }
 }

@@ -39,8 +39,11 @@ export interface ProjectionMetrics {
 }
 
 export interface ProjectionRunner {
-  /** Creates what is missing and begins to keep the models current; resolves once their tables can be asked. */
-  start(): Promise<void>;
+  /**
+   * Creates what is missing and, unless told not to lead, begins to keep the models current; resolves once their
+   * tables can be asked. One that does not lead only tells its readers how far the others have come.
+   */
+  start(options?: { readonly lead: boolean }): Promise<void>;
   /** Resolves when nothing is written any more. */
   close(): Promise<void>;
   /**
@@ -48,14 +51,21 @@ export interface ProjectionRunner {
    * `read-model-behind` in time.
    */
   waitFor(position: LogPosition, timeoutMs: number, models?: readonly string[]): Promise<void>;
+  /** How far the model is, as this process knows: no further than the database, unless that lost its last commits. */
+  known(model: string): LogPosition;
+  /** The database showed an older position than is known: a crash took commits that were not on its disk yet. */
+  wentBack(model: string, position: LogPosition): void;
   /** Builds a model, or each of them, anew from the log and puts it in the old one's place; works unstarted too. */
   rebuild(model: string | null): Promise<void>;
   /** Builds each model, or one, anew beside the live one, compares row by row, and drops what it built. */
   verify(model: string | null): Promise<readonly Verification[]>;
-  /** Streams that were set aside, in all models. */
+  /** Streams that were set aside, in all models; works unstarted too. */
   parked(): Promise<readonly ParkedStream[]>;
-  /** Asks the running process to try parked streams again, all or one, and halted models too. How many streams. */
-  replay(stream: string | null): Promise<number>;
+  /**
+   * Asks the running process to try parked streams again, all or one, of every model or one, and halted models too.
+   * Returns how many streams, each model's counted apart.
+   */
+  replay(stream: string | null, model?: string | null): Promise<number>;
 }
 
 const INTERVAL_MS = 1_000;
@@ -99,9 +109,9 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
   }
 
   return {
-    async start() {
+    async start({ lead } = { lead: true }) {
       await createTables(pool);
-      leading = models.map(leadModel);
+      if (lead) leading = models.map(leadModel);
     },
     async close() {
       ending.abort();
@@ -109,6 +119,8 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       await Promise.all(leading);
     },
     waitFor: (position, timeoutMs, names) => progress.waitFor(position, timeoutMs, names),
+    known: (model) => progress.position(model),
+    wentBack: (model, position) => progress.at(model, position, null),
     async rebuild(model) {
       for (const projection of chosen(model)) {
         const position = await rebuild(context, projection);
@@ -120,10 +132,15 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       for (const projection of chosen(model)) results.push(await verify(context, projection));
       return results;
     },
-    parked: () => listParked(pool, models),
-    async replay(stream) {
-      for (const projection of models) await setHalted(pool, projection, null);
-      return requestReplay(pool, models, stream);
+    async parked() {
+      await createTables(pool);
+      return listParked(pool, models);
+    },
+    async replay(stream, model = null) {
+      const asked = chosen(model);
+      await createTables(pool);
+      for (const projection of asked) await setHalted(pool, projection, null);
+      return requestReplay(pool, asked, stream);
     },
   };
 }

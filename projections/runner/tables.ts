@@ -15,7 +15,7 @@ export interface Generation {
 /**
  * - `projections`: which generation is read, why it halted, how many streams are parked. Rarely written, since
  *   every read looks at it.
- * - `checkpoints`: how far each generation is, the last event's place and id beside it, and its tables' names,
+ * - `checkpoints`: how far each generation is, the last event's places and id beside it, and its tables' names,
  *   so that a later program can drop what it no longer knows.
  * - `parked`: events that were set aside, each with every later one of its stream.
  */
@@ -39,8 +39,16 @@ const RUNNER_TABLES = `
     event_stream text,
     event_revision integer,
     event_id uuid,
+    event_position bigint,
     PRIMARY KEY (name, version, generation)
   ) WITH (fillfactor = 20);
+  -- Tables of an older program lack it. Looked for first, since ALTER TABLE waits for every reader.
+  DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_attribute
+        WHERE attrelid = 'read_models.checkpoints'::regclass AND attname = 'event_position') THEN
+      ALTER TABLE read_models.checkpoints ADD COLUMN event_position bigint;
+    END IF;
+  END $$;
   CREATE TABLE IF NOT EXISTS read_models.parked (
     name text NOT NULL,
     version integer NOT NULL,
@@ -97,6 +105,16 @@ export async function dropTables(database: Queryable, tables: readonly string[])
     if (!/^read_models\.[a-z_0-9]+$/.test(table)) throw new TypeError(`Not a table of the read models: ${table}`);
     await database.query({ text: `DROP TABLE IF EXISTS ${table}` });
   }
+}
+
+/** Forgets every read model, for a log that is replaced whole. No runner may be at work. */
+export async function dropReadModels(database: Queryable): Promise<void> {
+  const { rows } = await database.query({
+    text: `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'read_models'`,
+  });
+  // One by one: all in one transaction may need more locks than the server has.
+  for (const { name } of rows) await database.query({ text: `DROP TABLE IF EXISTS ${String(name)} CASCADE` });
+  await database.query({ text: `DROP SCHEMA IF EXISTS read_models CASCADE` });
 }
 
 /** Whether all of them are there. */

@@ -35,7 +35,11 @@ const FETCH_ROWS = 5_000;
 /** Builds the model beside the live one up to where that stands, compares, and drops the build. */
 export function verify(context: BuildContext, projection: Projection): Promise<Verification> {
   return withBuild(context, projection, async (build) => {
-    await buildUpTo(context, build, await livePosition(build));
+    const reached = await livePosition(build);
+    if (reached > (await context.events.head())) {
+      throw new ProjectionHalted(`${projection.name} is ahead of the log, at ${reached}: rebuild it`);
+    }
+    await buildUpTo(context, build, reached);
     const snapshot = await context.pool.connect();
     try {
       // From here on the live generation is looked at as of one moment, however far it goes on.

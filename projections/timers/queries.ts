@@ -1,9 +1,9 @@
 /** What is due first, for the engine that carries it out (core/ports/workflows.ts). */
-import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { Timer, Timers } from '../../core/ports/workflows.ts';
 import { createLiveReader, type ReadQuery } from '../live-reader.ts';
 import type { Projection, Queryable } from '../runner/projection.ts';
+import type { ProjectionRunner } from '../runner/runner.ts';
 
 const earliestQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(t), '[]') FROM (
@@ -15,14 +15,14 @@ export interface TimersOptions {
   readonly database: Queryable;
   /** The very projection of the runner. */
   readonly projection: Projection;
-  /** The runner's: resolves when these models show the position. */
-  readonly waitFor: (position: LogPosition, timeoutMs: number, models: readonly string[]) => Promise<void>;
+  /** This process's. */
+  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'known' | 'wentBack'>;
 }
 
-export function createTimers({ database, projection, waitFor }: TimersOptions): Timers {
-  const reader = createLiveReader(database, projection);
+export function createTimers({ database, projection, runner }: TimersOptions): Timers {
+  const reader = createLiveReader(database, projection, runner);
   return {
-    caughtUp: (position) => waitFor(position, READ_WAIT_MS, [projection.name]),
+    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [projection.name]),
     async earliest(workflow, limit) {
       // A parked stream stands where it was: its step is carried out again, and finds out what is true.
       const { value } = await reader.read(earliestQuery, [workflow, limit], () => ({ streams: [] }));

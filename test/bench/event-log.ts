@@ -9,6 +9,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { createPostgresEventStore, type PostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { LOG_START, type StreamName } from '../../core/kernel/envelope.ts';
@@ -113,7 +114,7 @@ const [mode, directory, events = '1000000', streams = '100000'] = process.argv.s
 const dataDir = directory ?? (await mkdtemp(path.join(os.tmpdir(), 'strata-bench-')));
 if (directory === undefined) await chmod(dataDir, 0o711);
 const log = keepLog();
-const embedded = await startEmbeddedPostgres({ dataDir, log });
+const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log });
 const { connectionString } = embedded;
 await migrate({ connectionString, log });
 const store = createPostgresEventStore({ connectionString, log });

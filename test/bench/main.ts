@@ -8,11 +8,12 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
+import { benchLogs, renderLogBench } from './log.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
 import { prepareProject } from './project.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES } from './scenarios/catalogue.ts';
+import { ALL_NAMES, LOG } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
@@ -27,6 +28,7 @@ const SELF_CHECK_TOLERANCE = 1.25;
 async function main(): Promise<number> {
   const options = readOptionsOrExplain();
   if (options === null) return 2;
+  if (options.only?.includes(LOG.name) === true) return runLogBench(options, options.only.length === 1);
   const programs = options.sides === 'strata' ? null : await findHttpBackendPrograms();
   if (programs === null && options.sides !== 'strata') {
     say('The bench compares with git http-backend behind nginx and fcgiwrap, and one of them is missing.');
@@ -72,6 +74,16 @@ function readOptionsOrExplain(): BenchOptions | null {
     say(`${error.message}\n\n${usageText(ALL_NAMES)}`);
     return null;
   }
+}
+
+async function runLogBench({ seconds, json }: BenchOptions, alone: boolean): Promise<number> {
+  if (!alone) {
+    say(`${LOG.name} is measured alone: --only ${LOG.name}`);
+    return 2;
+  }
+  const result = await benchLogs({ seconds, say });
+  process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : renderLogBench(result));
+  return 0;
 }
 
 async function prepareContext(options: BenchOptions, workFolder: string): Promise<BenchContext> {

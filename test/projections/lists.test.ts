@@ -38,8 +38,7 @@ async function serve(context: TestContext): Promise<Service> {
     },
   });
   const started = await startRunner(context, { events: store, database, models: Object.values(models) });
-  const { waitFor } = started.runner;
-  const reads = createReadModels({ database, models, waitFor, clock: { now: () => append.now } });
+  const reads = createReadModels({ database, models, runner: started.runner, clock: { now: () => append.now } });
   const current = async (): Promise<typeof reads> => {
     await reads.caughtUp(append.last);
     return reads;

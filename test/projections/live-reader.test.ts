@@ -5,7 +5,7 @@ import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import { createLiveReader, type ReadQuery } from '../../projections/live-reader.ts';
 import { appendSome, counting, liveTable, setUp } from '../support/counting-model.ts';
 import { isReadModelError, Pushed, serve } from '../support/pushed-repository.ts';
-import { newUuid, startRunner, until, WAIT_MS } from '../support/read-models.ts';
+import { newRunner, newUuid, startRunner, until, WAIT_MS } from '../support/read-models.ts';
 
 const eventsCounted: ReadQuery = { answer: (table) => `SELECT coalesce(sum(events), 0) FROM ${table('counts')}` };
 const nothing = (): { readonly streams: readonly string[] } => ({ streams: [] });
@@ -14,7 +14,8 @@ describe('a reader', () => {
   test('of another process never answers from tables that a rebuild replaced', async (context) => {
     const { pool, store, append } = await setUp(context);
     const model = counting();
-    const reader = createLiveReader(pool, model);
+    const other = newRunner(context, { events: store, database: pool, models: [model] });
+    const reader = createLiveReader(pool, model, other.runner);
     await assert.rejects(reader.read(eventsCounted, [], nothing), isReadModelError('read-model-behind'));
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
     let appended = 0;
@@ -40,11 +41,28 @@ describe('a reader', () => {
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
     await runner.waitFor(append.last, WAIT_MS);
     await runner.close();
-    const reader = createLiveReader(pool, model);
+    const reader = createLiveReader(pool, model, runner);
     assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 0);
     await pool.query(`CREATE TABLE read_models.counts_v1_2 AS SELECT 'account-x' AS stream, 7 AS events`);
+    await pool.query(`INSERT INTO read_models.checkpoints (name, version, generation, tables, position)
+      SELECT name, version, 2, tables, position FROM read_models.checkpoints`);
     await pool.query('UPDATE read_models.projections SET live_generation = 2');
     assert.deepEqual(await reader.read(eventsCounted, [], nothing), { value: 7, generation: 2 });
+  });
+
+  test('refuses rows that are older than what this process knows to have been there', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const model = counting();
+    const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
+    await appendSome(append, 3, 1);
+    await runner.waitFor(append.last, WAIT_MS);
+    await runner.close();
+    const reader = createLiveReader(pool, model, runner);
+    assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 3);
+    // As a PostgreSQL that crashed leaves it: commits of checkpoints do not wait for its disk.
+    await pool.query('UPDATE read_models.checkpoints SET position = position - 1');
+    await assert.rejects(reader.read(eventsCounted, [], nothing), isReadModelError('read-model-behind'));
+    await assert.rejects(runner.waitFor(append.last, 1), isReadModelError('read-model-behind'));
   });
 
   test('is told that a model halted, in every process', async (context) => {
@@ -55,7 +73,7 @@ describe('a reader', () => {
     const model = counting({ poison, onPoison: 'halt' });
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
     await runner.waitFor(append.last, WAIT_MS);
-    const reader = createLiveReader(pool, model);
+    const reader = createLiveReader(pool, model, runner);
     assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 0);
     await append.append(streamName('account', newUuid()), newUuid(), 'PlanChanged', { plan: 'PRO' });
     // Who waits for it is not kept waiting for an operator.

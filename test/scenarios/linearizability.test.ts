@@ -5,14 +5,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commit, type WireTarget, wirePush, wireRefs } from '../support/git-wire.ts';
 import { type Answer, checkRegister, createRecorder, type Recorder, type Value } from '../support/linearizability.ts';
-import { type Account, api, createAccount, createRepository, type Strata } from '../support/strata.ts';
+import { readRegister, setRegister } from '../support/register.ts';
+import { createDice, type Dice } from '../support/seeded.ts';
+import { type Account, createAccount, createRepository, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 const CLIENTS = 8;
 const OPERATIONS_PER_CLIENT = 40;
-const BRANCH = 'refs/heads/register';
 /** A push is given up by its client after at most this long, in one of this many: it may or may not have happened. */
 const IMPATIENCE_MS_MAX = 60;
 const IMPATIENT_ONE_IN = 12;
@@ -30,7 +30,7 @@ test('a recorded history of pushes and reads on two servers is linearizable', as
   let operations = 0;
   const onOperation = (): void => void (operations += 1);
   const clients = Array.from({ length: CLIENTS }, (_, client) =>
-    runClient({ client, nodes, ada, recorder, random: randomFrom(seed + client), onOperation }),
+    runClient({ client, nodes, ada, recorder, dice: createDice(seed + client), onOperation }),
   );
   // Half way through, one server dies with whatever it was doing, and comes back.
   const killing = (async () => {
@@ -57,24 +57,22 @@ interface Client {
   readonly nodes: readonly Strata[];
   readonly ada: Account;
   readonly recorder: Recorder;
-  readonly random: () => number;
+  readonly dice: Dice;
   readonly onOperation: () => void;
 }
 
-async function runClient({ client, nodes, ada, recorder, random, onOperation }: Client): Promise<void> {
+async function runClient({ client, nodes, ada, recorder, dice, onOperation }: Client): Promise<void> {
   let seen: Value = null;
   let behind = false;
   for (let number = 0; number < OPERATIONS_PER_CLIENT; number += 1) {
-    const strata = nodes[random() < 0.5 ? 0 : 1] ?? nodes[0];
-    if (strata === undefined) throw new Error('There is no server');
+    const strata = dice.pick(nodes);
     const target = { strata, account: ada, name: 'register' };
     // Who was refused looks first: most compare-and-sets should have a chance.
-    const kind = behind ? 0.5 + random() / 2 : random();
+    const looks = behind || dice.chance(0.5);
     const answered = recorder.call(client);
     let answer: Answer | null;
-    if (kind < 0.5) answer = await set(target, seen, `client ${client} number ${number}`, random);
-    else if (kind < 0.75) answer = await read(async () => (await wireRefs(target)).get(BRANCH) ?? null);
-    else answer = await read(() => readOverRest(strata, ada));
+    if (looks) answer = await readRegister(target, dice.chance(0.5) ? 'git' : 'rest');
+    else answer = await setRegister(target, seen, `client ${client} number ${number}`, impatience(dice));
     onOperation();
     if (answer === null) {
       // The server is away: ask again soon, perhaps the other one.
@@ -88,62 +86,6 @@ async function runClient({ client, nodes, ada, recorder, random, onOperation }: 
   }
 }
 
-/** A forced push from exactly `from`: the commits share no history, only the comparison decides. */
-async function set(target: WireTarget, from: Value, message: string, random: () => number): Promise<Answer | null> {
-  const next = commit(message);
-  const command = { ref: BRANCH, after: next.id, ...(from === null ? {} : { before: from }) };
-  const impatient = random() * IMPATIENT_ONE_IN < 1;
-  const signal = impatient ? AbortSignal.timeout(Math.ceil(random() * IMPATIENCE_MS_MAX)) : undefined;
-  const about = { kind: 'compare-and-set', from, to: next.id } as const;
-  try {
-    const report = await wirePush(target, [command], [next], signal === undefined ? {} : { signal });
-    const word = report.refs.get(BRANCH);
-    if (word === 'ok') return { ...about, outcome: 'done' };
-    if (report.status === 200 && /moved it first|exists already|not exist here any more/.test(word ?? '')) {
-      return { ...about, outcome: 'refused' };
-    }
-    assert.ok(report.status === 503, `${report.status} ${report.unpack} ${word} ${report.remote}`);
-    return { ...about, outcome: 'unknown' };
-  } catch (error) {
-    if (!isConnectionFault(error)) throw error;
-    return wasNeverSent(error) ? null : { ...about, outcome: 'unknown' };
-  }
-}
-
-/** Null when there was no answer: a read without one says nothing. */
-async function read(ask: () => Promise<Value>): Promise<Answer | null> {
-  try {
-    return { kind: 'read', value: await ask() };
-  } catch (error) {
-    if (!isConnectionFault(error)) throw error;
-    return null;
-  }
-}
-
-async function readOverRest(strata: Strata, ada: Account): Promise<Value> {
-  const answer = await api(strata, ada.token, 'GET', '/v1/repos/ada/register/branches');
-  assert.equal(answer.status, 200, answer.text);
-  const { branches } = answer.body as { branches: { commit: { hexsha: string } }[] };
-  return branches[0]?.commit.hexsha ?? null;
-}
-
-/** fetch says of every broken connection `TypeError`, with the reason as its cause; of a timeout `TimeoutError`. */
-function isConnectionFault(error: unknown): boolean {
-  return error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError');
-}
-
-function wasNeverSent(error: unknown): boolean {
-  const cause = error instanceof TypeError ? error.cause : undefined;
-  return cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
-}
-
-/** A generator of numbers from 0 to 1 that a seed repeats: mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
+function impatience(dice: Dice): AbortSignal | undefined {
+  return dice.chance(1 / IMPATIENT_ONE_IN) ? AbortSignal.timeout(1 + dice.below(IMPATIENCE_MS_MAX)) : undefined;
 }

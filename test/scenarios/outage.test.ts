@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { keepLog } from '../support/log.ts';
 import { databaseOn, startTestCluster } from '../support/postgres.ts';
@@ -43,7 +44,7 @@ test('without PostgreSQL every request says 503, and afterwards all goes on wher
   assert.equal((await fetch(`${strata.url}/readyz`)).status, 503);
   assert.equal((await fetch(`${strata.url}/healthz`)).status, 200);
 
-  embedded = await startEmbeddedPostgres({ dataDir: cluster.dataDir, log: keepLog() });
+  embedded = await startEmbeddedPostgres({ processFacts, dataDir: cluster.dataDir, log: keepLog() });
   for (const deadline = Date.now() + RESUME_SPAN_MS; (await fetch(`${strata.url}/readyz`)).status !== 200; ) {
     assert.ok(Date.now() < deadline, 'the service did not resume');
     await sleep(100);

@@ -9,7 +9,9 @@ import { createMemoryVault } from '../../adapters/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
+import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
@@ -23,6 +25,7 @@ import {
   type ObjectId,
   type RepositoryId,
   type Timestamp,
+  type WebhookId,
   timestamp,
   ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
@@ -37,6 +40,7 @@ import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts.ts';
 import { createEntities } from '../../core/use-cases/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/repositories.ts';
+import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory-object-database.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory-read-models.ts';
@@ -64,6 +68,8 @@ export interface ApiFixture {
   /** ALL and ALL_REPO unless told otherwise. */
   token(account: AccountId, settings?: Partial<AccessTokenSettings>): Promise<TestToken>;
   repository(account: AccountId, name: string, defaultBranch?: string): Promise<FoundRepository>;
+  /** The only webhook of the account: those it has are deleted. */
+  webhook(account: AccountId): Promise<WebhookId>;
   /** Moves refs as a push does: null deletes. */
   push(repository: FoundRepository, updates: Readonly<Record<string, ObjectId | null>>): Promise<void>;
   /** A request with a token; `body` is sent as JSON. */
@@ -99,7 +105,6 @@ const CAUSE: Cause = {
 
 export async function createApiFixture(options: FixtureOptions = {}): Promise<ApiFixture> {
   const clock = createTestClock();
-  const vault = createMemoryVault();
   const log = createMemoryEventStore();
   const events = options.wrapEvents?.(log) ?? log;
   const objects = createMemoryObjects();
@@ -118,11 +123,21 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     gather: async () => undefined,
   });
   await entities.start();
+  const vault = createMemoryVault();
   const base = { events, entities, clock, ids: uuids, reach: options.reach ?? (async () => undefined) };
   const context: ApiContext = {
     ...base,
     digest,
     plans: options.plans ?? DEFAULT_PLANS,
+    vault,
+    outgoing: createHttpEgress({
+      ownUrls: ['http://localhost:8080', 'https://git.example.org'],
+      privateAllowed: false,
+      // Every name leads to one public address, but those that say where they lead.
+      lookup: async (name) => ({
+        addresses: [/^to-([\d-]+)\./.exec(name)?.[1]?.replaceAll('-', '.') ?? '93.184.216.34'],
+      }),
+    }),
     readModels: {
       ...readModels,
       branches: async (id) => {
@@ -141,7 +156,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     newTokenSecret,
     newUserCode,
     newDeviceSecret,
-    vault,
+    newWebhookSecret,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
     sourceAddressRef: async () => null,
     addresses: () => ({ baseUrl: 'http://localhost:8080', webUrl: 'http://localhost:8080' }),
@@ -182,6 +197,14 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     repository: async (account, name, defaultBranch) => {
       const wanted = { name, description: null, defaultBranch: defaultBranch ?? null, storageBucketId: null };
       return accepted(await createRepository(context, { account, cause: CAUSE }, wanted));
+    },
+    webhook: async (account) => {
+      const origin = { account, cause: CAUSE };
+      for (const { webhook } of await listWebhooks(context, account)) {
+        accepted(await deleteWebhook(context, origin, webhook.id));
+      }
+      const wanted = { url: 'https://receiver.example/hook', events: ['push'], active: true } as const;
+      return accepted(await createWebhook(context, origin, wanted, newWebhookSecret())).webhook.id;
     },
     push: (repository, updates) => appendPush(context, objects, repository, updates),
     request: (method, url, token, { body, headers } = {}) =>

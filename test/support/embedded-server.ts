@@ -7,12 +7,13 @@
  */
 import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { keepLog } from './log.ts';
 
 const [dataDir = ''] = process.argv.slice(2);
 process.on('SIGINT', () => {});
 try {
-  const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings: { fsync: 'off' } });
+  const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings: { fsync: 'off' } });
   process.stdin.resume().once('end', () => void embedded.stop().then(() => process.exit(0)));
   console.log(JSON.stringify({ connectionString: embedded.connectionString, pid: embedded.pid() }));
 } catch (error) {

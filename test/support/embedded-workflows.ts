@@ -35,11 +35,7 @@ export async function openEmbedded(context: TestContext): Promise<OpenWorkflows>
     const pool = newPool();
     const projection = createTimersProjection(workflows.map(({ workflow }) => workflow));
     const { runner } = await startRunner(context, { events, database: pool, models: [projection] });
-    const own = createTimers({
-      database: pool,
-      projection,
-      waitFor: (position, timeoutMs, models) => runner.waitFor(position, timeoutMs, models),
-    });
+    const own = createTimers({ database: pool, projection, runner });
     timers = own;
     name = workflows[0]?.workflow.name ?? '';
     const dead = new AbortController();

@@ -10,6 +10,7 @@ import os from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { afterProcess } from './after-process.ts';
 import { keepLog } from './log.ts';
@@ -43,7 +44,12 @@ export async function startTestCluster(settings: Readonly<Record<string, string>
   const dataDir = path.join(root, 'data');
   await copyMadeDataDir(dataDir);
   const log = keepLog();
-  const embedded = await startEmbeddedPostgres({ dataDir, log, settings: { ...FAST_SETTINGS, ...settings } });
+  const embedded = await startEmbeddedPostgres({
+    processFacts,
+    dataDir,
+    log,
+    settings: { ...FAST_SETTINGS, ...settings },
+  });
   const stopServer = 'kill -QUIT "$(head -n 1 "$1/data/postgres/cluster/postmaster.pid")"';
   const dismiss = afterProcess(`${stopServer}; sleep 1; rm -rf "$1"`, root);
   return {

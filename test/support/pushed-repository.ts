@@ -44,9 +44,8 @@ export async function serve(
       ...bounds,
     });
     const started = newRunner(context, { events: store, database: pool, models: Object.values(models) });
-    const { waitFor } = started.runner;
     const clock = { now: () => append.now };
-    return { ...started, reads: createReadModels({ database: pool, models, waitFor, clock }) };
+    return { ...started, reads: createReadModels({ database: pool, models, runner: started.runner, clock }) };
   };
   const append = new Appender(store);
   const first = again();

@@ -1,14 +1,16 @@
 /**
  * Servers on a database of the shared PostgreSQL: quick to start and to start again, alone or several together,
- * with their log open to the test.
+ * with their log open to the test. The log is there too, or on EventStoreDB's protocol server.
  */
 import path from 'node:path';
+import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
+import { protocolServerSettings } from './eventstoredb/process.ts';
 import { keepLog } from './log.ts';
 import { testDatabase } from './postgres.ts';
-import { type Strata, startStrata } from './strata.ts';
+import { type LogKind, logKind, type Strata, startStrata } from './strata.ts';
 import { tempDir } from './temp-dir.ts';
 
 export interface TestLog {
@@ -24,14 +26,19 @@ export interface SharedParts {
   readonly log: TestLog;
 }
 
-export async function sharedParts(ending: Ending): Promise<SharedParts> {
+export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Promise<SharedParts> {
   const database = await testDatabase();
   cleanUp(ending, () => database.close());
   const layersDir = path.join(await tempDir(ending), 'layers');
-  const events = createPostgresEventStore({ connectionString: database.connectionString, log: keepLog() });
+  const settings = kind === 'postgres' ? null : await protocolServerSettings(ending);
+  const events =
+    settings === null
+      ? createPostgresEventStore({ connectionString: database.connectionString, log: keepLog() })
+      : createEventStoreDbEventStore({ address: settings.STRATA_EVENTSTORE_URL, folder: '/', log: keepLog() });
   cleanUp(ending, () => events.close());
   return {
     env: {
+      ...settings,
       STRATA_DATABASE_URL: database.connectionString,
       STRATA_MASTER_KEY: 'ab'.repeat(32),
       STRATA_LAYERS_DIR: layersDir,

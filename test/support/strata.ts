@@ -5,19 +5,35 @@
  * and is ended by its pid.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from './cleanup.ts';
+import { protocolServerSettings } from './eventstoredb/process.ts';
 import { tempDir } from './temp-dir.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const READY_SPAN_MS = 60_000;
+const PORT_MIN = 15_000;
+const PORT_MAX = 32_000;
+
+/**
+ * Where servers under test keep their log: PostgreSQL, or EventStoreDB's protocol server, a stand-in of their own.
+ * `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` runs scenarios there that say nothing themselves.
+ */
+export type LogKind = 'postgres' | 'eventstoredb';
+
+export function logKind(): LogKind {
+  return process.env['STRATA_TEST_LOG'] === 'eventstoredb' ? 'eventstoredb' : 'postgres';
+}
 
 export interface StrataOptions {
   readonly dataDir?: string;
+  /** `logKind()` by default. */
+  readonly log?: LogKind;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +57,9 @@ export interface Strata {
 export async function startStrata(context: Ending, options: StrataOptions = {}): Promise<Strata> {
   const dataDir = options.dataDir ?? (await tempDir(context));
   const port = await freePort();
-  return launch(context, dataDir, port, options.env ?? {});
+  const named = options.env?.['STRATA_EVENT_STORE'] !== undefined;
+  const log = (options.log ?? logKind()) === 'postgres' || named ? {} : await protocolServerSettings(context);
+  return launch(context, dataDir, port, { ...log, ...options.env });
 }
 
 async function launch(
@@ -106,14 +124,23 @@ function strataFreeEnvironment(): Record<string, string> {
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+/**
+ * A free port of the loopback interface, below those that systems give to outgoing connections (32,768 on Linux, 49,152 elsewhere): one of theirs may
+ * be taken by any connection while its server is being started again.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORT_MIN, PORT_MAX);
+    const server = createServer();
+    const bound = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!bound) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 export interface Finished {
@@ -145,7 +172,11 @@ async function run(
 }
 
 /** `strata-admin` on the server's own configuration; never rejects for a refusal. */
-export function tryAdmin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<Finished> {
+export function tryAdmin(
+  strata: Pick<Strata, 'env'>,
+  args: readonly string[],
+  input: string | Uint8Array = '',
+): Promise<Finished> {
   const command = [path.join(ROOT, 'apps/cli/admin.ts'), ...args];
   return run(process.execPath, command, { cwd: ROOT, env: strata.env, input });
 }

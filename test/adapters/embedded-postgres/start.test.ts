@@ -6,17 +6,17 @@ import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../../adapters/node/process-facts.ts';
 import { keepLog } from '../../support/log.ts';
 import { copyMadeDataDir, madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
-import { startServerProcess } from './server-process.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 
 /** Fast, for tests that do not lose power. */
 const settings = { fsync: 'off' };
 
 async function start(context: TestContext, dataDir: string): Promise<EmbeddedPostgres> {
-  const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+  const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
   cleanUp(context, () => embedded.stop());
   return embedded;
 }
@@ -36,7 +36,7 @@ async function query(connectionString: string, text: string): Promise<readonly u
 describe('the embedded PostgreSQL', () => {
   test('keeps what was written from one start to the next', async (context) => {
     const dataDir = path.join(await tempDir(context), 'data, "of" a strange name');
-    const first = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    const first = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
     await query(first.connectionString, 'CREATE TABLE kept AS SELECT 42 AS n');
     await first.stop();
     await assert.rejects(query(first.connectionString, 'SELECT 1'));
@@ -75,19 +75,6 @@ describe('the embedded PostgreSQL', () => {
     }
   });
 
-  test('refuses a second server on one directory, in this process and in another, and names the first', async (context) => {
-    const dataDir = await madeDataDir(context);
-    const { connectionString } = await start(context, dataDir);
-    await assert.rejects(startEmbeddedPostgres({ dataDir, log: keepLog() }), {
-      code: 'data-directory-in-use',
-      message: new RegExp(`pid ${process.pid} `),
-    });
-    const said = await startServerProcess(context, dataDir).said;
-    assert.equal(said.code, 'data-directory-in-use');
-    assert.match(said.message ?? '', new RegExp(`pid ${process.pid} `));
-    assert.deepEqual(await query(connectionString, 'SELECT 1'), [1], 'the first one goes on');
-  });
-
   test('is started again at the same address when it ends by itself', async (context) => {
     const embedded = await start(context, await madeDataDir(context));
     const killed = embedded.pid();
@@ -100,7 +87,7 @@ describe('the embedded PostgreSQL', () => {
   test('stays stopped when it is stopped while it is being started again', async (context) => {
     const dataDir = await madeDataDir(context);
     for (const waitMs of [0, 20, 150]) {
-      const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+      const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
       process.kill(embedded.pid() ?? 0, 'SIGKILL');
       await sleep(waitMs);
       await Promise.all([embedded.stop(), embedded.stop()]);
@@ -119,19 +106,26 @@ describe('the embedded PostgreSQL', () => {
   test('refuses a cluster of another version and says the way out', async (context) => {
     const dataDir = await madeDataDir(context);
     await writeFile(path.join(dataDir, 'postgres/cluster/PG_VERSION'), '12\n');
-    const refused = startEmbeddedPostgres({ dataDir, log: keepLog() });
+    const refused = startEmbeddedPostgres({ processFacts, dataDir, log: keepLog() });
     await assert.rejects(refused, { code: 'version-mismatch', message: /PostgreSQL 12.*Export the event log/ });
   });
 
   test('refuses a cluster whose password is lost', async (context) => {
     const dataDir = await madeDataDir(context);
     await rm(path.join(dataDir, 'postgres/password'));
-    await assert.rejects(startEmbeddedPostgres({ dataDir, log: keepLog() }), { code: 'cluster-unusable' });
+    await assert.rejects(startEmbeddedPostgres({ processFacts, dataDir, log: keepLog() }), {
+      code: 'cluster-unusable',
+    });
   });
 
   test('gives the end of its log when it cannot start', async (context) => {
     const dataDir = await madeDataDir(context);
-    const broken = startEmbeddedPostgres({ dataDir, log: keepLog(), settings: { shared_buffers: 'many' } });
+    const broken = startEmbeddedPostgres({
+      processFacts,
+      dataDir,
+      log: keepLog(),
+      settings: { shared_buffers: 'many' },
+    });
     await assert.rejects(broken, { code: 'start-failed', message: /exit code 1.*shared_buffers/ });
     await start(context, dataDir);
   });

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../../adapters/node/process-facts.ts';
 import { keepLog } from '../../support/log.ts';
 import { copyMadeDataDir, madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -25,7 +26,7 @@ async function uidOf(pid: number): Promise<number> {
 describe('the user of the embedded PostgreSQL', () => {
   test('is not root, and root can use it', { skip: needsRoot }, async (context) => {
     const log = keepLog();
-    const embedded = await startEmbeddedPostgres({ dataDir: await madeDataDir(context), log, settings });
+    const embedded = await startEmbeddedPostgres({ processFacts, dataDir: await madeDataDir(context), log, settings });
     cleanUp(context, () => embedded.stop());
     assert.notEqual(await uidOf(embedded.pid() ?? 0), 0);
     assert.ok(log.lines.some((line) => line.message.includes('refuses to run as root')));
@@ -46,7 +47,7 @@ describe('the user of the embedded PostgreSQL', () => {
     const server = startServerProcess(context, dataDir, { uid: NOBODY, gid: NOBODY });
     await server.said;
     await server.kill();
-    const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
     cleanUp(context, () => embedded.stop());
     assert.equal(await uidOf(embedded.pid() ?? 0), NOBODY);
   });
@@ -56,10 +57,10 @@ describe('the user of the embedded PostgreSQL', () => {
     await mkdir(barring, { mode: 0o700 });
     const dataDir = path.join(barring, 'data');
     await copyMadeDataDir(dataDir);
-    const refused = startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    const refused = startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
     await assert.rejects(refused, { code: 'folder-barred', message: new RegExp(`cannot enter ${barring} `) });
     await chmod(barring, 0o711);
-    const embedded = await startEmbeddedPostgres({ dataDir, log: keepLog(), settings });
+    const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
     await embedded.stop();
   });
 

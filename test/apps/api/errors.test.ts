@@ -108,7 +108,7 @@ describe('errors', () => {
       '/v1/',
       '/v1/nothing',
       '/v1/repositories/',
-      '/v1/webhooks',
+      '/v1/webhook',
       '/V1/repositories',
       '/x?y=z',
     ]) {
@@ -348,8 +348,8 @@ describe('errors', () => {
 
   test('secrets are struck out of words wherever they stand', () => {
     assert.equal(
-      withoutSecrets('a strata_Abc123, https://user:pw@host/x and postgres://u@h'),
-      'a strata_…, https://…@host/x and postgres://…@h',
+      withoutSecrets('a strata_Abc123, whsec_Abc123, https://user:pw@host/x and postgres://u@h'),
+      'a strata_…, whsec_…, https://…@host/x and postgres://…@h',
     );
   });
 

@@ -89,7 +89,7 @@ describe('the OpenAPI document', () => {
       .replace('{username}', 'ada')
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
-      .replace('{id}', other.id);
+      .replace('{id}', path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : other.id);
   }
 
   const BODIES: Readonly<Record<string, object>> = {
@@ -98,6 +98,8 @@ describe('the OpenAPI document', () => {
     updateRepository: { description: 'y', default_branch: 'trunk' },
     createAccessToken: { name: 'x', scope: 'ALL_REPO', grants: ['ALL'], expires_at: '2030-01-01T00:00:00Z' },
     updateAccessToken: { name: 'y', expires_at: null },
+    createWebhook: { url: 'https://receiver.example/', events: ['push'] },
+    updateWebhook: { url: 'https://another.example/', active: false },
   };
 
   test('is version 3.1, names the server, and needs no token', () => {

@@ -47,6 +47,17 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   getAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   updateAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', body: {}, status: 200 },
   deleteAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', status: 204 },
+  createWebhook: {
+    grants: ['ALL', 'API_WEBHOOKS'],
+    scope: 'any',
+    body: { url: 'https://receiver.example/', events: ['push'] },
+    status: 201,
+  },
+  listWebhooks: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
+  getWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
+  updateWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', body: {}, status: 200 },
+  rotateWebhookSecret: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
+  deleteWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 204 },
 };
 
 const PUBLIC = new Set(['getOpenApi', 'createDeviceSession', 'pollDeviceSession']);
@@ -84,7 +95,7 @@ describe('permissions of every route', () => {
     const url = route.path
       .replace('{username}', path.username ?? 'ada')
       .replace('{name}', path.name)
-      .replace('{id}', target.id)
+      .replace('{id}', route.path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : target.id)
       .replace('{path}', 'file');
     const { body } = expected;
     const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;
@@ -191,6 +202,30 @@ describe('permissions of every route', () => {
       assert.deepEqual(answer.json(), { detail: 'Access token not found' });
     }
     assert.equal((await fixture.request('GET', '/v1/account/usage', theirs)).statusCode, 200);
+  });
+
+  test("another account's webhook is not found, whatever is asked of it", async () => {
+    const theirs = await fixture.webhook(stranger);
+    const mine = await fixture.token(owner);
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['PUT', '', { active: false }],
+      ['POST', '/secret', undefined],
+      ['DELETE', '', undefined],
+    ] as const) {
+      const answer = await fixture.request(
+        method,
+        `/v1/webhooks/${theirs}${path}`,
+        mine,
+        body === undefined ? {} : { body },
+      );
+      assert.equal(answer.statusCode, 404, method);
+      assert.deepEqual(answer.json(), { detail: 'Webhook not found' });
+    }
+    assert.equal(
+      (await fixture.request('GET', `/v1/webhooks/${theirs}`, await fixture.token(stranger))).statusCode,
+      200,
+    );
   });
 
   test('a repository is created for the account of the token alone', async () => {

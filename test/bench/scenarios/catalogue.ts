@@ -13,9 +13,12 @@ export const SCENARIOS: readonly Scenario[] = [...READ_SCENARIOS, ...PUSH_SCENAR
 /** Measured otherwise than by replayed load. */
 export const REAL_CLIENT = { name: 'real-client', title: 'wall time of a real git client' };
 export const MEMORY = { name: 'memory', title: 'memory during a 1 GiB push and 20 clones' };
+/** Measured alone, without servers. */
+export const LOG = { name: 'log', title: 'appends and subscribers of each event log, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
   REAL_CLIENT,
   MEMORY,
+  LOG,
 ];

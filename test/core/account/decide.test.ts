@@ -6,7 +6,8 @@ import { decideAccount } from '../../../core/account/decide.ts';
 import type { AccountEvent } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import { DEFAULT_PLANS, type PlanQuotas } from '../../../core/account/plans.ts';
-import { type RepositoryId, uuid } from '../../../core/kernel/ids.ts';
+import { type RepositoryId, timestamp, uuid, type WebhookId } from '../../../core/kernel/ids.ts';
+import { WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
 import { vaultRef } from '../../../core/ports/vault.ts';
 import { given } from '../../support/fold.ts';
 
@@ -113,6 +114,8 @@ describe('An account', () => {
         create(1, 'a'),
         { type: 'DescribeRepository', id: repositoryId(1), description: null },
         { type: 'DeleteRepository', id: repositoryId(1) },
+        createHook(1),
+        { type: 'DeleteWebhook', id: webhookId(1) },
       ] satisfies AccountCommand[]) {
         assert.equal(decide(history, refused), 'account-not-found');
       }
@@ -197,6 +200,99 @@ describe("An account's repositories", () => {
       const id = repositoryId(1);
       assert.equal(decide(history, { type: 'DescribeRepository', id, description: null }), 'repository-not-found');
       assert.equal(decide(history, { type: 'DeleteRepository', id }), 'repository-not-found');
+    }
+  });
+});
+
+const target = { urlRef: vaultRef('1'.repeat(64)), secretRef: vaultRef('2'.repeat(64)) };
+const another = { urlRef: vaultRef('3'.repeat(64)), secretRef: vaultRef('4'.repeat(64)) };
+
+function webhookId(n: number): WebhookId {
+  return uuid(`0190f3e2-7c1a-7b4e-9a35-${String(1_000 + n).padStart(12, '0')}`);
+}
+
+function createHook(n: number, more: Partial<Extract<AccountCommand, { type: 'CreateWebhook' }>> = {}) {
+  const command = { type: 'CreateWebhook', id: webhookId(n), target, events: ['push'], active: true } as const;
+  return { ...command, ...more } satisfies AccountCommand;
+}
+
+function hookCreated(n: number): AccountEvent {
+  const refs = { url_ref: target.urlRef, secret_ref: target.secretRef };
+  return { type: 'WebhookCreated', data: { webhook_id: webhookId(n), ...refs, events: ['push'], active: true } };
+}
+
+function hookDeleted(n: number): AccountEvent {
+  return { type: 'WebhookDeleted', data: { webhook_id: webhookId(n) } };
+}
+
+describe("An account's webhooks", () => {
+  const webhook_id = webhookId(1);
+  const one = [created, hookCreated(1)];
+
+  test('are created with what the vault calls their URL and secret, and with each event once', () => {
+    assert.deepEqual(decide([created], createHook(1)), [hookCreated(1)]);
+    assert.deepEqual(decide([created], createHook(1, { events: ['ping', 'push', 'ping'], active: false })), [
+      {
+        type: 'WebhookCreated',
+        data: {
+          webhook_id,
+          url_ref: target.urlRef,
+          secret_ref: target.secretRef,
+          events: ['ping', 'push'],
+          active: false,
+        },
+      },
+    ]);
+    assert.equal(decide([created], createHook(1, { events: [] })), 'webhook-events-empty');
+  });
+
+  test('are as many as the limit says, not one more', () => {
+    const many = (count: number) => [created, ...Array.from({ length: count }, (_, n) => hookCreated(n))];
+    assert.equal(typeof decide(many(WEBHOOKS_MAX - 1), createHook(99)), 'object');
+    assert.equal(decide(many(WEBHOOKS_MAX), createHook(99)), 'webhook-limit-reached');
+    assert.equal(typeof decide([...many(WEBHOOKS_MAX), hookDeleted(3)], createHook(99)), 'object');
+  });
+
+  test('change by an event for each thing that becomes another', () => {
+    const change = (changes: Omit<Extract<AccountCommand, { type: 'ChangeWebhook' }>, 'type' | 'id'>) =>
+      decide(one, { type: 'ChangeWebhook', id: webhookId(1), ...changes });
+    assert.deepEqual(change({}), []);
+    assert.deepEqual(change({ events: ['push', 'push'], active: true }), []);
+    assert.deepEqual(change({ target: another, events: ['delete', 'push'], active: false }), [
+      { type: 'WebhookUrlChanged', data: { webhook_id, url_ref: another.urlRef, secret_ref: another.secretRef } },
+      { type: 'WebhookEventsChanged', data: { webhook_id, events: ['delete', 'push'] } },
+      { type: 'WebhookDeactivated', data: { webhook_id } },
+    ]);
+    assert.equal(change({ events: [] }), 'webhook-events-empty');
+    const inactive: AccountEvent = { type: 'WebhookDeactivated', data: { webhook_id } };
+    assert.deepEqual(decide([...one, inactive], { type: 'ChangeWebhook', id: webhookId(1), active: true }), [
+      { type: 'WebhookActivated', data: { webhook_id } },
+    ]);
+  });
+
+  test('get a new secret, and the time until which the one before signs too', () => {
+    const previousValidUntil = timestamp('2026-11-22T10:00:00.000Z');
+    const secretRef = another.secretRef;
+    const rotate = { type: 'RotateWebhookSecret', id: webhookId(1), secretRef, previousValidUntil } as const;
+    assert.deepEqual(decide(one, rotate), [
+      {
+        type: 'WebhookSecretRotated',
+        data: { webhook_id, secret_ref: secretRef, previous_valid_until: previousValidUntil },
+      },
+    ]);
+  });
+
+  test('that are not there are neither changed nor deleted', () => {
+    const previousValidUntil = timestamp('2026-11-22T10:00:00.000Z');
+    assert.deepEqual(decide(one, { type: 'DeleteWebhook', id: webhookId(1) }), [hookDeleted(1)]);
+    for (const history of [[created], [...one, hookDeleted(1)]]) {
+      for (const command of [
+        { type: 'ChangeWebhook', id: webhookId(1), active: false },
+        { type: 'RotateWebhookSecret', id: webhookId(1), secretRef: another.secretRef, previousValidUntil },
+        { type: 'DeleteWebhook', id: webhookId(1) },
+      ] satisfies AccountCommand[]) {
+        assert.equal(decide(history, command), 'webhook-not-found');
+      }
     }
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AccountEvent } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
-import { plusMs, type RepositoryId, uuid } from '../../../core/kernel/ids.ts';
+import { plusMs, type RepositoryId, uuid, type WebhookId } from '../../../core/kernel/ids.ts';
 import { FIRST_AT, given } from '../../support/fold.ts';
 
 const id: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000001');
@@ -75,6 +75,53 @@ describe("An account's state", () => {
       ['ada', 'e'.repeat(64), [other]],
     );
     assert.deepEqual(Object.keys(state).sort(), ['emailRef', 'repositories', 'status', 'username']);
+  });
+
+  test('follows its webhooks: a rotation keeps the secret before, another URL keeps none', () => {
+    const webhook: WebhookId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000002');
+    const webhook_id = webhook;
+    const until = '2026-11-22T10:00:00.000Z';
+    const hookCreated: AccountEvent = {
+      type: 'WebhookCreated',
+      data: { webhook_id, url_ref: '1'.repeat(64), secret_ref: '2'.repeat(64), events: ['push'], active: true },
+    };
+    const rotated = (digit: string): AccountEvent => ({
+      type: 'WebhookSecretRotated',
+      data: { webhook_id, secret_ref: digit.repeat(64), previous_valid_until: until },
+    });
+    const first = plusMs(FIRST_AT, 1_000);
+    assert.deepEqual(open(hookCreated).webhooks.get(webhook), {
+      id: webhook,
+      urlRef: '1'.repeat(64),
+      secretRef: '2'.repeat(64),
+      previousSecret: null,
+      events: ['push'],
+      active: true,
+      createdAt: first,
+      updatedAt: first,
+    });
+    const twice = open(hookCreated, rotated('3'), rotated('4')).webhooks.get(webhook);
+    assert.equal(twice?.secretRef, '4'.repeat(64));
+    assert.deepEqual(twice.previousSecret, { ref: '3'.repeat(64), validUntil: until });
+    const changed = open(
+      hookCreated,
+      rotated('3'),
+      { type: 'WebhookUrlChanged', data: { webhook_id, url_ref: '5'.repeat(64), secret_ref: '6'.repeat(64) } },
+      { type: 'WebhookEventsChanged', data: { webhook_id, events: ['ping'] } },
+      { type: 'WebhookDeactivated', data: { webhook_id } },
+    );
+    assert.deepEqual(changed.webhooks.get(webhook), {
+      id: webhook,
+      urlRef: '5'.repeat(64),
+      secretRef: '6'.repeat(64),
+      previousSecret: null,
+      events: ['ping'],
+      active: false,
+      createdAt: first,
+      updatedAt: plusMs(FIRST_AT, 5_000),
+    });
+    assert.equal(open(hookCreated, { type: 'WebhookDeleted', data: { webhook_id } }).webhooks.size, 0);
+    assert.throws(() => open({ type: 'WebhookDeleted', data: { webhook_id } }), TypeError);
   });
 
   test('refuses a history that cannot be', () => {

@@ -11,6 +11,7 @@ import { categoryOf, type RecordedEvent } from '../../../core/kernel/envelope.ts
 import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
 import { checkAppend } from '../../../core/ports/append-check.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
+import { webhookDeliveries } from '../../../core/webhook-delivery/evolve.ts';
 import { goldenEvents } from '../../support/golden.ts';
 
 const golden = goldenEvents();
@@ -66,11 +67,13 @@ describe('The catalogue of events', () => {
     }
   });
 
-  test('keeps every type in the record but parts of pushes and sums of transfer', () => {
+  test('keeps every type in the record but parts of pushes, sums of transfer and deliveries', () => {
     const operational = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
       Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
     );
-    assert.deepEqual(operational.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
+    assert.deepEqual(others.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
   });
 });
 
@@ -86,7 +89,12 @@ describe('The golden events', () => {
     const open = folded(accounts, 'AccountErased').find((state) => state.status === 'open');
     assert.ok(open?.status === 'open');
     assert.deepEqual(
-      { ...open, repositories: open.repositories.size, repositoryNames: open.repositoryNames.size },
+      {
+        ...open,
+        repositories: open.repositories.size,
+        repositoryNames: open.repositoryNames.size,
+        webhooks: open.webhooks.size,
+      },
       {
         status: 'open',
         username: 'ada',
@@ -96,6 +104,7 @@ describe('The golden events', () => {
         createdAt: '2026-11-21T10:00:07.123Z',
         repositories: 0,
         repositoryNames: 0,
+        webhooks: 0,
       },
     );
   });
@@ -119,6 +128,13 @@ describe('The golden events', () => {
     assert.deepEqual(
       folded(accessTokens).map((state) => state.status),
       ['revoked'],
+    );
+  });
+
+  test('of a delivery fold into one that failed', () => {
+    assert.deepEqual(
+      folded(webhookDeliveries).map((state) => state.status),
+      ['failed'],
     );
   });
 

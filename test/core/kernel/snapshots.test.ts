@@ -34,13 +34,18 @@ function repositoryId(n: number): string {
   return `0190f3e2-7c1a-7b4e-9a35-${String(n).padStart(12, '0')}`;
 }
 
-/** Accounts that made repositories and deleted, described and renamed some of them. */
+/** Accounts that made repositories and webhooks, and changed and deleted some of them. */
 const anyAccount = fc
   .array(
-    fc.tuple(fc.constantFrom('create', 'describe', 'delete'), fc.nat(9), fc.option(fc.string({ unit: 'grapheme' }))),
+    fc.tuple(
+      fc.constantFrom('create', 'describe', 'delete', 'hook', 'rotate', 'silence'),
+      fc.nat(9),
+      fc.option(fc.string({ unit: 'grapheme' })),
+    ),
   )
   .map((steps): Account => {
     const there = new Set<number>();
+    const hooks = new Set<number>();
     const history: AccountEvent[] = [
       {
         type: 'AccountCreated',
@@ -60,6 +65,16 @@ const anyAccount = fc
         history.push({ type: 'RepositoryDescribed', data: { repository_id, description } });
       } else if (step === 'delete' && there.delete(n)) {
         history.push({ type: 'RepositoryDeleted', data: { repository_id, name: `Repo${n}` } });
+      } else if (step === 'hook' && !hooks.has(n)) {
+        const data = { webhook_id: repository_id, url_ref: '1'.repeat(64), secret_ref: '2'.repeat(64), active: true };
+        history.push({ type: 'WebhookCreated', data: { ...data, events: ['push'] } });
+        hooks.add(n);
+      } else if (step === 'rotate' && hooks.has(n)) {
+        const previous_valid_until = '2026-11-22T10:00:00.000Z';
+        const data = { webhook_id: repository_id, secret_ref: '3'.repeat(64), previous_valid_until };
+        history.push({ type: 'WebhookSecretRotated', data });
+      } else if (step === 'silence' && hooks.has(n)) {
+        history.push({ type: 'WebhookDeactivated', data: { webhook_id: repository_id } });
       }
     }
     return given(accounts, ...history);

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
 import { createMemoryVault } from '../../../adapters/memory/vault.ts';
+import { newWebhookSecret } from '../../../adapters/node/webhook-secret.ts';
+import { accounts } from '../../../core/account/evolve.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../../core/kernel/limits.ts';
@@ -10,6 +12,7 @@ import { EventStoreError } from '../../../core/ports/event-store.ts';
 import type { VaultField, VaultRef } from '../../../core/ports/vault.ts';
 import { changePassword, changePlan, createAccount } from '../../../core/use-cases/accounts.ts';
 import { sweepVault } from '../../../core/use-cases/sweep-vault.ts';
+import { changeWebhook, createWebhook, deleteWebhook, rotateWebhookSecret } from '../../../core/use-cases/webhooks.ts';
 import { accepted, newAccount as createdAccount } from '../../support/accounts.ts';
 import { newAccount, newEvent, newStream } from '../../support/events.ts';
 import { keepLog } from '../../support/log.ts';
@@ -188,6 +191,49 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(await readable(), [true, true, true]);
     await s.sweep();
     assert.deepEqual(await readable(), [false, false, true]);
+    assert.deepEqual(s.swept, []);
+  });
+
+  test('removes what webhooks gave up by a process that died right after, and nothing that they still have', async () => {
+    const s = await newSweep();
+    const ada = await createdAccount(s.node, 'ada');
+    const outgoing = { check: async () => null, send: () => Promise.reject(new Error('Nothing is sent here')) };
+    const died = async () => {
+      throw new Error('the process died');
+    };
+    const dying = { ...s.node, outgoing, vault: { ...s.vault, delete: died } };
+    const origin = { account: ada, cause: CAUSE };
+    const create = async () => {
+      const wanted = { url: 'https://receiver.example/', events: ['push'], active: true } as const;
+      return accepted(await createWebhook(dying, origin, wanted, newWebhookSecret())).webhook.id;
+    };
+    const [moved, gone, kept] = [await create(), await create(), await create()];
+    accepted(await rotateWebhookSecret(dying, origin, moved, newWebhookSecret()));
+    for (let n = 0; n < 120; n += 1) accepted(await changePlan(s.node, CAUSE, ada, n % 2 === 0 ? 'FREE' : 'PRO'));
+    for (const id of [moved, gone, kept]) {
+      await rotateWebhookSecret(dying, origin, id, newWebhookSecret()).catch(() => null);
+    }
+    await assert.rejects(rotateWebhookSecret(dying, origin, kept, newWebhookSecret()), /died/);
+    const url = 'https://another.example/';
+    await assert.rejects(changeWebhook(dying, origin, moved, { url }, newWebhookSecret()), /died/);
+    accepted(await rotateWebhookSecret(dying, origin, moved, newWebhookSecret()));
+    await assert.rejects(deleteWebhook(dying, origin, gone), /died/);
+    s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
+    await s.sweep();
+    const events = await s.events.readStream(streamName('account', ada), { direction: 'forwards', limit: 1_000 });
+    const refs = (field: VaultField, member: string) =>
+      Promise.all(
+        events
+          .flatMap(({ data }) => (typeof data[member] === 'string' ? [data[member] as VaultRef] : []))
+          .map(async (ref) => ((await s.vault.get(ada, field, ref)) === null ? [] : [ref])),
+      ).then((found) => found.flat().toSorted());
+    const { state } = await s.node.entities.reload(accounts, ada);
+    assert.ok(state.status === 'open');
+    const now = [...state.webhooks.values()];
+    assert.equal(now.length, 2);
+    assert.deepEqual(await refs('webhook-url', 'url_ref'), now.map(({ urlRef }) => urlRef).toSorted());
+    const secrets = now.flatMap(({ secretRef, previousSecret }) => [secretRef, previousSecret?.ref ?? '']);
+    assert.deepEqual(await refs('webhook-secret', 'secret_ref'), secrets.toSorted());
     assert.deepEqual(s.swept, []);
   });
 

@@ -1,8 +1,12 @@
 /** The runner when something breaks under it: connections, processes, tables, the log. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { appendSome, counting, counts, killLeader, liveTable, replacing, setUp } from '../../support/counting-model.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { startRunner, until, WAIT_MS } from '../../support/read-models.ts';
+
+const LONGER_THAN_SILENCE_MS = 4_000;
 
 describe('when something breaks', () => {
   test('another runner takes over when the connection of the active one dies', async (context) => {
@@ -24,6 +28,54 @@ describe('when something breaks', () => {
     await Promise.all([one.runner.waitFor(append.last, WAIT_MS), two.runner.waitFor(append.last, WAIT_MS)]);
     assert.ok(two.applied.length > 0);
     assert.deepEqual(await counts(pool), { ...before, ...after });
+  });
+
+  test('another runner takes over from one that froze, and it finds its place again once it thaws', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const models = [counting()];
+    let thawed: Promise<unknown> = Promise.resolve();
+    const freezing = replacing(pool, async () => {
+      await thawed;
+      return null;
+    });
+    const one = await startRunner(context, { events: store, database: freezing, models });
+    await one.runner.waitFor(append.last, WAIT_MS);
+    const two = await startRunner(context, { events: store, database: pool, models });
+    // Its connection stays open and nothing comes of it any more, as of a process that was stopped.
+    const thaw = Promise.withResolvers<undefined>();
+    cleanUp(context, () => thaw.resolve(undefined));
+    thawed = thaw.promise;
+    const before = await appendSome(append, 3, 3);
+    await two.runner.waitFor(append.last, WAIT_MS);
+    assert.ok(two.applied.length > 0);
+    thaw.resolve(undefined);
+    const after = await appendSome(append, 3, 3);
+    await Promise.all([one.runner.waitFor(append.last, WAIT_MS), two.runner.waitFor(append.last, WAIT_MS)]);
+    assert.deepEqual(await counts(pool), { ...before, ...after });
+  });
+
+  test('a runner keeps its lead over a batch that takes longer than a runner may be silent', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const model = counting();
+    const slow: typeof model = {
+      ...model,
+      open: (table) => {
+        const applier = model.open(table);
+        const prepare: typeof applier.prepare = async (...batch) => {
+          await sleep(LONGER_THAN_SILENCE_MS);
+          return applier.prepare(...batch);
+        };
+        return { ...applier, prepare };
+      },
+    };
+    const expected = await appendSome(append, 1, 1);
+    const { runner, log } = await startRunner(context, { events: store, database: pool, models: [slow] });
+    await runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(await counts(pool), expected);
+    assert.deepEqual(
+      log.lines.filter(({ level }) => level !== 'info'),
+      [],
+    );
   });
 
   test('a runner whose connection dies starts anew by itself', async (context) => {

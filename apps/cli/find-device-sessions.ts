@@ -1,5 +1,5 @@
 /**
- * Finds the device login that a code is of, whether a server runs or not.
+ * Finds the device logins that wait under a code, whether a server runs or not.
  *
  * Must stay true: it sees every login requested before the call: the model is brought to the log's head first, by the
  * server's runner or by one of its own.
@@ -11,29 +11,24 @@ import { readWaitingDeviceSessions } from '../../projections/device-sessions/que
 import { createLiveReader } from '../../projections/live-reader.ts';
 import { createProjectionRunner } from '../../projections/runner/runner.ts';
 import type { Foundation } from '../server/foundation.ts';
-import { Refused } from './answer.ts';
 
 /** Without a server the model may have far to go. */
 const CATCH_UP_SPAN_MS = 60_000;
 
-/** Throws `Refused` when no login waits under the code, or several do. */
-export async function findDeviceSession(
+/** Mostly one; codes are random, so more than one hardly ever. */
+export async function findDeviceSessions(
   { context, pool }: Foundation,
   log: Logger,
   userCode: string,
-): Promise<DeviceSessionId> {
+): Promise<readonly DeviceSessionId[]> {
   const models = [deviceSessionsProjection];
   const { events } = context;
   const runner = createProjectionRunner({ events, database: pool, models, complete: async (event) => event, log });
   try {
     await runner.start();
     await runner.waitFor(await events.head(), CATCH_UP_SPAN_MS);
-    const reader = createLiveReader(pool, deviceSessionsProjection);
-    const found = await readWaitingDeviceSessions(reader, userCode, context.clock.now());
-    const [id] = found;
-    if (id === undefined) throw new Refused(`No login waits under the code ${userCode}`);
-    if (found.length > 1) throw new Refused(`Several logins wait under the code ${userCode}: begin yours again`);
-    return id;
+    const reader = createLiveReader(pool, deviceSessionsProjection, runner);
+    return await readWaitingDeviceSessions(reader, userCode, context.clock.now());
   } finally {
     await runner.close();
   }

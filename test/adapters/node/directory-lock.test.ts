@@ -2,22 +2,28 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, writeFile } from 'node:fs/promises';
+import { statSync, utimesSync } from 'node:fs';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { lockDirectory } from '../../../adapters/embedded-postgres/directory-lock.ts';
-import { processFacts } from '../../../adapters/embedded-postgres/process-facts.ts';
+import { lockDirectory } from '../../../adapters/node/directory-lock.ts';
+import { processFacts, processSpace } from '../../../adapters/node/process-facts.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { cleanUp } from '../../support/cleanup.ts';
+import { eventually } from '../../support/processes.ts';
 
 const RIVALS = 40;
+
+function owner(pid: number | undefined, started: string | undefined, space: string): string {
+  return JSON.stringify({ pid, started, space });
+}
 
 describe('the lock of a data directory', () => {
   test('goes to exactly one of many rivals, also when a dead holder is passed over', async (context) => {
     const directory = await tempDir(context);
     const dead = spawn('true');
     await once(dead, 'exit');
-    await writeFile(path.join(directory, 'lock.7'), `{"pid":${dead.pid},"started":"long ago"}`);
+    await writeFile(path.join(directory, 'lock.7'), owner(dead.pid, 'long ago', await processSpace()));
     const outcomes = await Promise.allSettled(Array.from({ length: RIVALS }, () => lockDirectory(directory)));
     assert.equal(outcomes.filter((outcome) => outcome.status === 'fulfilled').length, 1);
     for (const outcome of outcomes) {
@@ -37,7 +43,7 @@ describe('the lock of a data directory', () => {
 
   test('is not held by another program that has the id of a dead holder', async (context) => {
     const directory = await tempDir(context);
-    await writeFile(path.join(directory, 'lock.1'), `{"pid":${process.pid},"started":"another boot/1"}`);
+    await writeFile(path.join(directory, 'lock.1'), owner(process.pid, 'another start', await processSpace()));
     await lockDirectory(directory);
   });
 
@@ -46,8 +52,29 @@ describe('the lock of a data directory', () => {
     const holder = spawn('sleep', ['600']);
     cleanUp(context, () => holder.kill());
     const facts = await processFacts(holder.pid ?? 0);
-    await writeFile(path.join(directory, 'lock.3'), `{"pid":${holder.pid},"started":"${facts?.started}"}`);
+    await writeFile(path.join(directory, 'lock.3'), owner(holder.pid, facts?.started, await processSpace()));
     const refused = { code: 'data-directory-in-use', message: new RegExp(`pid ${holder.pid} `) };
     await assert.rejects(lockDirectory(directory), refused);
+  });
+
+  test('is held by a process of another container as long as that gives signs of life', async (context) => {
+    const directory = await tempDir(context);
+    const file = path.join(directory, 'lock.1');
+    // Its id means another process here, or none.
+    await writeFile(file, owner(process.pid, (await processFacts(process.pid))?.started, 'another container'));
+    const life = setInterval(() => utimesSync(file, new Date(), new Date()), 500);
+    cleanUp(context, () => clearInterval(life));
+    await assert.rejects(lockDirectory(directory), { code: 'data-directory-in-use', message: /another container/ });
+    clearInterval(life);
+    await lockDirectory(directory);
+  });
+
+  test('is kept with signs of life', async (context) => {
+    const directory = await tempDir(context);
+    const lock = await lockDirectory(directory);
+    cleanUp(context, () => lock.release());
+    const file = path.join(directory, 'lock.1');
+    const { mtimeMs } = await stat(file);
+    await eventually('the lock is touched', () => statSync(file).mtimeMs > mtimeMs);
   });
 });

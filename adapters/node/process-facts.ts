@@ -5,9 +5,9 @@
  * is not alive, though kill(pid, 0) succeeds on it.
  */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, readlink } from 'node:fs/promises';
+import os from 'node:os';
 import { promisify } from 'node:util';
-import { systemCode } from './error.ts';
 
 export interface ProcessFacts {
   readonly zombie: boolean;
@@ -21,10 +21,18 @@ export async function processFacts(pid: number): Promise<ProcessFacts | null> {
   return process.platform === 'linux' ? factsFromProc(pid) : factsFromPs(pid);
 }
 
-/** Whether the process is there and not a zombie. */
-export async function isAlive(pid: number): Promise<boolean> {
-  const facts = await processFacts(pid);
-  return facts !== null && !facts.zombie;
+/**
+ * Names the processes that ids mean here: those of this start of this machine, of this container if it is one. What
+ * bears another name has ids of its own.
+ */
+export async function processSpace(): Promise<string> {
+  if (process.platform !== 'linux') return os.hostname();
+  const [boot, space] = await Promise.all([bootId(), readlink('/proc/self/ns/pid')]);
+  return `${boot}/${space}`;
+}
+
+async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
 /** proc(5): the fields of `stat` after the parenthesised name, which may itself hold parentheses. */
@@ -33,14 +41,14 @@ async function factsFromProc(pid: number): Promise<ProcessFacts | null> {
     const [stat, commandLine, boot] = await Promise.all([
       readFile(`/proc/${pid}/stat`, 'utf8'),
       readFile(`/proc/${pid}/cmdline`, 'utf8'),
-      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+      bootId(),
     ]);
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state, startTicks] = [fields[0] ?? '', fields[19] ?? ''];
     const zombie = state === 'Z' || state === 'X';
-    return { zombie, started: `${boot.trim()}/${startTicks}`, commandLine: commandLine.replaceAll('\0', ' ').trim() };
+    return { zombie, started: `${boot}/${startTicks}`, commandLine: commandLine.replaceAll('\0', ' ').trim() };
   } catch (error) {
-    const code = systemCode(error);
+    const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code === 'ENOENT' || code === 'ESRCH') return null;
     throw error;
   }

@@ -1,7 +1,7 @@
 /** One query for many callers, never one that was sent before its caller came. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { shareRead } from '../../../adapters/postgres/shared-read.ts';
+import { shareRead } from '../../../core/kernel/shared-read.ts';
 
 /** A read whose answers are given by the test, each with the number of its query. */
 function openReads() {

@@ -1,0 +1,85 @@
+/**
+ * Which addresses are public: the one place that says so.
+ *
+ * Must stay true: an address is public only if ipaddr.js calls it unicast and no range below holds it; what cannot be
+ * read strictly is not public. An IPv4 address inside an IPv6 one, mapped or by NAT64, is judged as itself.
+ */
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** IANA's special-purpose registry for IPv4, whole, and an address that answers inside one cloud only. */
+const FORBIDDEN_IPV4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  // Azure's host of metadata, DNS and health probes: in public space, which ipaddr.js cannot know.
+  '168.63.129.16/32',
+].map((range) => ipaddr.IPv4.parseCIDR(range));
+
+/** The only space given out as global unicast (RFC 4291, section 2.4): `::/96`, link-local and the like are beyond it. */
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** What is special within the global space: IANA's special-purpose registry for IPv6. */
+const FORBIDDEN_IPV6 = [
+  // Protocol assignments, Teredo (2001::/32) among them.
+  '2001::/23',
+  '2001:db8::/32',
+  // 6to4: an IPv4 address inside, reached by relays that nobody runs any more (RFC 7526).
+  '2002::/16',
+  '2620:4f:8000::/48',
+  '3fff::/20',
+].map((range) => ipaddr.IPv6.parseCIDR(range));
+
+/** NAT64 (RFC 6052): where a network has only IPv6, every IPv4 receiver has such an address. */
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+
+/** Whether an address, in the text form of name servers and sockets, is public unicast. */
+export function isPublicAddress(text: string): boolean {
+  const address = parseAddress(text);
+  return address !== null && isPublic(address);
+}
+
+/** One text for each address: unmapped, in lower case, without a zone; null for what is no address. */
+export function canonicalAddress(text: string): string | null {
+  const address = parseAddress(text);
+  if (address === null) return null;
+  return address instanceof ipaddr.IPv4 ? address.toString() : ipaddr.fromByteArray(address.toByteArray()).toString();
+}
+
+/** The address, an IPv4 one mapped into IPv6 (`::ffff:0:0/96`) as itself. ipaddr.js reads `0x7f.1`; this does not. */
+function parseAddress(text: string): Address | null {
+  const family = isIP(text);
+  if (family === 0) return null;
+  return ipaddr.process(family === 4 ? text : hexGroups(text));
+}
+
+/** ipaddr.js takes `::127.0.0.1` for a mapped address, which it is not: a dotted tail is made hex by the URL parser. */
+function hexGroups(ipv6: string): string {
+  return new URL(`http://[${ipv6.replace(/%.*/, '')}]/`).hostname.slice(1, -1);
+}
+
+function isPublic(address: Address): boolean {
+  if (address instanceof ipaddr.IPv4) {
+    return address.range() === 'unicast' && !FORBIDDEN_IPV4.some((range) => address.match(range));
+  }
+  if (address.match(NAT64)) return isPublic(new ipaddr.IPv4(address.toByteArray().slice(12)));
+  const isGlobal = address.range() === 'unicast' && address.match(GLOBAL_IPV6);
+  return isGlobal && !FORBIDDEN_IPV6.some((range) => address.match(range));
+}

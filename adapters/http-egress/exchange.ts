@@ -1,0 +1,138 @@
+/**
+ * One request and its answer over a connection, by undici.
+ *
+ * Must stay true: an exchange is bounded in time by its signal, in bytes of headers, of the body and of the wire as a
+ * whole, and in informational answers; it ends its connection, however it ends; nothing follows a redirect.
+ */
+import { Client, type Dispatcher, errors } from 'undici';
+import {
+  OUTGOING_HEADER_BYTES_MAX,
+  OUTGOING_HEADERS_MAX,
+  OUTGOING_INFORMATIONAL_MAX,
+  OUTGOING_WIRE_OVERHEAD_BYTES_MAX,
+} from '../../core/kernel/limits.ts';
+import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
+import type { Connection } from './connection.ts';
+import { failed, lostExchange } from './failures.ts';
+import type { Target } from './target.ts';
+
+/** How often the bytes of the wire are looked at: chunk extensions, for one, reach no handler. */
+const WIRE_INTERVAL_MS = 100;
+
+/** Rejects only for a request that cannot be written. */
+export async function exchange(
+  connection: Connection,
+  target: Target,
+  request: OutgoingRequest,
+  signal: AbortSignal,
+): Promise<Exchange> {
+  const client = clientOn(connection, target);
+  const answer = new AnswerReader(request.answerBytesMax);
+  const timedOut = (): void => answer.stop(failed('timed-out', null, answer.status));
+  const wireBytesMax = request.answerBytesMax + OUTGOING_WIRE_OVERHEAD_BYTES_MAX;
+  const wire = setInterval(() => {
+    if (connection.receivedBytes() > wireBytesMax) answer.stop(failed('answer-too-large', null, answer.status));
+  }, WIRE_INTERVAL_MS);
+  signal.addEventListener('abort', timedOut, { once: true });
+  try {
+    client.dispatch(
+      { method: request.method, path: target.path, headers: request.headers, body: request.body },
+      answer.handler,
+    );
+    if (signal.aborted) timedOut();
+    return await answer.ended;
+  } finally {
+    clearInterval(wire);
+    signal.removeEventListener('abort', timedOut);
+    connection.socket.destroy();
+    await client.destroy();
+  }
+}
+
+/** A client of this one connection: it can open no other. */
+function clientOn({ socket }: Connection, target: Target): Client {
+  let given = false;
+  return new Client(target.origin, {
+    connect: (_options, callback) => {
+      queueMicrotask(() => {
+        if (given) callback(new Error('The connection was used'), null);
+        else callback(null, socket);
+        given = true;
+      });
+    },
+    allowH2: false,
+    // No second request: `Connection: close` is sent.
+    pipelining: 0,
+    maxHeaderSize: OUTGOING_HEADER_BYTES_MAX,
+    // The one deadline of the exchange is the signal's.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+/** Gathers what is kept of an answer, and says once how the exchange ended. */
+class AnswerReader {
+  status: number | null = null;
+  readonly ended: Promise<Exchange>;
+  readonly handler: Dispatcher.DispatchHandler;
+  readonly #bytesMax: number;
+  readonly #chunks: Buffer[] = [];
+  #keptBytes = 0;
+  #informational = 0;
+  #controller: Dispatcher.DispatchController | null = null;
+  #settle: (end: Exchange) => void = () => undefined;
+  #fail: (error: Error) => void = () => undefined;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+    this.ended = new Promise((resolve, reject) => {
+      this.#settle = resolve;
+      this.#fail = reject;
+    });
+    this.handler = {
+      onRequestStart: (controller) => {
+        this.#controller = controller;
+      },
+      onResponseStart: (controller, status) => this.#onHead(status, controller.rawHeaders),
+      onResponseData: (_controller, chunk) => this.#onData(chunk),
+      onResponseEnd: () => this.#settle(this.#answered(false)),
+      onResponseError: (_controller, error) => this.#onError(error),
+    };
+  }
+
+  /** Ends the exchange with this, unless it has ended. */
+  stop(end: Exchange): void {
+    this.#settle(end);
+    this.#controller?.abort(new Error('The exchange was ended'));
+  }
+
+  #onHead(status: number, rawHeaders: Dispatcher.DispatchController['rawHeaders']): void {
+    const headers = Array.isArray(rawHeaders) ? rawHeaders.length / 2 : 0;
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > OUTGOING_INFORMATIONAL_MAX) this.stop(failed('answer-malformed'));
+      return;
+    }
+    this.status = status;
+    if (status > 599) this.stop(failed('answer-malformed', null, status));
+    else if (headers > OUTGOING_HEADERS_MAX) this.stop(failed('answer-headers-too-large', null, status));
+  }
+
+  #onData(chunk: Buffer): void {
+    const room = this.#bytesMax - this.#keptBytes;
+    // A copy: what undici hands over is a view of memory that it uses again.
+    this.#chunks.push(Buffer.from(chunk.subarray(0, room)));
+    this.#keptBytes += Math.min(chunk.length, room);
+    if (chunk.length > room) this.stop(this.#answered(true));
+  }
+
+  #answered(truncated: boolean): Exchange {
+    if (this.status === null) throw new TypeError('An answer ended that had no status');
+    return { outcome: 'answered', status: this.status, body: Buffer.concat(this.#chunks), truncated };
+  }
+
+  #onError(error: Error): void {
+    if (error instanceof errors.InvalidArgumentError) this.#fail(error);
+    else this.#settle(lostExchange(error, this.status));
+  }
+}

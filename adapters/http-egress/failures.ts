@@ -1,0 +1,38 @@
+/**
+ * Errors of sockets, TLS and undici as the outcomes that the port names.
+ *
+ * Must stay true: only codes leave this file; an error's own words may repeat a host name or a header.
+ */
+import { errors } from 'undici';
+import type { Exchange, OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
+
+export type Failed = Extract<Exchange, { outcome: 'failed' }>;
+
+export function failed(failure: OutgoingFailure, detail: string | null = null, status: number | null = null): Failed {
+  return { outcome: 'failed', failure, status, detail };
+}
+
+const CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
+
+/** The code of an error, or of the first of several that tried the same. */
+export function codeOf(error: unknown): string | null {
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  if (!(error instanceof Error) || !('code' in error)) return null;
+  return typeof error.code === 'string' && CODE.test(error.code) ? error.code : null;
+}
+
+/** Of an exchange that broke off on its connection. */
+export function lostExchange(error: Error, status: number | null): Failed {
+  const code = codeOf(error);
+  if (error instanceof errors.HeadersOverflowError) return failed('answer-headers-too-large', code, status);
+  if (isMalformed(error)) return failed('answer-malformed', code, status);
+  return failed(code?.startsWith('ERR_SSL_') === true ? 'tls-failed' : 'connection-lost', code, status);
+}
+
+/** undici tells a status of 100, or an upgrade that nobody asked for, from a closed socket by its words alone. */
+const MALFORMED = new Set(['bad response', 'bad upgrade']);
+
+function isMalformed(error: Error): boolean {
+  if (error instanceof errors.SocketError) return MALFORMED.has(error.message);
+  return error instanceof errors.HTTPParserError || error instanceof errors.ResponseContentLengthMismatchError;
+}

@@ -1,0 +1,165 @@
+/**
+ * One server a data directory.
+ *
+ * A holder is known by its process id where that means something, and by a sign of life, the lock's time of change,
+ * where it does not: in another container, on another machine that shares the file system.
+ *
+ * Node has no flock(2), and a lock file that is removed when its owner died can be removed twice by two that
+ * look at once. So locks are numbered: the holder is the owner of the highest number, a new one is made by
+ * link(2), which only one of many can do, and the highest number is never removed, only emptied.
+ *
+ * Must stay true: whoever made number n+1 saw n free, and found no higher number afterwards. Numbers below the
+ * highest are removed by its holder alone, so a slow rival cannot make a number that was passed long ago.
+ */
+import { randomUUID } from 'node:crypto';
+import { link, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { processFacts, processSpace } from './process-facts.ts';
+
+const LOCK_NAME = /^lock\.(\d+)$/;
+const DRAFT_NAME = /^lock\.draft-/;
+
+const SIGN_OF_LIFE_MS = 1_000;
+/** Network file systems show the time of change some seconds late: nfs(5), acregmin. */
+const WATCH_SPAN_MS = 6_000;
+const WATCH_INTERVAL_MS = 200;
+
+/** Another server has the directory; the message says which, and the way out. */
+export class DirectoryInUseError extends Error {
+  override readonly name = 'DirectoryInUseError';
+  readonly code = 'data-directory-in-use';
+}
+
+export interface DirectoryLock {
+  release(): Promise<void>;
+}
+
+/**
+ * Takes the directory, or throws `DirectoryInUseError` with the pid of the server that has it. A holder that died
+ * without releasing is passed over: at once, or after some seconds without a sign of life from elsewhere.
+ */
+export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  const me = await processFacts(process.pid);
+  const space = await processSpace();
+  const content = JSON.stringify({ pid: process.pid, started: me?.started ?? '', space });
+  const draft = path.join(directory, `lock.draft-${randomUUID()}`);
+  try {
+    for (;;) {
+      // Anew each time: whoever takes the directory sweeps the drafts of others.
+      await writeFile(draft, content, { mode: 0o600 });
+      const { highest } = await lockNumbers(directory);
+      if (highest > 0) await refuseIfHeld(directory, highest, space);
+      const mine = highest + 1;
+      if (!(await linkIfAbsent(draft, lockPath(directory, mine)))) continue;
+      const { highest: highestNow, lower } = await lockNumbers(directory);
+      if (highestNow > mine) {
+        await rm(lockPath(directory, mine), { force: true });
+        continue;
+      }
+      for (const number of lower) await rm(lockPath(directory, number), { force: true });
+      await sweepLockDrafts(directory, draft);
+      return held(lockPath(directory, mine));
+    }
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+function held(file: string): DirectoryLock {
+  const show = (): void => {
+    const now = new Date();
+    // Somebody removed the directory: what stood in it is beyond being shared.
+    utimes(file, now, now).catch(() => undefined);
+  };
+  const timer = setInterval(show, SIGN_OF_LIFE_MS).unref();
+  return {
+    release: () => {
+      clearInterval(timer);
+      return writeFile(file, '');
+    },
+  };
+}
+
+/** Removes what servers that died while taking the lock left behind. */
+async function sweepLockDrafts(directory: string, mine: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const file = path.join(directory, name);
+    if (DRAFT_NAME.test(name) && file !== mine) await rm(file, { force: true });
+  }
+}
+
+function lockPath(directory: string, number: number): string {
+  return path.join(directory, `lock.${number}`);
+}
+
+async function lockNumbers(directory: string): Promise<{ highest: number; lower: readonly number[] }> {
+  const names = await readdir(directory);
+  const numbers = names.flatMap((name) => LOCK_NAME.exec(name)?.[1] ?? []).map(Number);
+  const highest = Math.max(0, ...numbers);
+  return { highest, lower: numbers.filter((number) => number < highest) };
+}
+
+async function refuseIfHeld(directory: string, number: number, space: string): Promise<void> {
+  const file = lockPath(directory, number);
+  const owner = parseOwner(await readFile(file, 'utf8').catch(absentAsEmpty));
+  if (owner === null) return;
+  const wayOut = 'Stop it, or give this one another data directory (STRATA_DATA_DIR).';
+  if (owner.space !== space) {
+    if (!(await showsLife(file))) return;
+    const where = `in another container or on another machine runs on ${directory}`;
+    throw new DirectoryInUseError(`A server with pid ${owner.pid} ${where}. ${wayOut}`);
+  }
+  const facts = await processFacts(owner.pid);
+  if (facts === null || facts.zombie || facts.started !== owner.started) return;
+  throw new DirectoryInUseError(`The server with pid ${owner.pid} runs on ${directory}. ${wayOut}`);
+}
+
+async function showsLife(file: string): Promise<boolean> {
+  const changedMs = async (): Promise<number | null> =>
+    stat(file).then(
+      ({ mtimeMs }) => mtimeMs,
+      (error: unknown) => {
+        if (isMissing(error)) return null;
+        throw error;
+      },
+    );
+  const before = await changedMs();
+  for (let watchedMs = 0; watchedMs < WATCH_SPAN_MS; watchedMs += WATCH_INTERVAL_MS) {
+    await sleep(WATCH_INTERVAL_MS);
+    if ((await changedMs()) !== before) return true;
+  }
+  return false;
+}
+
+interface Owner {
+  readonly pid: number;
+  readonly started: string;
+  readonly space: string;
+}
+
+/** Null for a lock that was released, or whose text did not survive a crash of the machine. */
+function parseOwner(text: string): Owner | null {
+  const match = /^\{"pid":(\d+),"started":"([^"]*)","space":"([^"]*)"\}$/.exec(text);
+  return match === null ? null : { pid: Number(match[1]), started: match[2] ?? '', space: match[3] ?? '' };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+function absentAsEmpty(error: unknown): string {
+  if (isMissing(error)) return '';
+  throw error;
+}
+
+/** False when somebody else was first, or has swept what was to be linked. */
+async function linkIfAbsent(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if (isMissing(error) || (error instanceof Error && 'code' in error && error.code === 'EEXIST')) return false;
+    throw error;
+  }
+}

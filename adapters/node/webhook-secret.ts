@@ -1,0 +1,12 @@
+/**
+ * Secrets of webhooks: `whsec_` and 40 base62 digits.
+ *
+ * Must stay true: the whole text is the key of a delivery's HMAC, as UTF-8; every digit is drawn without bias.
+ */
+import { randomBase62 } from './token-secret.ts';
+
+const SECRET_DIGITS = 40;
+
+export function newWebhookSecret(): string {
+  return `whsec_${randomBase62(SECRET_DIGITS)}`;
+}

@@ -1,0 +1,41 @@
+/**
+ * The runner of the read models for one command.
+ *
+ * Must stay true: it works beside a running server, whose own cache of objects it leaves alone.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { Logger } from 'pino';
+import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { closer, type Foundation } from '../server/foundation.ts';
+import { type ComposedProjections, composeProjections } from '../server/projections.ts';
+import type { Settings } from '../server/settings.ts';
+
+export type WithProjections = <Result>(
+  work: (projections: Pick<ComposedProjections, 'runner' | 'models'>) => Promise<Result>,
+) => Promise<Result>;
+
+/** Gives the work a runner that was not started, and closes it. */
+export function projectionsOf(foundation: Foundation, settings: Settings, log: Logger): WithProjections {
+  return async (work) => {
+    const parts = closer();
+    try {
+      const cache = await mkdtemp(path.join(os.tmpdir(), 'strata-admin-'));
+      parts.add(() => rm(cache, { recursive: true, force: true }));
+      const objects = await createGitObjectDatabase({
+        directory: cache,
+        layers: await createFilesystemLayerStore({ directory: settings.layersDir }),
+        cacheBytesMax: settings.cacheBytesMax,
+        log,
+      });
+      parts.add(() => objects.close());
+      const projections = composeProjections(foundation, objects, log);
+      parts.add(projections.close);
+      return await work(projections);
+    } finally {
+      await parts.close();
+    }
+  };
+}

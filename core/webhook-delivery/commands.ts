@@ -1,0 +1,26 @@
+/** What can be asked of a delivery. */
+import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
+import type { AttemptResult } from './attempt.ts';
+
+export type WebhookDeliveryCommand =
+  | {
+      readonly type: 'RequestDelivery';
+      readonly webhookId: WebhookId;
+      readonly eventId: EventId;
+      readonly event: WebhookEventKind;
+      readonly repositoryId: RepositoryId | null;
+      readonly payloadSha256: string;
+    }
+  /** Decides nothing while there is nothing to attempt now: whether the claim is one's own, the state says. */
+  | { readonly type: 'ClaimAttempt'; readonly claimId: Uuid; readonly now: Timestamp }
+  | {
+      readonly type: 'RecordAttempt';
+      readonly series: number;
+      readonly attempt: number;
+      readonly startedAt: Timestamp;
+      /** Whole milliseconds. */
+      readonly durationMs: number;
+      readonly result: AttemptResult;
+    }
+  | { readonly type: 'Redeliver' };

@@ -1,0 +1,76 @@
+/**
+ * Decides what becomes of a delivery.
+ *
+ * Must stay true: what is asked twice is decided once, so that a replayed request, a repeated record and a late one
+ * change nothing; an attempt counts once, however often a crash had it made.
+ */
+import { accept, type Decision, refuse } from '../kernel/decider.ts';
+import { plusMs } from '../kernel/ids.ts';
+import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS } from '../kernel/limits.ts';
+import { statedResult } from './attempt.ts';
+import type { WebhookDeliveryCommand } from './commands.ts';
+import type { WebhookDeliveryEvent } from './events.ts';
+import type { PendingDelivery, WebhookDelivery } from './state.ts';
+
+export function decideWebhookDelivery(
+  state: WebhookDelivery,
+  command: WebhookDeliveryCommand,
+): Decision<WebhookDeliveryEvent> {
+  if (command.type === 'RequestDelivery') {
+    return state.status === 'absent' ? accept(requested(command)) : accept<WebhookDeliveryEvent>();
+  }
+  if (state.status === 'absent') return refuse({ code: 'webhook-delivery-not-found' });
+  switch (command.type) {
+    case 'ClaimAttempt':
+      return state.status === 'pending' ? decideClaim(state, command) : accept<WebhookDeliveryEvent>();
+    case 'RecordAttempt': {
+      const isNext = state.series === command.series && state.attempts + 1 === command.attempt;
+      return state.status === 'pending' && isNext ? decideRecord(command) : accept<WebhookDeliveryEvent>();
+    }
+    case 'Redeliver':
+      if (state.status === 'pending') return accept<WebhookDeliveryEvent>();
+      return accept<WebhookDeliveryEvent>({ type: 'WebhookRedelivered', data: { series: state.series + 1 } });
+  }
+}
+
+function requested(command: Extract<WebhookDeliveryCommand, { type: 'RequestDelivery' }>): WebhookDeliveryEvent {
+  const data = {
+    webhook_id: command.webhookId,
+    event_id: command.eventId,
+    event: command.event,
+    repository_id: command.repositoryId,
+    payload_sha256: command.payloadSha256,
+  };
+  return { type: 'WebhookDeliveryRequested', data };
+}
+
+function decideClaim(
+  state: PendingDelivery,
+  { claimId, now }: Extract<WebhookDeliveryCommand, { type: 'ClaimAttempt' }>,
+): Decision<WebhookDeliveryEvent> {
+  const isClaimed = state.claim !== null && state.claim.until > now;
+  if (isClaimed || state.nextAttemptAt > now) return accept<WebhookDeliveryEvent>();
+  const { series, attempts } = state;
+  const data = { series, attempt: attempts + 1, claim_id: claimId, until: plusMs(now, WEBHOOK_CLAIM_SPAN_MS) };
+  return accept<WebhookDeliveryEvent>({ type: 'WebhookDeliveryAttemptClaimed', data });
+}
+
+function decideRecord(
+  command: Extract<WebhookDeliveryCommand, { type: 'RecordAttempt' }>,
+): Decision<WebhookDeliveryEvent> {
+  const { series, attempt, startedAt, durationMs, result } = command;
+  const stated = statedResult(result);
+  const attempted: WebhookDeliveryEvent = {
+    type: 'WebhookDeliveryAttempted',
+    data: { series, attempt, started_at: startedAt, duration_ms: durationMs, ...stated },
+  };
+  switch (stated.outcome) {
+    case 'succeeded':
+      return accept<WebhookDeliveryEvent>(attempted, { type: 'WebhookDeliverySucceeded', data: { series } });
+    case 'failed':
+      if (attempt < WEBHOOK_ATTEMPTS_MAX) return accept(attempted);
+      return accept<WebhookDeliveryEvent>(attempted, { type: 'WebhookDeliveryFailed', data: { series } });
+    case 'refused':
+      return accept<WebhookDeliveryEvent>(attempted, { type: 'WebhookDeliveryFailed', data: { series } });
+  }
+}

@@ -1,0 +1,65 @@
+/** Folds a delivery's events. */
+import type { Decider } from '../kernel/decider.ts';
+import { plusMs, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import { WEBHOOK_RETRY_WAITS_MS } from '../kernel/limits.ts';
+import { type WebhookDeliveryEvent, webhookDeliveryEventKinds } from './events.ts';
+import type { DeliveryFacts, PendingDelivery, WebhookDelivery } from './state.ts';
+
+function evolveWebhookDelivery(state: WebhookDelivery, event: WebhookDeliveryEvent, at: Timestamp): WebhookDelivery {
+  switch (event.type) {
+    case 'WebhookDeliveryRequested': {
+      const { webhook_id, event_id, event: kind, repository_id, payload_sha256: payloadSha256 } = event.data;
+      const repositoryId =
+        repository_id === null ? null : uuid<NonNullable<DeliveryFacts['repositoryId']>>(repository_id);
+      const about = {
+        webhookId: uuid<DeliveryFacts['webhookId']>(webhook_id),
+        event: kind,
+        repositoryId,
+        payloadSha256,
+      };
+      const eventId = uuid<DeliveryFacts['eventId']>(event_id);
+      return { status: 'pending', ...about, eventId, series: 1, attempts: 0, nextAttemptAt: at, claim: null };
+    }
+    case 'WebhookDeliveryAttemptClaimed': {
+      const { claim_id, until } = event.data;
+      return { ...pending(state), claim: { id: uuid(claim_id), until: timestamp(until) } };
+    }
+    case 'WebhookDeliveryAttempted': {
+      const { attempt, started_at, duration_ms } = event.data;
+      // From the end of the attempt (spec, Delivery behavior). After the last there is no wait, and its end follows.
+      const waitMs = WEBHOOK_RETRY_WAITS_MS[attempt - 1] ?? 0;
+      const nextAttemptAt = plusMs(timestamp(started_at), duration_ms + waitMs);
+      return { ...pending(state), attempts: attempt, nextAttemptAt, claim: null };
+    }
+    case 'WebhookDeliverySucceeded':
+      return ended(pending(state), 'succeeded');
+    case 'WebhookDeliveryFailed':
+      return ended(pending(state), 'failed');
+    case 'WebhookRedelivered': {
+      if (state.status !== 'succeeded' && state.status !== 'failed') {
+        throw new TypeError(`WebhookRedelivered of a delivery that is ${state.status}`);
+      }
+      const { series } = event.data;
+      return { ...state, status: 'pending', series, attempts: 0, nextAttemptAt: at, claim: null };
+    }
+  }
+}
+
+function pending(state: WebhookDelivery): PendingDelivery {
+  if (state.status !== 'pending') throw new TypeError(`An event for a delivery that is ${state.status}`);
+  return state;
+}
+
+function ended(state: PendingDelivery, status: 'succeeded' | 'failed'): WebhookDelivery {
+  const { nextAttemptAt: _, claim: __, ...facts } = state;
+  return { ...facts, status };
+}
+
+export const webhookDeliveries: Decider<WebhookDelivery, WebhookDeliveryEvent> = {
+  category: 'webhookDelivery',
+  kinds: webhookDeliveryEventKinds,
+  initial: { status: 'absent' },
+  evolve: evolveWebhookDelivery,
+  snapshots: null,
+  sizeBytes: (state) => (state.status === 'absent' ? 100 : 800),
+};

@@ -1,0 +1,28 @@
+/** A delivery as its stream says. */
+import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
+
+export interface DeliveryFacts {
+  readonly webhookId: WebhookId;
+  readonly eventId: EventId;
+  readonly event: WebhookEventKind;
+  readonly repositoryId: RepositoryId | null;
+  readonly payloadSha256: string;
+  /** Counts from 1; a redelivery starts the next. */
+  readonly series: number;
+  /** Made in this series. */
+  readonly attempts: number;
+}
+
+export interface PendingDelivery extends DeliveryFacts {
+  readonly status: 'pending';
+  readonly nextAttemptAt: Timestamp;
+  /** Whose the next attempt is, until then. */
+  readonly claim: { readonly id: Uuid; readonly until: Timestamp } | null;
+}
+
+export interface EndedDelivery extends DeliveryFacts {
+  readonly status: 'succeeded' | 'failed';
+}
+
+export type WebhookDelivery = { readonly status: 'absent' } | PendingDelivery | EndedDelivery;

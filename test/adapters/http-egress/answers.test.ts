@@ -1,0 +1,370 @@
+/**
+ * The attack: a receiver that is allowed, and hostile: it never ends, it lies, it floods. Whatever it does is one of
+ * the port's outcomes, within the span and the bounds, and leaves nothing open.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import path from 'node:path';
+import { before, describe, test, type TestContext } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
+import {
+  OUTGOING_HEADER_BYTES_MAX,
+  OUTGOING_HEADERS_MAX,
+  OUTGOING_INFORMATIONAL_MAX,
+} from '../../../core/kernel/limits.ts';
+import type { Exchange, OutgoingRequest } from '../../../core/ports/outgoing-requests.ts';
+import { type Authority, type Certificate, createAuthority } from '../../support/certificates.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { answering, type Behaviour, startReceiver } from '../../support/receiver.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const ANSWER_BYTES_MAX = 1_000;
+/** For what must end of itself: long, so that an end by it is told apart. */
+const LONG_MS = 60_000;
+/** For what only the span ends. */
+const SHORT_MS = 300;
+
+let authority: Authority;
+let certificate: Certificate;
+before(() => {
+  authority = createAuthority();
+  certificate = authority.issue(['127.0.0.1']);
+});
+
+function post(port: number, more: Partial<OutgoingRequest> & { readonly authorities?: readonly string[] } = {}) {
+  const { authorities = [authority.cert], ...request } = more;
+  const outgoing = createHttpEgress({ ownUrls: [], privateAllowed: true, authorities });
+  return outgoing.send({
+    url: `https://127.0.0.1:${port}/hook`,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from('{}'),
+    spanMs: LONG_MS,
+    answerBytesMax: ANSWER_BYTES_MAX,
+    ...request,
+  });
+}
+
+/** How a request to a receiver of this behaviour ends. */
+async function end(context: TestContext, behaviour: Behaviour, more: Partial<OutgoingRequest> = {}): Promise<Exchange> {
+  const receiver = await startReceiver(context, certificate, behaviour);
+  return post(receiver.port, more);
+}
+
+function failure(exchange: Exchange): string {
+  assert.equal(exchange.outcome, 'failed', JSON.stringify(exchange));
+  return exchange.outcome === 'failed' ? exchange.failure : '';
+}
+
+/** Writes again and again until the other side is gone. */
+function flooding(first: string, more: () => string): Behaviour {
+  return (socket) => {
+    socket.write(first);
+    const flood = (): void => {
+      while (!socket.destroyed && socket.write(more())) continue;
+    };
+    socket.on('drain', flood);
+    flood();
+  };
+}
+
+/** Writes a little now and then until the other side is gone. */
+function dripping(first: string, drop: string): Behaviour {
+  return (socket) => {
+    socket.write(first);
+    const timer = setInterval(() => (socket.destroyed ? clearInterval(timer) : socket.write(drop)), 10);
+    socket.on('close', () => clearInterval(timer));
+  };
+}
+
+function answer(head: string, body = ''): Behaviour {
+  return answering(`HTTP/1.1 ${head}\r\n\r\n${body}`);
+}
+
+describe('An answer', () => {
+  test('of any final status is one, redirects too, which nobody follows', async (context) => {
+    for (const status of [200, 204, 301, 302, 307, 308, 401, 404, 429, 500, 599]) {
+      const receiver = await startReceiver(
+        context,
+        certificate,
+        answer(`${status} X\r\nLocation: https://127.0.0.1:1/`),
+      );
+      const ended = await post(receiver.port);
+      assert.deepEqual(ended, { outcome: 'answered', status, body: Buffer.alloc(0), truncated: false });
+      assert.equal(receiver.requests.length, 1);
+    }
+  });
+
+  test('is kept to the bound and not read beyond it', async (context) => {
+    for (const [length, truncated] of [
+      [ANSWER_BYTES_MAX - 1, false],
+      [ANSWER_BYTES_MAX, false],
+      [ANSWER_BYTES_MAX + 1, true],
+      [300_000, true],
+    ] as const) {
+      const ended = await end(context, answer(`200 OK\r\nContent-Length: ${length}`, 'x'.repeat(length)));
+      const body = Buffer.alloc(Math.min(length, ANSWER_BYTES_MAX), 'x');
+      assert.deepEqual(ended, { outcome: 'answered', status: 200, body, truncated });
+    }
+  });
+
+  test('without an end is an answer once its bound is reached', async (context) => {
+    const body = Buffer.alloc(ANSWER_BYTES_MAX, 'y');
+    const answered = { outcome: 'answered', status: 200, body, truncated: true };
+    const endless = flooding('HTTP/1.1 200 OK\r\n\r\n', () => 'y'.repeat(10_000));
+    assert.deepEqual(await end(context, endless), answered);
+    const chunk = `3e8\r\n${'y'.repeat(1_000)}\r\n`;
+    const chunked = flooding('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', () => chunk);
+    assert.deepEqual(await end(context, chunked), answered);
+  });
+
+  test('is not inflated: what is compressed is kept as it came', async (context) => {
+    const ended = await end(context, answer('200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3', 'abc'));
+    assert.ok(ended.outcome === 'answered');
+    assert.equal(Buffer.from(ended.body).toString(), 'abc');
+  });
+
+  test('may come after a few that inform, not after a flood of them', async (context) => {
+    const hints = (count: number): string => 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'.repeat(count);
+    const few = answering(`${hints(OUTGOING_INFORMATIONAL_MAX)}HTTP/1.1 204 No Content\r\n\r\n`);
+    assert.equal((await end(context, few)).outcome, 'answered');
+    const many = answering(`${hints(OUTGOING_INFORMATIONAL_MAX + 1)}HTTP/1.1 204 No Content\r\n\r\n`);
+    assert.equal(failure(await end(context, many)), 'answer-malformed');
+    assert.equal(
+      failure(
+        await end(
+          context,
+          flooding('', () => hints(100)),
+        ),
+      ),
+      'answer-malformed',
+    );
+    for (const unasked of ['100 Continue', '101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade']) {
+      assert.equal(failure(await end(context, answer(unasked))), 'answer-malformed');
+    }
+  });
+
+  test('has as many headers, and as large ones, as the limits say', async (context) => {
+    const many = (count: number): string => Array.from({ length: count }, (_, n) => `\r\nx${n}: 1`).join('');
+    assert.equal((await end(context, answer(`204 No Content${many(OUTGOING_HEADERS_MAX)}`))).outcome, 'answered');
+    const over = await end(context, answer(`204 No Content${many(OUTGOING_HEADERS_MAX + 1)}`));
+    assert.equal(failure(over), 'answer-headers-too-large');
+    const large = (length: number): Behaviour => answer(`204 No Content\r\nx: ${'y'.repeat(length)}`);
+    assert.equal((await end(context, large(OUTGOING_HEADER_BYTES_MAX - 100))).outcome, 'answered');
+    assert.equal(failure(await end(context, large(OUTGOING_HEADER_BYTES_MAX))), 'answer-headers-too-large');
+    const endless = flooding('HTTP/1.1 200 OK\r\n', () => `x: ${'y'.repeat(1_000)}\r\n`);
+    assert.equal(failure(await end(context, endless)), 'answer-headers-too-large');
+    const trailers = flooding(
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n',
+      () => `x: ${'y'.repeat(1_000)}\r\n`,
+    );
+    assert.equal(failure(await end(context, trailers)), 'answer-headers-too-large');
+  });
+
+  test('that floods where no handler sees it ends by its bytes on the wire', async (context) => {
+    const extension = flooding('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x=', () => 'y'.repeat(10_000));
+    assert.equal(failure(await end(context, extension)), 'answer-too-large');
+    const tiny = flooding(
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+      () => `1;${'y'.repeat(9_000)}\r\n.\r\n`,
+    );
+    const ended = await end(context, tiny);
+    // Whichever bound is met first.
+    if (ended.outcome === 'answered') assert.ok(ended.truncated);
+    else assert.equal(failure(ended), 'answer-too-large');
+  });
+
+  test('that is not HTTP, or lies about its length, is malformed or lost', async (context) => {
+    for (const text of [
+      'SSH-2.0-OpenSSH_9.9\r\n',
+      'HTTP/9.9 200 OK\r\n\r\n',
+      'HTTP/1.1 20 OK\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx',
+      'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      'HTTP/1.1 200 OK\r\nx y: z\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nx: a\0b\r\n\r\n',
+      'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n',
+      '\0'.repeat(1_000),
+    ]) {
+      assert.equal(failure(await end(context, answering(text))), 'answer-malformed', JSON.stringify(text.slice(0, 80)));
+    }
+    for (const text of [
+      '',
+      'HTTP/1.1 200 OK\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab',
+    ]) {
+      assert.equal(failure(await end(context, answering(text))), 'connection-lost', JSON.stringify(text));
+    }
+  });
+
+  test('that breaks off is told with the status that came', async (context) => {
+    const reset: Behaviour = (socket) =>
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx', () => socket.destroy());
+    const ended = await end(context, reset);
+    assert.equal(failure(ended), 'connection-lost');
+    assert.equal(ended.outcome === 'failed' && ended.status, 200);
+    assert.equal(failure(await end(context, (socket) => socket.destroy())), 'connection-lost');
+  });
+
+  test('and what follows it on the same connection is the answer alone', async (context) => {
+    const twice = answering(
+      'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 500 Smuggled\r\nContent-Length: 1\r\n\r\nb',
+    );
+    const ended = await end(context, twice);
+    assert.ok(ended.outcome === 'answered' && ended.status === 200);
+    assert.equal(Buffer.from(ended.body).toString(), 'a');
+  });
+});
+
+describe('The span', () => {
+  test('holds for the whole of an exchange, however it drags on', async (context) => {
+    const status = 'HTTP/1.1 200 OK\r\n';
+    for (const [behaviour, seen] of [
+      [() => undefined, null],
+      [dripping(status, 'x: y\r\n'), null],
+      [dripping('HTTP/1.1 200 O', 'K'), null],
+      [dripping(`${status}Content-Length: 900\r\n\r\n`, 'x'), 200],
+      [dripping(`${status}Transfer-Encoding: chunked\r\n\r\n`, '1\r\nx\r\n'), 200],
+      [dripping(`${status}Content-Length: 9\r\n\r\n`, ''), 200],
+    ] as const) {
+      const ended = await end(context, behaviour, { spanMs: SHORT_MS });
+      assert.deepEqual(ended, { outcome: 'failed', failure: 'timed-out', status: seen, detail: null });
+    }
+  });
+
+  test('holds while the receiver does not read what it is sent', async (context) => {
+    const { port } = await plainServer(context, (socket) => socket.pause());
+    assert.equal(failure(await post(port, { spanMs: SHORT_MS })), 'timed-out');
+    const deaf: Behaviour = (socket) => socket.pause();
+    const body = Buffer.alloc(8 * 1024 * 1024);
+    assert.equal(failure(await end(context, deaf, { spanMs: SHORT_MS, body })), 'timed-out');
+  });
+
+  test('that is over before it began brings no request', async (context) => {
+    const receiver = await startReceiver(context, certificate);
+    assert.equal(failure(await post(receiver.port, { spanMs: 0 })), 'timed-out');
+    assert.deepEqual(receiver.requests, []);
+  });
+});
+
+describe('A connection', () => {
+  test('that is refused, reset or not of TLS fails, each by its name', async (context) => {
+    const gone = await plainServer(context, () => undefined);
+    await gone.close();
+    const refused = await post(gone.port);
+    assert.deepEqual(refused, {
+      outcome: 'failed',
+      failure: 'connection-failed',
+      status: null,
+      detail: 'ECONNREFUSED',
+    });
+    const resetting = await plainServer(context, (socket) => socket.once('data', () => socket.resetAndDestroy()));
+    assert.equal(failure(await post(resetting.port)), 'tls-failed');
+    const plain = await plainServer(context, (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
+    assert.equal(failure(await post(plain.port)), 'tls-failed');
+  });
+
+  test('is only to who can prove the name', async (context) => {
+    for (const [wrong, authorities] of [
+      [authority.issue(['127.0.0.1'], { expired: true }), [authority.cert]],
+      [authority.issue(['127.0.0.2']), [authority.cert]],
+      [authority.issue(['other.example']), [authority.cert]],
+      [createAuthority().issue(['127.0.0.1']), [authority.cert]],
+      [certificate, [createAuthority('Another').cert]],
+    ] as const) {
+      const receiver = await startReceiver(context, wrong);
+      const ended = await post(receiver.port, { authorities });
+      assert.equal(failure(ended), 'certificate-invalid');
+      assert.match((ended.outcome === 'failed' && ended.detail) || '', /^[A-Z_]+$/);
+      assert.deepEqual(receiver.requests, []);
+    }
+  });
+
+  test('ends with its exchange', async (context) => {
+    const sockets: TLSSocket[] = [];
+    const keepsOpen: Behaviour = (socket) => {
+      sockets.push(socket);
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
+    };
+    assert.equal((await end(context, keepsOpen)).outcome, 'answered');
+    const [socket] = sockets;
+    assert.ok(socket !== undefined);
+    if (!socket.closed) await once(socket, 'close');
+  });
+});
+
+describe('An authority of NODE_EXTRA_CA_CERTS', () => {
+  /** The outcome in a process whose environment this is. */
+  async function sentBy(port: number, environment: Readonly<Record<string, string>>): Promise<Exchange> {
+    const module = path.resolve(import.meta.dirname, '../../../adapters/http-egress/egress.ts');
+    const script = `
+      const { createHttpEgress } = await import(${JSON.stringify(module)});
+      const outgoing = createHttpEgress({ ownUrls: [], privateAllowed: true });
+      const url = 'https://127.0.0.1:${port}/';
+      const request = { url, method: 'GET', headers: {}, body: null, spanMs: ${LONG_MS}, answerBytesMax: 1 };
+      console.log(JSON.stringify(await outgoing.send(request)));`;
+    const { NODE_EXTRA_CA_CERTS: _, ...inherited } = process.env;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+      env: { ...inherited, ...environment },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    await once(child, 'close');
+    return JSON.parse(printed) as Exchange;
+  }
+
+  test('is believed, and without it is not', async (context) => {
+    const receiver = await startReceiver(context, certificate);
+    const file = path.join(await tempDir(context), 'authority.pem');
+    await writeFile(file, authority.cert);
+    const [trusting, wary, careless] = await Promise.all([
+      sentBy(receiver.port, { NODE_EXTRA_CA_CERTS: file }),
+      sentBy(receiver.port, {}),
+      sentBy(receiver.port, { NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }),
+    ]);
+    assert.ok(trusting.outcome === 'answered' && trusting.status === 204, JSON.stringify(trusting));
+    assert.equal(failure(wary), 'certificate-invalid');
+    assert.equal(failure(careless), 'certificate-invalid', 'nor does the environment turn that off');
+  });
+});
+
+describe('A request that cannot be written', () => {
+  test('is a bug of ours, not an outcome', async (context) => {
+    const receiver = await startReceiver(context, certificate);
+    await assert.rejects(post(receiver.port, { headers: { x: 'a\r\nb: c' } }), { code: 'UND_ERR_INVALID_ARG' });
+    assert.deepEqual(receiver.requests, []);
+  });
+});
+
+/** A server without TLS. */
+async function plainServer(
+  context: TestContext,
+  onConnection: (socket: Socket) => void,
+): Promise<{ readonly port: number; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    onConnection(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  cleanUp(context, close);
+  return { port, close };
+}

@@ -1,0 +1,33 @@
+/**
+ * The event store's contract on EventStoreDB's client: against the protocol server, which is a stand-in, and with the
+ * same assertions against a real server where STRATA_EVENTSTORE_URL names one.
+ */
+import { describe } from 'node:test';
+import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
+import { startProtocolServer } from '../support/eventstoredb/protocol-server.ts';
+import { keepLog } from '../support/log.ts';
+import { needs } from '../support/optional-suites.ts';
+import { eventStoreContract } from './event-store.ts';
+
+eventStoreContract("EventStoreDB's client and the protocol server", async () => {
+  const server = await startProtocolServer();
+  // As the server's own statistics do, now and then.
+  const events = setInterval(server.appendSystemEvent, 20);
+  const store = createEventStoreDbEventStore({ address: server.url, folder: process.cwd(), log: keepLog() });
+  return {
+    store,
+    close: async () => {
+      clearInterval(events);
+      await store.close();
+      await server.stop();
+    },
+  };
+});
+
+describe('with a real server', needs('STRATA_EVENTSTORE_URL'), () => {
+  eventStoreContract('EventStoreDB', async () => {
+    const address = process.env['STRATA_EVENTSTORE_URL'] ?? '';
+    const store = createEventStoreDbEventStore({ address, folder: process.cwd(), log: keepLog() });
+    return { store, close: () => store.close() };
+  });
+});

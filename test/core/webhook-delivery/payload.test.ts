@@ -1,0 +1,228 @@
+/** The bodies that receivers get, byte for byte, and the events and ids behind them. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { uuids } from '../../../adapters/node/ids.ts';
+import { type EventId, objectId, timestamp, uuid, type WebhookId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
+import { WEBHOOK_PAYLOAD_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import type { CommitRow } from '../../../core/ports/read-models.ts';
+import type { StoredRefUpdate } from '../../../core/repository/events.ts';
+import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../../core/webhook-delivery/notifications.ts';
+import {
+  type PayloadOwner,
+  type PayloadRepository,
+  pingPayload,
+  type RefEvent,
+  refEventPayload,
+} from '../../../core/webhook-delivery/payload.ts';
+
+const id = (n: number) => objectId(n.toString(16).padStart(40, '0'));
+const person = (name: string) => ({ name, email: `${name}@example.org` });
+
+function commit(n: number): CommitRow {
+  const author = person('ada');
+  const parents = n === 1 ? [] : [id(n - 1)];
+  const times = { authoredAt: 1_700_000_000, committedAt: 1_700_000_000 + n };
+  return { id: id(n), message: `Commit ${n}\n\n“quoted” 😀`, author, committer: person('bob'), ...times, parents };
+}
+
+const owner: PayloadOwner = { id: uuid('0190f3e2-7c1a-7b4e-9a35-000000000100'), username: 'ada' };
+const repository: PayloadRepository = {
+  id: uuid('0190f3e2-7c1a-7b4e-9a35-000000000200'),
+  name: 'Engine',
+  defaultBranch: 'main',
+  owner,
+  webUrl: 'https://git.example.org',
+};
+const eventId: EventId = uuid('6d1c1f3e-4c5b-5d0e-9a35-2b8f5f0f7a12');
+
+function update(more: Partial<StoredRefUpdate>): StoredRefUpdate {
+  const move = { ref: 'refs/heads/feature/x', before: id(1), after: id(3), kind: 'fast-forward' } as const;
+  return { ...move, type: 'commit', peeled: null, ...more };
+}
+
+function payload(more: Partial<RefEvent>): { readonly [name: string]: unknown } {
+  const facts: RefEvent = {
+    eventId,
+    kind: 'push',
+    update: update({}),
+    newCommits: [commit(3), commit(2)],
+    headCommit: id(3),
+    annotation: null,
+    repository,
+    ...more,
+  };
+  const text = refEventPayload(facts);
+  assert.equal(refEventPayload(structuredClone(facts)), text, 'the same facts, the same bytes');
+  return JSON.parse(text);
+}
+
+const REPOSITORY = {
+  id: repository.id,
+  name: 'Engine',
+  full_name: 'ada/Engine',
+  default_branch: 'main',
+  html_url: 'https://git.example.org/ada/Engine',
+  clone_url: 'https://git.example.org/r/ada/Engine.git',
+  owner: { id: owner.id, username: 'ada' },
+};
+
+describe("A push's payload", () => {
+  test('is these bytes', () => {
+    const text = refEventPayload({
+      eventId,
+      kind: 'push',
+      update: update({ before: ZERO_OBJECT_ID, after: id(1), kind: 'create' }),
+      newCommits: [commit(1)],
+      headCommit: id(1),
+      annotation: null,
+      repository,
+    });
+    assert.equal(
+      text,
+      `{"id":"${eventId}","type":"push","ref":"refs/heads/feature/x","ref_name":"feature/x","ref_type":"branch",` +
+        `"before":"${'0'.repeat(40)}","after":"${id(1)}","created":true,"deleted":false,"commits":[{"id":"${id(1)}",` +
+        `"message":"Commit 1\\n\\n“quoted” 😀","timestamp":"2023-11-14T22:13:21.000Z",` +
+        `"url":"https://git.example.org/ada/Engine/commit/${id(1)}","author":{"name":"ada","email":"ada@example.org"},` +
+        `"committer":{"name":"bob","email":"bob@example.org"},"parents":[]}],"head_commit":{"id":"${id(1)}"},"tag":null,` +
+        `"repository":${JSON.stringify(REPOSITORY)}}`,
+    );
+  });
+
+  test('lists new commits oldest first, and of very many the newest', () => {
+    const listed = (count: number): unknown[] => {
+      const newCommits = Array.from({ length: count }, (_, n) => commit(count - n));
+      const { commits } = payload({ newCommits });
+      return (commits as { readonly id: string }[]).map((one) => one.id);
+    };
+    assert.deepEqual(listed(3), [id(1), id(2), id(3)]);
+    assert.deepEqual(
+      listed(WEBHOOK_PAYLOAD_COMMITS_MAX),
+      Array.from({ length: WEBHOOK_PAYLOAD_COMMITS_MAX }, (_, n) => id(n + 1)),
+    );
+    const over = listed(WEBHOOK_PAYLOAD_COMMITS_MAX + 1);
+    assert.deepEqual([over.length, over[0]], [WEBHOOK_PAYLOAD_COMMITS_MAX, id(2)]);
+  });
+
+  test('says whether the ref was made, moved or forced', () => {
+    assert.deepEqual([payload({})['created'], payload({})['deleted']], [false, false]);
+    const forced = payload({ update: update({ kind: 'force-push' }), newCommits: [] });
+    assert.deepEqual([forced['created'], forced['commits'], forced['before']], [false, [], id(1)]);
+  });
+
+  test('of an annotated tag tells the tag object, what it leads to and what it says', () => {
+    const tagged = update({
+      ref: 'refs/tags/v1',
+      before: ZERO_OBJECT_ID,
+      after: id(9),
+      type: 'tag',
+      peeled: id(3),
+      kind: 'create',
+    });
+    const annotation = { message: 'One\n', tagger: person('eve') };
+    const told = payload({ update: tagged, annotation, newCommits: [] });
+    assert.deepEqual(
+      [told['ref_name'], told['ref_type'], told['after'], told['head_commit']],
+      ['v1', 'tag', id(9), { id: id(3) }],
+    );
+    const tag = { name: 'v1', target: id(3), annotated: true, message: 'One\n', tagger: person('eve') };
+    assert.deepEqual(told['tag'], tag);
+    const unsigned = payload({ update: tagged, annotation: { ...annotation, tagger: null } });
+    assert.deepEqual(unsigned['tag'], { ...tag, tagger: null });
+  });
+
+  test('of a light tag tells what it points to, a commit or not', () => {
+    const light = update({ ref: 'refs/tags/v2', after: id(3), kind: 'force-push' });
+    const tag = { name: 'v2', target: id(3), annotated: false, message: null, tagger: null };
+    assert.deepEqual(payload({ update: light })['tag'], tag);
+    const blob = payload({ update: { ...light, type: 'blob' }, headCommit: null, newCommits: [] });
+    assert.deepEqual([blob['head_commit'], blob['tag']], [null, tag]);
+  });
+
+  test('writes the time of any commit', () => {
+    for (const [committedAt, text] of [
+      [0, '1970-01-01T00:00:00.000Z'],
+      [-5, '1970-01-01T00:00:00.000Z'],
+      [2 ** 31, '2038-01-19T03:14:08.000Z'],
+      [253_402_300_799, '9999-12-31T23:59:59.000Z'],
+      [2 ** 53 - 1, '9999-12-31T23:59:59.000Z'],
+    ] as const) {
+      const [listed] = payload({ newCommits: [{ ...commit(1), committedAt }] })['commits'] as [{ timestamp: string }];
+      assert.equal(listed.timestamp, text);
+    }
+  });
+});
+
+describe('Other payloads', () => {
+  test('a creation tells what its push tells, as another event', () => {
+    const created = update({ before: ZERO_OBJECT_ID, kind: 'create' });
+    const { type, ...rest } = payload({ kind: 'create', update: created });
+    assert.equal(type, 'create');
+    const { type: _, ...push } = payload({ kind: 'push', update: created });
+    assert.deepEqual(rest, push);
+  });
+
+  test('a deletion tells what was there, and lists nothing', () => {
+    const gone = { after: ZERO_OBJECT_ID, type: null, kind: 'delete' } as const;
+    const branch = payload({ kind: 'delete', update: update(gone), newCommits: [], headCommit: null });
+    assert.deepEqual(
+      [branch['deleted'], branch['before'], branch['after'], branch['commits'], branch['head_commit'], branch['tag']],
+      [true, id(1), ZERO_OBJECT_ID, [], null, null],
+    );
+    assert.deepEqual(branch['repository'], REPOSITORY);
+    const tag = payload({ kind: 'delete', update: update({ ...gone, ref: 'refs/tags/v1' }), headCommit: null });
+    assert.deepEqual(tag['tag'], { name: 'v1', target: null, annotated: false, message: null, tagger: null });
+  });
+
+  test('a ping is these bytes', () => {
+    const webhook = {
+      id: uuid<WebhookId>('0190f3e2-7c1a-7b4e-9a35-000000000400'),
+      url: 'https://r.example/',
+      active: false,
+    } as const;
+    const text = pingPayload({
+      eventId,
+      createdAt: timestamp('2026-11-21T10:00:00.000Z'),
+      webhook: { ...webhook, events: ['push', 'delete'] },
+      owner,
+    });
+    assert.equal(
+      text,
+      `{"id":"${eventId}","type":"ping","created_at":"2026-11-21T10:00:00.000Z","webhook":{"id":"${webhook.id}",` +
+        `"url":"https://r.example/","events":["push","delete"],"active":false},"owner":{"id":"${owner.id}","username":"ada"}}`,
+    );
+  });
+
+  test('a note makes none', () => {
+    assert.throws(() => payload({ update: update({ ref: 'refs/notes/commits' }) }), TypeError);
+  });
+});
+
+describe('The events of a moved ref', () => {
+  test('are a creation and a push, a push, or a deletion, for branches and tags alone', () => {
+    for (const ref of ['refs/heads/main', 'refs/tags/v1']) {
+      assert.deepEqual(eventsOfUpdate({ ref, kind: 'create' }), ['create', 'push']);
+      assert.deepEqual(eventsOfUpdate({ ref, kind: 'fast-forward' }), ['push']);
+      assert.deepEqual(eventsOfUpdate({ ref, kind: 'force-push' }), ['push']);
+      assert.deepEqual(eventsOfUpdate({ ref, kind: 'delete' }), ['delete']);
+    }
+    assert.deepEqual(eventsOfUpdate({ ref: 'refs/notes/commits', kind: 'create' }), []);
+  });
+
+  test('and their deliveries have ids that follow from what they are, for ever', () => {
+    const refsUpdated: EventId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000015');
+    const webhook: WebhookId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000400');
+    const another: WebhookId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000401');
+    const push = eventIdOf(uuids, refsUpdated, 'push', 'refs/heads/main');
+    assert.equal(push, '9dd6fc95-9fcd-579b-a1eb-8dac6e689772');
+    assert.equal(deliveryIdOf(uuids, push, webhook, 'push'), '170413b6-99fc-5c02-b8c9-27d15f43509f');
+    const all = [
+      push,
+      eventIdOf(uuids, refsUpdated, 'create', 'refs/heads/main'),
+      eventIdOf(uuids, refsUpdated, 'push', 'refs/heads/other'),
+      deliveryIdOf(uuids, push, webhook, 'push'),
+      deliveryIdOf(uuids, push, webhook, 'ping'),
+      deliveryIdOf(uuids, push, another, 'push'),
+    ];
+    assert.equal(new Set(all).size, all.length);
+  });
+});

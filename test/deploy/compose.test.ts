@@ -1,0 +1,171 @@
+/** deploy/compose.yaml means what it says: its settings exist, its secrets are asked for, its parts fit together. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { readSettings, SettingsError } from '../../apps/server/settings.ts';
+import { ROOT } from '../architecture/source-tree.ts';
+import { knownSettings, settingsNamed } from './known-settings.ts';
+
+const DEPLOY = path.join(ROOT, 'deploy');
+const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
+
+interface Service {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address?: string }>>;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly build?: { readonly context: string; readonly dockerfile: string };
+  readonly restart?: string;
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: Readonly<Record<string, null>>;
+  readonly networks: Readonly<Record<string, unknown>>;
+}
+
+const compose = parse(read('deploy/compose.yaml'), { merge: true }) as Compose;
+const services = Object.entries(compose.services);
+const nodes = services.filter(([, { build }]) => build !== undefined);
+
+/** What an operator gives: all that has no default. */
+const GIVEN: Readonly<Record<string, string>> = {
+  STRATA_BASE_URL: 'https://git.example.org',
+  STRATA_MASTER_KEY: 'ab'.repeat(32),
+  POSTGRES_PASSWORD: 'cd'.repeat(24),
+};
+
+/** `${NAME:?words}` and `${NAME:-default}`, as Compose reads them. Throws for what was to be given and is not. */
+function filledIn(value: string, given: Readonly<Record<string, string>>): string {
+  return value.replaceAll(/\$\{(\w+)(:\?|:-)([^}]*)\}/g, (_all, name: string, operator: string, words: string) => {
+    const found = given[name] ?? '';
+    if (found !== '') return found;
+    if (operator === ':-') return words;
+    throw new TypeError(`${name}: ${words}`);
+  });
+}
+
+function environmentOf(service: Service, given: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const entries = Object.entries(service.environment ?? {});
+  return Object.fromEntries(entries.map(([name, value]) => [name, filledIn(value, given)]));
+}
+
+describe('deploy/compose.yaml', () => {
+  test('holds the log, the database, two nodes and a proxy before them', () => {
+    assert.deepEqual(services.map(([name]) => name).sort(), ['eventstore', 'node-1', 'node-2', 'postgres', 'proxy']);
+    assert.equal(nodes.length, 2);
+  });
+
+  test('gives each node settings that exist and that the server takes', () => {
+    const known = knownSettings();
+    for (const [name, service] of nodes) {
+      const environment = environmentOf(service, GIVEN);
+      assert.deepEqual(
+        Object.keys(environment).filter((setting) => !known.has(setting)),
+        [],
+        name,
+      );
+      const { baseUrl, eventStoreDb } = readSettings(environment, '/');
+      assert.equal(baseUrl, 'https://git.example.org');
+      assert.equal(eventStoreDb?.address, 'esdb://eventstore:2113?tls=false');
+    }
+  });
+
+  test('starts nothing without its secrets, and has a default for none', () => {
+    for (const name of Object.keys(GIVEN)) {
+      const rest = { ...GIVEN, [name]: '' };
+      const refused = nodes.every(([, node]) => {
+        try {
+          environmentOf(node, rest);
+          return false;
+        } catch (error) {
+          return error instanceof TypeError && error.message.startsWith(`${name}: `);
+        }
+      });
+      assert.ok(refused, name);
+    }
+    for (const [name, service] of services) {
+      for (const [variable, value] of Object.entries(service.environment ?? {})) {
+        if (!/PASSWORD|KEY|SECRET|TOKEN|DATABASE_URL/.test(variable)) continue;
+        assert.match(value, /\$\{\w+:\?/, `${name} ${variable}`);
+        assert.throws(() => filledIn(value, {}), TypeError);
+      }
+    }
+  });
+
+  test('gives each node a data directory of its own, and both one folder of layers', () => {
+    const mounted = nodes.map(([, { volumes = [] }]) =>
+      Object.fromEntries(volumes.map((volume) => volume.split(':').reverse() as [string, string])),
+    );
+    const [data, layers] = ['/var/lib/strata/data', '/var/lib/strata/layers'];
+    assert.deepEqual(
+      mounted.map((volumes) => volumes[layers]),
+      ['layers', 'layers'],
+    );
+    assert.equal(new Set(mounted.map((volumes) => volumes[data])).size, nodes.length);
+  });
+
+  test('checks the health of every service, and waits for it where another needs it', () => {
+    for (const [name, { healthcheck, build, restart, depends_on = {} }] of services) {
+      // The nodes' check is their image's.
+      if (build === undefined) assert.equal(healthcheck?.test[0], 'CMD', name);
+      assert.equal(restart, 'unless-stopped', name);
+      for (const [other, { condition }] of Object.entries(depends_on)) {
+        assert.ok(other in compose.services, other);
+        assert.equal(condition, 'service_healthy');
+      }
+    }
+    for (const [, node] of nodes) assert.deepEqual(Object.keys(node.depends_on ?? {}), ['eventstore', 'postgres']);
+  });
+
+  test('names only volumes, networks and files that are there', () => {
+    for (const [name, { volumes = [], networks, build }] of services) {
+      for (const [source = ''] of volumes.map((volume) => volume.split(':'))) {
+        if (source.startsWith('.')) readFileSync(path.join(DEPLOY, source));
+        else assert.ok(source in compose.volumes, `${name} ${source}`);
+      }
+      for (const network of Array.isArray(networks) ? networks : Object.keys(networks)) {
+        assert.ok(network in compose.networks, `${name} ${network}`);
+      }
+      if (build !== undefined) readFileSync(path.join(DEPLOY, build.context, build.dockerfile));
+    }
+  });
+
+  test('leaves no way to the databases but the nodes, and to the nodes but the proxy', () => {
+    assert.deepEqual(compose.networks['back'], { internal: true });
+    for (const [name, { ports, networks }] of services) {
+      assert.equal(ports !== undefined, name === 'proxy', name);
+      if (name === 'postgres' || name === 'eventstore') assert.deepEqual(networks, ['back']);
+    }
+    // Access tokens go through it in the clear until TLS stands before it.
+    assert.match(filledIn(compose.services['proxy']?.ports?.[0] ?? '', {}), /^127\.0\.0\.1:/);
+  });
+
+  test('has the proxy take turns among the nodes, which believe it alone', () => {
+    const servers = [...read('deploy/proxy.conf').matchAll(/^ {2}server ([\w-]+):8080 /gm)].map(([, name]) => name);
+    assert.deepEqual(
+      servers,
+      nodes.map(([name]) => name),
+    );
+    const { networks } = compose.services['proxy'] ?? { networks: {} };
+    const [front]: readonly { readonly ipv4_address?: string }[] = Object.values(networks);
+    for (const [, node] of nodes) assert.equal(node.environment?.['STRATA_TRUSTED_PROXIES'], front?.ipv4_address);
+  });
+});
+
+test('what is written on operating names only settings that exist', () => {
+  const known = knownSettings();
+  for (const file of ['docs/operating.md', 'deploy/compose.yaml', 'deploy/Dockerfile', 'deploy/proxy.conf']) {
+    assert.deepEqual(
+      settingsNamed(read(file)).filter((name) => !known.has(name)),
+      [],
+      file,
+    );
+  }
+  assert.ok(!known.has('STRATA_MASTERKEY') && settingsNamed('`STRATA_MASTERKEY`=1')[0] === 'STRATA_MASTERKEY');
+  assert.throws(() => readSettings({ STRATA_MASTER_KEY: 'changeit' }, '/'), SettingsError);
+});

@@ -1,0 +1,122 @@
+/**
+ * deploy/Dockerfile without Docker: what it copies, with the packages it installs, in a folder of its own, is a
+ * server that starts, passes its own health check and has strata-admin beside it.
+ */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { importedModules } from '../architecture/dependency-rule.ts';
+import { projectTree, ROOT } from '../architecture/source-tree.ts';
+import { cleanUp, type Ending } from '../support/cleanup.ts';
+import { testDatabase } from '../support/postgres.ts';
+import { freePort } from '../support/strata.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { type Dockerfile, parseDockerfile } from './dockerfile.ts';
+
+const READY_TRIES = 600;
+const INSTALL = 'npm ci --omit=dev --omit=optional';
+const ADMIN = 'apps/cli/admin.ts';
+
+async function dockerfile(): Promise<Dockerfile> {
+  return parseDockerfile(await readFile(path.join(ROOT, 'deploy/Dockerfile'), 'utf8'));
+}
+
+test('the image holds every module that its programs reach, and its context nothing more', async () => {
+  const { copies, command, user } = await dockerfile();
+  const sources = copies.flatMap((copy) => copy.sources);
+  const tree = projectTree();
+  const reached = new Set([command[1] ?? '', ADMIN]);
+  for (const module of reached) for (const next of importedModules(tree, module)) reached.add(next);
+  assert.ok(reached.size > 100, 'the programs reach too little');
+  const missing = [...reached].filter((module) => !sources.some((source) => `${module}/`.startsWith(`${source}/`)));
+  assert.deepEqual(missing, []);
+  const ignore = await readFile(path.join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8');
+  const lines = ignore.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  assert.deepEqual(lines, ['*', ...sources.map((source) => `!${source}`)]);
+  assert.equal(user, 'node');
+});
+
+test('the command of the image starts a server that its health check finds healthy', async (context) => {
+  const { copies, command, healthCheck, env, runs } = await dockerfile();
+  assert.ok(runs.includes(INSTALL));
+  const root = path.join(await tempDir(context), 'opt');
+  for (const { sources, target } of copies) {
+    for (const source of sources) {
+      const to = target.endsWith('/') ? path.join(root, target, path.basename(source)) : path.join(root, target);
+      await cp(path.join(ROOT, source), to, { recursive: true });
+    }
+  }
+  await copyPackages(root);
+  const database = await testDatabase();
+  cleanUp(context, () => database.close());
+  const data = await tempDir(context);
+  const environment = {
+    PATH: process.env['PATH'] ?? '',
+    ...env,
+    STRATA_HOST: '127.0.0.1',
+    STRATA_PORT: String(await freePort()),
+    STRATA_DATA_DIR: path.join(data, 'data'),
+    STRATA_LAYERS_DIR: path.join(data, 'layers'),
+    STRATA_DATABASE_URL: database.connectionString,
+    STRATA_MASTER_KEY: 'ab'.repeat(32),
+  };
+  await startAndCheck(context, { root, command, healthCheck, environment });
+  const words = ['--json', 'account', 'create', '--username', 'ada', '--email', 'ada@example.org', '--password-stdin'];
+  const running = promisify(execFile)(process.execPath, [ADMIN, ...words], { cwd: root, env: environment });
+  running.child.stdin?.end('correct horse battery\n');
+  assert.match((await running).stdout, /"username":"ada"/);
+});
+
+interface Image {
+  readonly root: string;
+  readonly command: readonly string[];
+  readonly healthCheck: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Resolves once the health check says 0; the server ends with the test. */
+async function startAndCheck(context: Ending, { root, command, healthCheck, environment }: Image): Promise<void> {
+  const [program, ...words] = command;
+  assert.equal(program, 'node');
+  assert.equal(healthCheck[0], 'node');
+  const isHealthy = (): Promise<boolean> =>
+    promisify(execFile)(process.execPath, healthCheck.slice(1), { cwd: root, env: environment }).then(
+      () => true,
+      () => false,
+    );
+  assert.equal(await isHealthy(), false, 'no server at all is healthy');
+  const server = spawn(process.execPath, words, { cwd: root, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+  let written = '';
+  for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk: Buffer) => (written += String(chunk)));
+  const ended = once(server, 'exit');
+  cleanUp(context, async () => {
+    server.kill('SIGTERM');
+    await ended;
+  });
+  for (let tries = 0; !written.includes('Strata is ready'); tries += 1) {
+    assert.ok(server.exitCode === null && tries < READY_TRIES, written);
+    await sleep(100);
+  }
+  assert.equal(await isHealthy(), true, written);
+}
+
+/** What `npm ci --omit=dev --omit=optional` leaves, taken from the packages that are here. */
+async function copyPackages(root: string): Promise<void> {
+  const { packages } = JSON.parse(await readFile(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<
+      Record<string, { readonly dev?: true; readonly optional?: true; readonly devOptional?: true }>
+    >;
+  };
+  for (const [folder, { dev, optional, devOptional }] of Object.entries(packages)) {
+    if (folder === '' || dev === true || optional === true || devOptional === true) continue;
+    const source = path.join(ROOT, folder);
+    await mkdir(path.dirname(path.join(root, folder)), { recursive: true });
+    const filter = (file: string): boolean => !path.relative(source, file).split(path.sep).includes('node_modules');
+    await cp(source, path.join(root, folder), { recursive: true, filter });
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * The service with its event log in EventStoreDB: push, clone, REST, rebuild, two servers, an outage. The log is the
+ * protocol server, a stand-in; `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` runs the other scenarios on it.
+ */
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { suiteEnding } from '../support/cleanup.ts';
+import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';
+import { openServer } from '../support/eventstoredb/open-log.ts';
+import { eventually } from '../support/processes.ts';
+import { createSampleRepository } from '../support/sample-repository.ts';
+import {
+  type Account,
+  admin,
+  api,
+  commitFile,
+  createAccount,
+  createRepository,
+  createToken,
+  git,
+  gitUrl,
+  newWorkTree,
+  type Strata,
+  startStrata,
+  tryGit,
+} from '../support/strata.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+describe('With the event log in EventStoreDB', () => {
+  const ending = suiteEnding();
+  let shared: SharedParts;
+  let first: Strata;
+  let second: Strata;
+  let ada: Account;
+
+  before(async () => {
+    shared = await sharedParts(ending, 'eventstoredb');
+    [first, second] = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
+    ada = await createAccount(first, 'ada');
+  });
+
+  test('a repository pushed and cloned back is identical, and REST says of it what git says', async (context) => {
+    const folder = await tempDir(context);
+    const source = createSampleRepository(folder);
+    const url = await createRepository(first, ada, 'sample');
+    await git(source, ['push', '--quiet', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*']);
+    // On the other server, which has seen nothing of it yet.
+    await assertEqualToGit(second, ada, 'sample', source, folder);
+    await assertRebuildable(first);
+    await admin(first, ['projections', 'rebuild']);
+    await assertEqualToGit(first, ada, 'sample', source, await tempDir(context));
+  });
+
+  test('a push, and a revoked token, are seen by the very next request to the other server', async (context) => {
+    const url = await createRepository(first, ada, 'seen');
+    const work = await newWorkTree(context);
+    for (let round = 0; round < 5; round += 1) {
+      const commit = await commitFile(work, 'file', `round ${round}\n`);
+      await git(work, ['push', '--quiet', url, 'main']);
+      const answer = await api(second, ada.token, 'GET', '/v1/repos/ada/seen/branches');
+      const { branches } = answer.body as { branches: { commit: { hexsha: string } }[] };
+      assert.equal(branches[0]?.commit.hexsha, commit);
+      const token = await createToken(first, 'ada');
+      const there = gitUrl(second, { username: 'ada', token: token.token }, 'seen');
+      assert.match(await git(work, ['ls-remote', there, 'main']), new RegExp(commit));
+      assert.equal((await api(first, ada.token, 'DELETE', `/v1/access-tokens/${token.id}`)).status, 204);
+      assert.match((await tryGit(work, ['ls-remote', there])).stderr, /Authentication failed/);
+    }
+  });
+
+  test('events are there and nowhere else', async () => {
+    const events = await shared.log.since();
+    assert.ok(events.some(({ type }) => type === 'RefsUpdated'));
+    const log = (await admin(first, ['log', 'verify'])) as { readonly events: number; readonly faults: unknown[] };
+    assert.ok(log.events >= events.length);
+    assert.deepEqual(log.faults, []);
+  });
+
+  test('a server killed and started again knows what it knew', async (context) => {
+    const url = await createRepository(first, ada, 'kept');
+    const work = await newWorkTree(context);
+    await git(work, ['push', '--quiet', url, 'main']);
+    await second.kill();
+    const again = await second.restart();
+    assert.equal(await git(work, ['ls-remote', gitUrl(again, ada, 'kept')]), await git(work, ['ls-remote', url]));
+  });
+
+  test('an outage of the log is waited out: refused meanwhile, and nothing lost', {
+    timeout: 120_000,
+  }, async (context) => {
+    const server = await openServer(context);
+    const env = { ...shared.env, STRATA_DATABASE_URL: '', STRATA_EVENTSTORE_URL: server.url };
+    const strata = await startStrata(context, { env });
+    const eve = await createAccount(strata, 'eve');
+    const url = await createRepository(strata, eve, 'kept');
+    const work = await newWorkTree(context);
+    await git(work, ['push', '--quiet', url, 'main']);
+    await server.restart();
+    const commit = await commitFile(work, 'file', 'after a restart\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    await server.stop();
+    assert.match((await tryGit(work, ['ls-remote', url])).stderr, /503/);
+    await server.start();
+    await eventually('it answers again', async () => (await tryGit(work, ['ls-remote', url])).code === 0);
+    assert.match(await git(work, ['ls-remote', url, 'main']), new RegExp(commit));
+    await commitFile(work, 'file', 'after an outage\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    const answer = await api(strata, eve.token, 'GET', '/v1/repos/eve/kept/commits');
+    assert.equal((answer.body as { commits: unknown[] }).commits.length, 3);
+  });
+
+  test('an address where nothing answers stops the start, by the name of the setting', async (context) => {
+    const env = { ...shared.env, STRATA_EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
+    await assert.rejects(startStrata(context, { env }), /STRATA_EVENTSTORE_URL names an EventStoreDB that does not/);
+    await assert.rejects(
+      startStrata(context, { env: { STRATA_EVENT_STORE: 'eventstoredb' } }),
+      /STRATA_EVENTSTORE_URL is not set/,
+    );
+  });
+});

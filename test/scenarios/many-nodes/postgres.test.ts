@@ -1,0 +1,3 @@
+import { manyNodesOn } from './scenario.ts';
+
+manyNodesOn({ name: 'PostgreSQL', start: async () => ({}) });

@@ -1,0 +1,94 @@
+/**
+ * Three servers behind a proxy that takes turns, clients of every kind, and a server killed every few seconds: no
+ * acknowledged write is lost, no answer is stale, and nothing fails but cleanly.
+ *
+ * STRATA_MANY_NODES_SECONDS says for how long; two minutes by hand:
+ *
+ *     STRATA_MANY_NODES_SECONDS=120 npm test -- many-nodes
+ */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ending } from '../../support/cleanup.ts';
+import { startRoundRobin } from '../../support/round-robin.ts';
+import { createDice } from '../../support/seeded.ts';
+import { createAccount, createRepository, git, newWorkTree, type Strata } from '../../support/strata.ts';
+import { sharedParts, startNode } from '../../support/strata-on-postgres.ts';
+import { changeTokens, pushAndClone, type Surroundings, useRegister } from './clients.ts';
+import { newTally, type Tally } from './tally.ts';
+
+/** What the nodes keep their events in. */
+export interface ScenarioLog {
+  readonly name: string;
+  /** Settings of each server beside those of the shared database; starts what they name, which ends with the test. */
+  start(ending: Ending): Promise<Readonly<Record<string, string>>>;
+}
+
+const NODES = 3;
+const SECONDS_DEFAULT = 15;
+const KILL_PAUSE_MS_MIN = 1_000;
+const KILL_PAUSE_MS_MORE = 2_000;
+
+export function manyNodesOn(log: ScenarioLog): void {
+  const seconds = Number(process.env['STRATA_MANY_NODES_SECONDS'] ?? SECONDS_DEFAULT);
+  test(`three nodes on ${log.name}, one of them killed every few seconds, lose nothing and answer nothing stale`, async (context) => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    context.diagnostic(`seed ${seed}, ${seconds} s`);
+    const shared = await sharedParts(context);
+    const settings = await log.start(context);
+    const starting = Array.from({ length: NODES }, () => startNode(context, shared, settings));
+    const nodes = await Promise.all(starting);
+    const proxy = await startRoundRobin(
+      context,
+      nodes.map(({ url }) => url),
+    );
+    const [anyone] = nodes;
+    assert.ok(anyone !== undefined);
+    // The log may be one that others use too.
+    const account = await createAccount(anyone, `ada-${randomBytes(4).toString('hex')}`);
+    const work = await Promise.all([newWorkTree(context), newWorkTree(context)]);
+    for (const name of ['register-0', 'register-1']) await createRepository(proxy, account, name);
+    for (const [index, tree] of work.entries()) {
+      await git(tree, ['push', '--quiet', await createRepository(proxy, account, `pushed-${index}`), 'main']);
+    }
+
+    const tally = newTally();
+    const endMs = performance.now() + seconds * 1_000;
+    let broken = false;
+    const over = (): boolean => broken || performance.now() > endMs;
+    const around: Surroundings = { strata: proxy, account, tally, over };
+    const killing = killInTurn(nodes, tally, over, seed);
+    const clients = Promise.all([
+      useRegister(around, 'register-0', createDice(seed + 1)),
+      useRegister(around, 'register-1', createDice(seed + 2)),
+      ...work.map((tree, index) => pushAndClone(around, `pushed-${index}`, tree)),
+      changeTokens(around, 'pushed-0'),
+    ]);
+    clients.catch(() => {
+      // When one has failed, nobody may go on.
+      broken = true;
+    });
+    await Promise.allSettled([clients, killing]);
+    for (const { check } of await clients) await check(nodes);
+    assert.deepEqual(proxy.denied, [], 'credentials that were good all the time were denied');
+    const { written, read, unanswered, killed } = tally;
+    const counts = `writes acknowledged ${written}, lost 0; reads ${read}, stale 0; kills survived ${killed}`;
+    context.diagnostic(`${counts}; unanswered ${unanswered}; requests to the nodes ${proxy.requests.join(', ')}`);
+    assert.ok(killed >= 1 && written >= 10 && read >= 30, `too little happened: ${counts}`);
+  });
+}
+
+/** kill -9 in an order of chance, and a start again on the same data directory. */
+async function killInTurn(nodes: Strata[], tally: Tally, over: () => boolean, seed: number): Promise<void> {
+  const dice = createDice(seed);
+  for (;;) {
+    await sleep(KILL_PAUSE_MS_MIN + dice.below(KILL_PAUSE_MS_MORE));
+    if (over()) return;
+    const index = dice.below(nodes.length);
+    const node = nodes[index];
+    if (node === undefined) throw new TypeError('The dice have more sides than there are nodes');
+    nodes[index] = await node.restart();
+    tally.killed += 1;
+  }
+}

@@ -1,0 +1,89 @@
+/** Nodes that do a part of the work each: what they serve, what they leave to others, and how they say so. */
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { suiteEnding } from '../support/cleanup.ts';
+import {
+  type Account,
+  api,
+  commitFile,
+  createAccount,
+  createRepository,
+  git,
+  gitUrl,
+  newWorkTree,
+  type Strata,
+  tryGit,
+} from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+
+describe('On nodes of different roles', () => {
+  const ending = suiteEnding();
+  let serving: Strata;
+  let gitOnly: Strata;
+  let worker: Strata;
+  let ada: Account;
+
+  before(async () => {
+    const shared = await sharedParts(ending);
+    [serving, gitOnly, worker] = await Promise.all([
+      startNode(ending, shared, { STRATA_ROLES: 'api,website' }),
+      startNode(ending, shared, { STRATA_ROLES: 'git' }),
+      startNode(ending, shared, { STRATA_ROLES: 'worker' }),
+    ]);
+    ada = await createAccount(serving, 'ada');
+  });
+
+  test('a push to one is listed by another, through the read models of a third', async (context) => {
+    await createRepository(serving, ada, 'project');
+    const work = await newWorkTree(context);
+    const commit = await commitFile(work, 'file', 'content\n');
+    await git(work, ['push', '--quiet', gitUrl(gitOnly, ada, 'project'), 'main']);
+    const answer = await api(serving, ada.token, 'GET', '/v1/repos/ada/project/branches');
+    const { branches } = answer.body as { branches: { commit: { hexsha: string } }[] };
+    assert.equal(branches[0]?.commit.hexsha, commit);
+    assert.deepEqual(await appliedEvents(serving), []);
+    assert.deepEqual(await appliedEvents(gitOnly), []);
+    assert.notDeepEqual(await appliedEvents(worker), []);
+  });
+
+  test('what a node does not serve it sends away, and never calls a repository unknown', async (context) => {
+    for (const strata of [gitOnly, worker]) {
+      const answer = await api(strata, ada.token, 'GET', '/v1/repos/ada/project/branches');
+      assert.equal(answer.status, 421);
+      const { detail } = answer.body as { detail: string };
+      assert.equal(detail, 'This node does not run the role api: the request belongs to another one');
+      assert.match(answer.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
+    }
+    const work = await newWorkTree(context);
+    for (const strata of [serving, worker]) {
+      const listed = await tryGit(work, ['ls-remote', gitUrl(strata, ada, 'project')]);
+      assert.match(listed.stderr, /The requested URL returned error: 421/);
+      const pushed = await tryGit(work, ['push', gitUrl(strata, ada, 'project'), 'main']);
+      assert.match(pushed.stderr, /The requested URL returned error: 421/);
+    }
+  });
+
+  test('each says which roles it runs', async () => {
+    for (const [strata, roles] of [
+      [serving, ['api', 'website']],
+      [gitOnly, ['git']],
+      [worker, ['worker']],
+    ] as const) {
+      const ready = await fetch(`${strata.url}/readyz`);
+      assert.deepEqual(await ready.json(), { status: 'ok', roles, parts: { log: 'ok' } });
+      const lines = (await metrics(strata)).filter((line) => line.startsWith('strata_role{'));
+      const names = ['api', 'git', 'website', 'worker'];
+      const wanted = names.map((name) => `strata_role{role="${name}"} ${roles.some((role) => role === name) ? 1 : 0}`);
+      assert.deepEqual(lines, wanted);
+    }
+  });
+});
+
+async function metrics(strata: Strata): Promise<readonly string[]> {
+  return (await (await fetch(`${strata.url}/metrics`)).text()).split('\n');
+}
+
+/** What its runner applied, by model. */
+async function appliedEvents(strata: Strata): Promise<readonly string[]> {
+  return (await metrics(strata)).filter((line) => /^strata_projection_events_total\{.* [1-9]/.test(line));
+}

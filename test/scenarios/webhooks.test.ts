@@ -1,0 +1,48 @@
+/** Webhooks on real servers: what one node takes, another shows, and a setting says where they may lead. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { admin, api, createAccount } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+
+interface WebhookObject {
+  readonly id: string;
+  readonly secret?: string;
+}
+
+describe('Webhooks on two nodes', () => {
+  test('are shown by both at once, led to private addresses by the one that allows it, and kept over a restart', async (context) => {
+    const parts = await sharedParts(context);
+    const strict = await startNode(context, parts);
+    const lenient = await startNode(context, parts, { STRATA_ALLOW_PRIVATE_TARGETS: 'true' });
+    const ada = await createAccount(strict, 'ada');
+    // Never reached: a name that is looked up may or may not be found where this runs.
+    const created = await api(strict, ada.token, 'POST', '/v1/webhooks', {
+      url: 'https://8.8.8.8/hook',
+      events: ['push'],
+    });
+    assert.equal(created.status, 201, created.text);
+    const { secret, ...webhook } = created.body as WebhookObject;
+    assert.match(secret ?? '', /^whsec_/);
+    assert.deepEqual((await api(lenient, ada.token, 'GET', '/v1/webhooks')).body, { webhooks: [webhook] });
+
+    const { port } = new URL(strict.url);
+    const changeTo = (node: typeof strict, url: string) =>
+      api(node, ada.token, 'PUT', `/v1/webhooks/${webhook.id}`, { url });
+    for (const url of ['https://127.0.0.1:9443/', 'https://localhost:9443/', 'https://10.1/']) {
+      assert.equal((await changeTo(strict, url)).status, 422, url);
+      assert.equal((await changeTo(lenient, url)).status, 200, url);
+    }
+    assert.equal((await changeTo(strict, `https://localhost:${port}/`)).status, 422);
+    assert.equal((await changeTo(lenient, `https://localhost:${new URL(lenient.url).port}/`)).status, 422, 'itself');
+    const shown = await api(strict, ada.token, 'GET', `/v1/webhooks/${webhook.id}`);
+    assert.deepEqual(((await admin(strict, ['log', 'verify', '--references'])) as { faults: string[] }).faults, []);
+    const again = await strict.restart();
+    assert.deepEqual((await api(again, ada.token, 'GET', `/v1/webhooks/${webhook.id}`)).body, shown.body);
+    const written = JSON.stringify(await parts.log.since(), (_, value: unknown) =>
+      typeof value === 'bigint' ? '' : value,
+    );
+    assert.ok(written.includes('WebhookUrlChanged'));
+    for (const word of [secret ?? '', '8.8.8.8', '9443']) assert.ok(!written.includes(word), word);
+    assert.ok(!`${strict.log()}${lenient.log()}${again.log()}`.includes(secret ?? ''));
+  });
+});

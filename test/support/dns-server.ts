@@ -1,0 +1,94 @@
+/**
+ * A tiny name server on the loopback, whose answers a test may change between two questions.
+ *
+ * Must stay true: it answers A and AAAA over UDP with a time to live of zero, and keeps every question it was asked.
+ */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { isIP } from 'node:net';
+import { cleanUp, type Ending } from './cleanup.ts';
+
+/** Addresses of both families; `absent` for NXDOMAIN, `failing` for SERVFAIL, `silent` for no answer at all. */
+export type DnsAnswer = readonly string[] | 'absent' | 'failing' | 'silent';
+
+export interface DnsServer {
+  /** `address:port`. */
+  readonly address: string;
+  /** Names asked for, a question each. */
+  readonly questions: readonly string[];
+  answer(name: string, answer: DnsAnswer | (() => DnsAnswer)): void;
+}
+
+const TYPES: Readonly<Record<number, 4 | 6>> = { 1: 4, 28: 6 };
+
+export async function startDnsServer(context: Ending): Promise<DnsServer> {
+  const answers = new Map<string, () => DnsAnswer>();
+  const questions: string[] = [];
+  const socket = createSocket('udp4');
+  socket.on('message', (message, peer) => {
+    const question = questionOf(message);
+    questions.push(question.name);
+    const answer = answers.get(question.name)?.() ?? 'absent';
+    if (answer !== 'silent') socket.send(answerTo(message, question, answer), peer.port, peer.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  cleanUp(context, async () => {
+    const closed = once(socket, 'close');
+    socket.close();
+    await closed;
+  });
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    questions,
+    answer: (name, answer) => answers.set(name, typeof answer === 'function' ? answer : () => answer),
+  };
+}
+
+interface Question {
+  readonly name: string;
+  readonly type: number;
+  /** Where it ends in the message. */
+  readonly end: number;
+}
+
+/** RFC 1035, section 4.1. */
+function questionOf(message: Buffer): Question {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = message.readUInt8(at); length > 0; length = message.readUInt8(at)) {
+    labels.push(message.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.').toLowerCase(), type: message.readUInt16BE(at + 1), end: at + 5 };
+}
+
+function answerTo(message: Buffer, { type, end }: Question, answer: Exclude<DnsAnswer, 'silent'>): Buffer {
+  const family = TYPES[type];
+  const addresses = typeof answer === 'string' ? [] : answer.filter((address) => isIP(address) === family);
+  const records = addresses.map((address) => {
+    const bytes = family === 4 ? Buffer.from(address.split('.').map(Number)) : bytesOfIpv6(address);
+    const head = Buffer.alloc(12);
+    // A pointer to the question's name, its type, class IN, no time to live.
+    head.writeUInt16BE(0xc00c, 0);
+    head.writeUInt16BE(type, 2);
+    head.writeUInt16BE(1, 4);
+    head.writeUInt16BE(bytes.length, 10);
+    return Buffer.concat([head, bytes]);
+  });
+  const head = Buffer.from(message.subarray(0, 12));
+  const code = answer === 'absent' ? 3 : answer === 'failing' ? 2 : 0;
+  head.writeUInt16BE(0x8180 | code, 2);
+  head.writeUInt16BE(records.length, 6);
+  head.writeUInt32BE(0, 8);
+  return Buffer.concat([head, message.subarray(12, end), ...records]);
+}
+
+function bytesOfIpv6(address: string): Buffer {
+  // The URL parser writes dotted tails in hex.
+  const [before = '', after] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
+  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
+  const [head, tail] = [groups(before), groups(after ?? '')];
+  const zeros = Array<string>(8 - head.length - tail.length).fill('0');
+  return Buffer.from([...head, ...zeros, ...tail].map((group) => group.padStart(4, '0')).join(''), 'hex');
+}

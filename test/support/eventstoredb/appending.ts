@@ -1,0 +1,190 @@
+/** The stand-in's appends, in batches (streams.proto, BatchAppend) and one by one (Append). */
+import type streams from '@eventstore/db-client/generated/streams_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import * as grpc from '@grpc/grpc-js';
+import type { AppendFault } from './faults.ts';
+import {
+  batchError,
+  batchExpectation,
+  batchSuccess,
+  expectation,
+  proposedOf,
+  streamIdentifier,
+  streamNameOf,
+  unarySuccess,
+  unaryWrongVersion,
+  wrongVersion,
+} from './messages.ts';
+import type { ReadContext } from './reading.ts';
+import { APPEND_BYTES_MAX, type Appended, type Expectation, type ProposedEvent } from './recorded-log.ts';
+
+export interface AppendContext extends ReadContext {
+  readonly counts: ReadContext['counts'] & Record<'appends', number>;
+  readonly restart: () => void;
+  /** The streams of appends that are open. */
+  readonly batches: Set<grpc.ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>>;
+}
+
+/** How late a late answer is. */
+const LATE_MS = 900;
+
+interface Append {
+  readonly stream: string;
+  readonly expected: Expectation;
+  readonly events: ProposedEvent[];
+  /** By the client's clock; 0 for none. */
+  readonly deadlineMs: number;
+}
+
+type Outcome = (Appended & { readonly late?: boolean }) | { readonly outcome: 'timed-out' | 'access-denied' };
+
+/** Commits what is to be committed; null when there is nothing to answer. */
+function decide(context: AppendContext, append: Append, halfClose: () => void): Outcome | null {
+  const { log, faults } = context;
+  context.counts.appends += 1;
+  const commit = (): Appended => log.append(append.stream, append.expected, append.events);
+  const fault: AppendFault | null =
+    faults.append?.(
+      append.stream,
+      append.events.map(({ id }) => id),
+    ) ?? null;
+  if (fault?.startsWith('commit-and-') === true || fault === 'lose-answer') commit();
+  switch (fault) {
+    case null:
+      break;
+    case 'answer-late':
+      return { ...commit(), late: true };
+    case 'no-position': {
+      const committed = commit();
+      return committed.outcome === 'committed' ? { ...committed, position: -1n } : committed;
+    }
+    case 'lose-answer':
+    case 'stall':
+      return null;
+    case 'half-close':
+    case 'commit-and-half-close':
+      halfClose();
+      return null;
+    case 'restart':
+    case 'commit-and-restart':
+      context.restart();
+      return null;
+    case 'time-out':
+    case 'commit-and-time-out':
+      return { outcome: 'timed-out' };
+    case 'access-denied':
+      return { outcome: 'access-denied' };
+  }
+  if (append.deadlineMs !== 0 && append.deadlineMs < Date.now() + faults.clockAheadMs) return { outcome: 'timed-out' };
+  return commit();
+}
+
+export function batchAppend(
+  context: AppendContext,
+  call: grpc.ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>,
+): void {
+  const arriving = new Map<string, Append>();
+  let ended = false;
+  call.on('data', (request: streams.BatchAppendReq) => {
+    // An ended stream of batches goes on to swallow what comes: that is the fault.
+    if (ended || context.faults.stalled) return;
+    const correlation = request.getCorrelationId()?.getString() ?? '';
+    const options = request.getOptions();
+    const append = arriving.get(correlation) ?? {
+      stream: streamNameOf(options?.getStreamIdentifier()),
+      expected: options === undefined ? 'any' : batchExpectation(options),
+      events: [],
+      deadlineMs: options?.getDeadline()?.toDate().getTime() ?? 0,
+    };
+    append.events.push(...request.getProposedMessagesList().map(proposedOf));
+    arriving.set(correlation, append);
+    if (!request.getIsFinal()) return;
+    arriving.delete(correlation);
+    const outcome = decide(context, append, () => {
+      ended = true;
+      call.end();
+    });
+    if (outcome === null) return;
+    const answer = batchAnswer(append, outcome)
+      .setCorrelationId(new shared.UUID().setString(correlation))
+      .setStreamIdentifier(streamIdentifier(append.stream));
+    if ('late' in outcome) setTimeout(() => call.write(answer), LATE_MS);
+    else call.write(answer);
+  });
+  context.batches.add(call);
+  const forget = (): boolean => context.batches.delete(call);
+  call.on('cancelled', forget);
+  call.on('end', () => {
+    forget();
+    call.end();
+  });
+}
+
+function batchAnswer({ expected }: Append, result: Outcome): streams.BatchAppendResp {
+  switch (result.outcome) {
+    case 'committed': {
+      const answer = batchSuccess(result.revision, result.position);
+      if (result.position < 0n) answer.getSuccess()?.clearPosition();
+      return answer;
+    }
+    case 'wrong-expected-version':
+      return batchError('WrongExpectedVersion', wrongVersion(result.current, expected));
+    case 'stream-deleted':
+      return batchError('StreamDeleted');
+    case 'too-large':
+      return batchError(
+        'MaximumAppendSizeExceeded',
+        new shared.MaximumAppendSizeExceeded().setMaxappendsize(APPEND_BYTES_MAX),
+      );
+    case 'timed-out':
+      return batchError('Timeout');
+    case 'access-denied':
+      return batchError('AccessDenied');
+  }
+}
+
+export function unaryAppend(
+  context: AppendContext,
+  call: grpc.ServerReadableStream<streams.AppendReq, streams.AppendResp>,
+  answer: grpc.sendUnaryData<streams.AppendResp>,
+): void {
+  let append: Append | null = null;
+  call.on('data', (request: streams.AppendReq) => {
+    const options = request.getOptions();
+    const message = request.getProposedMessage();
+    if (options !== undefined) {
+      const stream = streamNameOf(options.getStreamIdentifier());
+      append = { stream, expected: expectation(options), events: [], deadlineMs: 0 };
+    }
+    if (message !== undefined) append?.events.push(proposedOf(message));
+  });
+  call.on('end', () => {
+    if (append === null) return;
+    const result = decide(context, append, () => call.destroy());
+    if (result !== null) answerUnary(append, result, answer);
+  });
+}
+
+function answerUnary(append: Append, result: Outcome, answer: grpc.sendUnaryData<streams.AppendResp>): void {
+  switch (result.outcome) {
+    case 'committed':
+      return answer(null, unarySuccess(result.revision, result.position));
+    case 'wrong-expected-version':
+      return answer(null, unaryWrongVersion(result.current, append.expected));
+    case 'stream-deleted':
+      return answer(refusal('stream-deleted', { 'stream-name': append.stream }));
+    case 'too-large':
+      return answer(refusal('maximum-append-size-exceeded', { 'maximum-append-size': String(APPEND_BYTES_MAX) }));
+    case 'timed-out':
+      return answer({ code: grpc.status.ABORTED, details: 'Write timed out' });
+    case 'access-denied':
+      return answer(refusal('access-denied', {}));
+  }
+}
+
+function refusal(exception: string, about: Readonly<Record<string, string>>): Partial<grpc.StatusObject> {
+  const metadata = new grpc.Metadata();
+  metadata.set('exception', exception);
+  for (const [name, value] of Object.entries(about)) metadata.set(name, value);
+  return { code: grpc.status.FAILED_PRECONDITION, details: exception, metadata };
+}

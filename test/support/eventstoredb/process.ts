@@ -1,0 +1,36 @@
+/** The protocol server beside the servers of a scenario, and the settings that lead there. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { cleanUp, type Ending } from '../cleanup.ts';
+
+export interface ProtocolServerProcess {
+  /** For STRATA_EVENTSTORE_URL. */
+  readonly address: string;
+  stop(): Promise<void>;
+}
+
+export async function startProtocolServerProcess(): Promise<ProtocolServerProcess> {
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'main.ts')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const [address] = (await once(createInterface(child.stdout), 'line')) as [string];
+  return {
+    address,
+    stop: async () => {
+      child.stdin.end();
+      await exited;
+    },
+  };
+}
+
+/** Starts one, which ends with the test, and answers the settings of a server whose log it is. */
+export async function protocolServerSettings(
+  context: Ending,
+): Promise<{ readonly STRATA_EVENT_STORE: string; readonly STRATA_EVENTSTORE_URL: string }> {
+  const { address, stop } = await startProtocolServerProcess();
+  cleanUp(context, stop);
+  return { STRATA_EVENT_STORE: 'eventstoredb', STRATA_EVENTSTORE_URL: address };
+}

@@ -1,0 +1,64 @@
+/** An HTTPS receiver on the loopback that does with each connection whatever a test tells it to. */
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
+import type { Certificate } from './certificates.ts';
+import { cleanUp, type Ending } from './cleanup.ts';
+
+export interface Receiver {
+  readonly port: number;
+  /** Server names of the handshakes; null for those without one. */
+  readonly serverNames: readonly (string | null)[];
+  /** Each request as it came: head and body. */
+  readonly requests: readonly string[];
+}
+
+/** Called once with a connection, when its request's head and body are there. */
+export type Behaviour = (socket: TLSSocket) => void;
+
+/** Answers with these bytes and closes. */
+export function answering(text: string): Behaviour {
+  return (socket) => socket.end(text);
+}
+
+export async function startReceiver(
+  context: Ending,
+  certificate: Certificate,
+  behaviour: Behaviour = answering('HTTP/1.1 204 No Content\r\n\r\n'),
+): Promise<Receiver> {
+  const serverNames: (string | null)[] = [];
+  const requests: string[] = [];
+  const open = new Set<TLSSocket>();
+  const server = createServer(certificate, (socket) => {
+    open.add(socket);
+    serverNames.push(typeof socket.servername === 'string' ? socket.servername : null);
+    let received = '';
+    let heard = false;
+    // Who sends a hostile answer is often reset for it.
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => open.delete(socket));
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+      if (heard || !isWhole(received)) return;
+      heard = true;
+      requests.push(received);
+      behaviour(socket);
+    });
+  });
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanUp(context, async () => {
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of open) socket.destroy();
+    await closed;
+  });
+  return { port: (server.address() as AddressInfo).port, serverNames, requests };
+}
+
+function isWhole(received: string): boolean {
+  const end = received.indexOf('\r\n\r\n');
+  const [, length = '0'] = /\r\ncontent-length: *(\d+)/i.exec(received) ?? [];
+  return end !== -1 && received.length >= end + 4 + Number(length);
+}
