@@ -150,7 +150,10 @@ async function isReady(options: PostmasterOptions, isOver: () => boolean): Promi
 }
 
 async function probe(connectionString: string): Promise<'ready' | 'not-yet' | Error> {
-  const client = new pg.Client({ connectionString, connectionTimeoutMillis: PROBE_SPAN_MS });
+  const spans = { connectionTimeoutMillis: PROBE_SPAN_MS, query_timeout: PROBE_SPAN_MS };
+  const client = new pg.Client({ connectionString, ...spans });
+  // A connection that breaks while nobody waits on it says so here, and would else end the process.
+  client.on('error', () => undefined);
   try {
     await client.connect();
     await client.query({ text: 'SELECT 1' });
@@ -160,7 +163,8 @@ async function probe(connectionString: string): Promise<'ready' | 'not-yet' | Er
     const code = systemCode(error);
     return error instanceof Error && (code === '28P01' || code === '28000') ? error : 'not-yet';
   } finally {
-    await client.end();
+    // The client waits for the other side to hang up, which one that died in the middle may never do.
+    await Promise.race([client.end(), sleep(PROBE_SPAN_MS, undefined, { ref: false })]);
   }
 }
 

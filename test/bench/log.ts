@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- --only log`: the event logs alone, each present one in turn, beside the machine's own commits.
+ * `npm run bench -- log`: the event logs alone, each present one in turn, beside the machine's own commits.
  *
  * Must stay true: PostgreSQL syncs; EventStoreDB is measured where STRATA_EVENTSTORE_URL names one; the protocol
  * server is a stand-in over memory, and every line of it says so: it shows what the adapter costs, not the server.

@@ -27,9 +27,9 @@ const ROUNDS_MAX = 50;
 
 export function usageText(scenarios: readonly { readonly name: string; readonly title: string }[]): string {
   return [
-    'npm run bench -- [options]',
+    'npm run bench -- [SCENARIO...] [options]',
     '',
-    '  --only NAME[,NAME...]      run only these scenarios',
+    '  SCENARIO...                run only these; --only NAME[,NAME...] says the same',
     '  --seconds N                length of one round of one side (default 4)',
     '  --rounds N                 rounds, in turn, of each side (default 3)',
     '  --repository PATH          git bundle to measure on (default: STRATA_REAL_REPOSITORY, else generated)',
@@ -48,8 +48,9 @@ export function readOptions(
   environment: Readonly<Record<string, string | undefined>>,
   scenarioNames: readonly string[],
 ): BenchOptions {
-  const values = parse(args);
-  const only = values.only === undefined ? null : values.only.split(',').filter((name) => name !== '');
+  const { values, positionals } = parse(args);
+  const named = [...positionals, ...(values.only?.split(',') ?? [])].filter((name) => name !== '');
+  const only = named.length === 0 ? null : named;
   const unknown = only?.find((name) => !scenarioNames.includes(name));
   if (unknown !== undefined) throw new UsageError(`There is no scenario ${unknown}`);
   const sides = values.side ?? 'both';
@@ -73,6 +74,7 @@ function parse(args: readonly string[]) {
     return parseArgs({
       args: [...args],
       strict: true,
+      allowPositionals: true,
       options: {
         only: { type: 'string' },
         seconds: { type: 'string' },
@@ -82,7 +84,7 @@ function parse(args: readonly string[]) {
         json: { type: 'boolean' },
         'self-check': { type: 'boolean' },
       },
-    }).values;
+    });
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
