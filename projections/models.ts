@@ -1,17 +1,28 @@
 /** The read models of the service, for the runner and for those who read them. */
+import type { Workflow } from '../core/ports/workflows.ts';
 import { accessTokensProjection } from './access-tokens/apply.ts';
+import { deviceSessionsProjection } from './device-sessions/apply.ts';
 import { createHistoryProjection, type HistoryOptions } from './history/apply.ts';
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
+import type { Projection } from './runner/projection.ts';
+import { createTimersProjection } from './timers/apply.ts';
 import { usageProjection } from './usage/apply.ts';
 import { webhookDeliveriesProjection } from './webhook-deliveries/apply.ts';
 
-export function createModels(options: HistoryOptions): ReadModelsOptions['models'] {
+export type Models = ReadModelsOptions['models'] & {
+  readonly deviceSessions: Projection;
+  readonly timers: Projection;
+};
+
+export function createModels(options: HistoryOptions & { readonly workflows: readonly Workflow[] }): Models {
   return {
     repositories: repositoriesProjection,
     history: createHistoryProjection(options),
     accessTokens: accessTokensProjection,
     usage: usageProjection,
     webhookDeliveries: webhookDeliveriesProjection,
+    deviceSessions: deviceSessionsProjection,
+    timers: createTimersProjection(options.workflows),
   };
 }

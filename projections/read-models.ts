@@ -44,6 +44,9 @@ const KEPT_BRANCHES_MAX = 50_000;
 
 export function createReadModels(options: ReadModelsOptions): ReadModels & UsageReader & DueDeliveries {
   const { database, models, runner, clock } = options;
+  // Nobody who asks waits for models that only others look at.
+  const lists = [models.repositories, models.accessTokens, models.webhookDeliveries];
+  const asked = [...lists, models.history, models.usage].map(({ name }) => name);
   const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection, runner);
   const repositories = readerOf(models.repositories);
   const history = readerOf(models.history);
@@ -55,7 +58,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
     sizeCalculation: ({ answer }) => 1 + answer.branches.length,
   });
   return {
-    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS),
+    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, asked),
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
     halfDeleted: () => readHalfDeleted(repositories),
     async branches(repository) {
@@ -72,7 +75,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
-    seen: (position) => runner.waitFor(position, READ_WAIT_MS, models.webhookDeliveries.name),
+    seen: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     pendingWebhooks: () => readPendingWebhooks(deliveries),
     pendingDeliveries: (webhook, limit) => readPendingDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),

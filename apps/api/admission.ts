@@ -40,7 +40,8 @@ export async function authenticateRequest(
   return { bearer, position };
 }
 
-async function barrier(context: ApiServices): Promise<LogPosition> {
+/** Resolves once this node is as new as the log was at the call; throws `NodeBehind` when it lags for too long. */
+export async function barrier(context: ApiServices): Promise<LogPosition> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new NodeBehind('This node did not reach the log head in time')), READ_WAIT_MS);

@@ -21,7 +21,7 @@ import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
 import { readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
-import { NOT_FOUND, routableTarget, routerPath } from './http/targets.ts';
+import { hasHead, NOT_FOUND, routableTarget, routerPath } from './http/targets.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';
 import { refusalAnswer } from './refusals.ts';
 import type { Route } from './route.ts';
@@ -118,7 +118,7 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs:
   const url = routerPath(route.path);
   app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, handler });
   // Node leaves the body of an answer to HEAD away.
-  if (route.method === 'GET') app.route({ method: 'HEAD', url, schema: { hide: true }, config: { route }, handler });
+  if (hasHead(route)) app.route({ method: 'HEAD', url, schema: { hide: true }, config: { route }, handler });
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Answer, idleMs = BODY_IDLE_MS): FastifyReply {

@@ -30,6 +30,9 @@ export interface ApiContext extends Context {
   readonly reach: Reach;
   /** A fresh secret of an access token, in the form of interface.md. */
   readonly newTokenSecret: () => string;
+  /** What a device login is told apart by: a code for people, and a secret for its polls. */
+  readonly newUserCode: () => string;
+  readonly newDeviceSecret: () => string;
   readonly newWebhookSecret: () => string;
   /** The address a request came from, behind trusted proxies that of their client. */
   readonly clientAddress: (request: IncomingMessage) => string;

@@ -19,6 +19,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   413: 'The body is larger than 1 MiB',
   416: 'The range lies outside the file',
   422: 'The input does not fit, or a rule of the service refuses it',
+  429: 'Too often: try again after the seconds of Retry-After',
   503: 'The service cannot answer now: try again after the seconds of Retry-After',
 };
 
@@ -28,6 +29,7 @@ export interface DocumentedSchema {
 }
 
 export function documentedSchema(route: Route): DocumentedSchema {
+  if (route.unlisted === true) return { hide: true };
   const { operationId, tag, summary, description, schemas } = route;
   const { params, query, body } = schemas;
   return {

@@ -6,6 +6,7 @@
 import type { Refusal, RefusalCode } from '../../core/kernel/refusal.ts';
 import type { TargetFault } from '../../core/ports/outgoing-requests.ts';
 import {
+  DEVICE_HOSTNAME_LENGTH_MAX,
   PASSWORD_LENGTH_MAX,
   PASSWORD_LENGTH_MIN,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
@@ -16,7 +17,7 @@ import {
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 
 export interface Wording<Refused extends Refusal> {
-  readonly status: 401 | 403 | 404 | 409 | 422;
+  readonly status: 401 | 403 | 404 | 409 | 410 | 422;
   readonly words: (refusal: Refused) => string;
   /** The field of the body that is at fault: `detail` is then an array; absent for refusals of business. */
   readonly field?: string;
@@ -60,6 +61,17 @@ export const REFUSALS: { readonly [Code in RefusalCode]: Wording<RefusalOf[Code]
     words: (r) => `Unknown repository ids: ${r.ids.slice(0, IDS_SHOWN_MAX).join(', ')}`,
   },
   'token-expiry-not-in-future': { status: 422, field: 'expires_at', words: () => 'The expiry must lie in the future' },
+  'device-hostname-length': {
+    status: 422,
+    field: 'hostname',
+    words: () => `A hostname has 1 to ${DEVICE_HOSTNAME_LENGTH_MAX} characters`,
+  },
+  'device-session-not-found': { status: 404, words: () => 'Login session not found' },
+  'device-session-expired': { status: 410, words: () => 'The login session has expired' },
+  'device-session-decided': { status: 409, words: () => 'The login session was granted or denied already' },
+  'device-login-pending': { status: 409, words: () => 'The login session was not granted yet' },
+  'device-login-denied': { status: 403, words: () => 'The login was denied' },
+  'device-login-claimed': { status: 410, words: () => 'The token of this login session was handed out already' },
   'repository-name-invalid': { status: 422, field: 'name', words: (r) => r.reason },
   'repository-name-taken': { status: 409, words: () => 'A repository with this name exists already' },
   'repository-quota-reached': { status: 422, words: (r) => `The plan's quota of ${r.quota} repositories is reached` },

@@ -60,6 +60,8 @@ export interface RouteFacts {
   readonly method: Method;
   /** As OpenAPI writes it: `/v1/repos/{username}/{name}`. A last parameter `{path}` takes slashes too. */
   readonly path: string;
+  /** Served, and absent from the document. A GET of this kind changes something, so there is no HEAD. */
+  readonly unlisted?: true;
   /** The JSON of success by status; null for one without a body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   /** Statuses whose body may also be application/octet-stream. */

@@ -15,6 +15,7 @@ import {
 import { getBranches } from './handlers/branches.ts';
 import { getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
+import { pollDeviceSession, postDeviceSession } from './handlers/device-login.ts';
 import { getOpenApi } from './handlers/openapi.ts';
 import {
   getRepository,
@@ -45,6 +46,7 @@ import { BRANCHES } from './schemas/branches.ts';
 import { COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { PAGE_QUERY } from './schemas/common.ts';
 import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
+import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from './schemas/device-login.ts';
 import { DELIVERY_PARAMS, ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
 import { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from './schemas/repositories.ts';
 import { USAGE } from './schemas/usage.ts';
@@ -75,6 +77,31 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: z.looseObject({ openapi: z.string() }) },
     problems: [304],
     handle: getOpenApi,
+  }),
+  publicRoute({
+    operationId: 'createDeviceSession',
+    tag: 'Device login',
+    summary: 'Begin a device login',
+    description:
+      'For a device without a browser: it shows `user_code`, a person opens `verification_url` and grants, and polls of `poll_url?secret_token=…` every `interval` seconds answer 202 until then and the access token once.',
+    method: 'POST',
+    path: '/v1/auth/sessions',
+    schemas: { body: NEW_DEVICE_SESSION },
+    answers: { 201: DEVICE_SESSION },
+    problems: [429, 503],
+    handle: postDeviceSession,
+  }),
+  publicRoute({
+    operationId: 'pollDeviceSession',
+    tag: 'Device login',
+    summary: 'Poll a device login',
+    unlisted: true,
+    method: 'GET',
+    path: '/v1/auth/sessions/{id}/poll',
+    schemas: { params: ID_PARAMS, query: POLL_QUERY },
+    answers: { 200: POLL_GRANTED, 202: POLL_PENDING },
+    problems: [403, 404, 410, 429, 503],
+    handle: pollDeviceSession,
   }),
   accountRoute({
     operationId: 'getUsage',

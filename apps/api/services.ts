@@ -1,22 +1,30 @@
 /** The API's context with what the API keeps in memory beside it. */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../core/kernel/ids.ts';
+import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../core/kernel/limits.ts';
 import type { CommitTotals } from '../../core/use-cases/list-commits.ts';
 import { type BodyCache, createBodyCache, type EncodedBody } from './body-cache.ts';
 import type { ApiContext } from './context.ts';
+import { createRate, type Rate } from './rates.ts';
 import { createTransferBudget, type TransferBudget } from './transfer-budget.ts';
 
 export interface ApiServices extends ApiContext {
   readonly bodies: BodyCache;
   readonly commitTotals: CommitTotals;
   readonly transferBudget: TransferBudget;
+  /** Device logins begun by an address, and polls of one. */
+  readonly deviceSessionRate: Rate;
+  readonly devicePollRate: Rate;
   /** The OpenAPI document; there once the routes are. */
   readonly openApi: () => EncodedBody;
 }
 
 const COMMIT_TOTALS_MAX = 10_000;
+/** A device's timer and the network's unevenness may bring a poll this much early. */
+const POLL_SLACK_MS = 100;
 
 export function createApiServices(context: ApiContext, openApi: () => EncodedBody): ApiServices {
+  const { clock } = context;
   const totals = new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX });
   return {
     ...context,
@@ -28,6 +36,8 @@ export function createApiServices(context: ApiContext, openApi: () => EncodedBod
       },
     },
     transferBudget: createTransferBudget(context),
+    deviceSessionRate: createRate({ timesMax: DEVICE_SESSIONS_PER_MINUTE_MAX, spanMs: 60_000, clock }),
+    devicePollRate: createRate({ timesMax: 1, spanMs: DEVICE_POLL_INTERVAL_SECONDS * 1_000 - POLL_SLACK_MS, clock }),
     openApi,
   };
 }

@@ -5,33 +5,20 @@
  * standard output is one JSON value and nothing else. Exit status 0 done, 1 refused or failed, 2 usage.
  */
 import { text } from 'node:stream/consumers';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/access-token/grants.ts';
 import { PLANS, type Plan } from '../../core/account/plans.ts';
-import {
-  type AccountId,
-  parseTimestamp,
-  parseUuid,
-  type RepositoryId,
-  type Timestamp,
-  type Uuid,
-} from '../../core/kernel/ids.ts';
-import type { Cause } from '../../core/kernel/envelope.ts';
-import type { Refusal } from '../../core/kernel/refusal.ts';
+import type { RepositoryId, Timestamp } from '../../core/kernel/ids.ts';
 import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
-import {
-  changePassword,
-  changePlan,
-  createAccount,
-  findAccount,
-  findAccountState,
-} from '../../core/use-cases/accounts.ts';
+import { changePassword, changePlan, createAccount, findAccountState } from '../../core/use-cases/accounts.ts';
 import { eraseAccount } from '../../core/use-cases/erase-account.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
-import { refusalText } from '../api/refusals.ts';
 import { type AdminContext, withAdminContext } from './admin-context.ts';
 import { tokenObject } from '../api/handlers/access-tokens.ts';
 import { type Answer, Refused } from './answer.ts';
+import { grantList, idList, instant } from './arguments.ts';
+import { accepted, causeOf, existing } from './commands.ts';
+import { addDeviceCommands } from './device-commands.ts';
 import { addLogCommands } from './log-commands.ts';
 import { addProjectionCommands } from './projection-commands.ts';
 import { addStorageCommands } from './storage-commands.ts';
@@ -169,54 +156,12 @@ token
 
 addProjectionCommands(program, act);
 addLogCommands(program, { act, print, wantsJson });
+addDeviceCommands(program, act);
 addStorageCommands(program, act);
-
-function causeOf(context: AdminContext, command: string): Cause {
-  return {
-    actor: { kind: 'admin', id: command },
-    requestId: context.ids.next<Uuid>(),
-    sourceAddressRef: null,
-    causationId: null,
-  };
-}
-
-function accepted<Result extends object>(result: Result | { readonly refused: Refusal }): Result {
-  if ('refused' in result) throw new Refused(refusalText(result.refused));
-  return result;
-}
-
-async function existing(context: AdminContext, username: string): Promise<AccountId> {
-  const id = await findAccount(context, username);
-  if (id === null) throw new Refused(`There is no account ${JSON.stringify(username)}`);
-  return id;
-}
 
 /** The first line, without its line feed: what `echo` and a file with one line give. */
 async function passwordFromStdin(): Promise<string> {
   return (await text(process.stdin)).split(/\r?\n/, 1)[0] ?? '';
-}
-
-function grantList(text: string): readonly Grant[] {
-  return text.split(',').map((name) => {
-    const grant = GRANTS.find((candidate) => candidate === name.trim());
-    if (grant === undefined) throw new InvalidArgumentError(`${JSON.stringify(name)} is no grant.`);
-    return grant;
-  });
-}
-
-function idList(text: string): readonly RepositoryId[] {
-  return text.split(',').map((name) => {
-    const id = parseUuid<RepositoryId>(name.trim());
-    if (id === null) throw new InvalidArgumentError(`${JSON.stringify(name)} is no id.`);
-    return id;
-  });
-}
-
-function instant(text: string): Timestamp {
-  const at = new Date(text);
-  const parsed = Number.isNaN(at.getTime()) ? null : parseTimestamp(at.toISOString());
-  if (parsed === null) throw new InvalidArgumentError('Give a time such as 2030-01-31T00:00:00Z.');
-  return parsed;
 }
 
 try {

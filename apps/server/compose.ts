@@ -10,6 +10,7 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
@@ -29,6 +30,7 @@ import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
 import { composeDeliveryStore, startWebhooks } from './webhooks.ts';
+import { startWorkflows } from './workflows.ts';
 
 /** Entities in memory: a few hundred thousand small ones, or a few very large. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -67,7 +69,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       log,
     });
     parts.add(() => objects.close());
-    const { runner, readModels, close } = composeProjections(foundation, objects, log, metrics.projections);
+    const { runner, readModels, timers, close } = composeProjections(foundation, objects, log, metrics.projections);
     parts.add(close);
     const runs = (role: Role): boolean => settings.roles.includes(role);
     metrics.roles(settings.roles);
@@ -80,6 +82,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     if (runs('worker')) {
       const finishDeletions = createDeletionFinisher({ ...context, readModels });
       parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+      parts.add(startWorkflows({ foundation, timers, log, onFault }));
       parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
       const { webUrl, retentionDays } = settings;
       const webhooks = { foundation, deliveries, objects, outgoing, due: readModels, metrics, log, onFault };
@@ -118,6 +121,8 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       outgoing,
       deliveries,
       newTokenSecret,
+      newUserCode,
+      newDeviceSecret,
       newWebhookSecret,
       addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
       version: packageJson.version,

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { DueDeliveries, ReadModels } from '../../core/ports/read-models.ts';
+import type { Timers } from '../../core/ports/workflows.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { createModels } from '../../projections/models.ts';
@@ -12,7 +13,9 @@ import {
   type ProjectionMetrics,
   type ProjectionRunner,
 } from '../../projections/runner/runner.ts';
+import { createTimers } from '../../projections/timers/queries.ts';
 import type { Foundation } from './foundation.ts';
+import { WORKFLOWS } from './workflows.ts';
 
 /** What the runner holds: a connection to each model, one to a rebuild, one to its snapshot, and some for a moment. */
 const SPARE_CONNECTIONS = 4;
@@ -24,6 +27,7 @@ export interface ComposedProjections {
   /** Not yet started. */
   readonly runner: ProjectionRunner;
   readonly readModels: ReadModels & UsageReader & DueDeliveries;
+  readonly timers: Timers;
   /** The models' names. */
   readonly models: readonly string[];
   /** Stops the runner and ends its connections. */
@@ -36,7 +40,7 @@ export function composeProjections(
   log: Logger,
   metrics?: ProjectionMetrics,
 ): ComposedProjections {
-  const models = createModels({ objects, events: context.events });
+  const models = createModels({ objects, events: context.events, workflows: WORKFLOWS });
   const connectionsMax = Object.keys(models).length + SPARE_CONNECTIONS;
   const spans = { statementSpanMs: STATEMENT_SPAN_MS, transactionSpanMs: TRANSACTION_SPAN_MS };
   // Of its own, so that neither readers nor writers ever wait for the other's connections.
@@ -50,9 +54,10 @@ export function composeProjections(
     ...(metrics === undefined ? {} : { metrics }),
   });
   const readModels = createReadModels({ database: pool, models, runner, clock: context.clock });
+  const timers = createTimers({ database: pool, projection: models.timers, runner });
   const close = async (): Promise<void> => {
     await runner.close();
     await database.end();
   };
-  return { runner, readModels, models: Object.values(models).map(({ name }) => name), close };
+  return { runner, readModels, timers, models: Object.values(models).map(({ name }) => name), close };
 }

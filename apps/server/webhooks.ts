@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
-import { startLeadership } from '../../adapters/postgres/leadership.ts';
+import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
@@ -27,7 +27,6 @@ import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 
-const LEAD_INTERVAL_MS = 1_000;
 const RETENTION_INTERVAL_MS = 10 * 60_000;
 const REMOVED_AT_ONCE_MAX = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
@@ -75,13 +74,14 @@ export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
     agent: `Strata-Webhook/${options.version}`,
     onAttempted: metrics.webhookAttempted,
   };
-  parts.add(
-    startLeadership({
-      ...{ pool, name: 'strata.webhook-deliveries', intervalMs: LEAD_INTERVAL_MS },
-      lead: (signal) => lead({ following, attempting, due, signal, onFault }),
-      onFault: (cause) => onFault('webhook-deliveries', cause),
-    }),
-  );
+  const work = async (signal: AbortSignal): Promise<void> => {
+    try {
+      await lead({ following, attempting, due, signal, onFault });
+    } catch (error) {
+      if (!signal.aborted) onFault('webhook-deliveries', error);
+    }
+  };
+  parts.add(createPostgresLead({ pool, log }).whenever('webhook-deliveries', work));
   const removeOld = async (signal: AbortSignal): Promise<void> => {
     const before = plusMs(context.clock.now(), -retentionMs);
     while (!signal.aborted && (await deliveries.removeBefore(before, REMOVED_AT_ONCE_MAX)) > 0);

@@ -12,16 +12,9 @@ export function decideAccessToken(state: AccessToken, command: AccessTokenComman
   switch (command.type) {
     case 'CreateAccessToken': {
       if (state.status !== 'absent') throw new TypeError('Two access tokens with one id: the secret is not random');
-      const settings = {
-        ...command.settings,
-        grants: unique(command.settings.grants),
-        repositoryIds: unique(command.settings.repositoryIds),
-      };
-      const refused =
-        settingsRefusal(settings) ??
-        expiryRefusal(settings.expiresAt, command.now) ??
-        repositoriesRefusal(settings.repositoryIds, command.ownsRepository);
-      if (refused !== null) return refuse(refused);
+      const checked = newTokenSettings(command.settings, command.ownsRepository, command.now);
+      if ('refused' in checked) return checked;
+      const { settings } = checked;
       return accept<AccessTokenEvent>({
         type: 'AccessTokenCreated',
         data: {
@@ -44,6 +37,20 @@ export function decideAccessToken(state: AccessToken, command: AccessTokenComman
       if (state.status !== 'active') return refuse({ code: 'token-not-found' });
       return accept<AccessTokenEvent>({ type: 'AccessTokenRevoked', data: { reason: 'deleted' } });
   }
+}
+
+/** The settings as a new token would carry them, or why none may. */
+export function newTokenSettings(
+  wanted: AccessTokenSettings,
+  ownsRepository: (id: RepositoryId) => boolean,
+  now: Timestamp,
+): { readonly settings: AccessTokenSettings } | { readonly refused: Refusal } {
+  const settings = { ...wanted, grants: unique(wanted.grants), repositoryIds: unique(wanted.repositoryIds) };
+  const refused =
+    settingsRefusal(settings) ??
+    expiryRefusal(settings.expiresAt, now) ??
+    repositoriesRefusal(settings.repositoryIds, ownsRepository);
+  return refused === null ? { settings } : refuse(refused);
 }
 
 function decideUpdate(

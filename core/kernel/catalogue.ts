@@ -7,6 +7,7 @@
 import { accessTokenEventKinds } from '../access-token/events.ts';
 import { accountEventKinds } from '../account/events.ts';
 import { claimEventKinds } from '../claim/events.ts';
+import { deviceSessionEventKinds } from '../device-session/events.ts';
 import { refUpdatesEventKinds, repositoryEventKinds } from '../repository/events.ts';
 import { transferEventKinds } from '../transfer/events.ts';
 import { webhookDeliveryEventKinds } from '../webhook-delivery/events.ts';
@@ -15,6 +16,7 @@ import type { EventKind } from './decider.ts';
 export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: string]: EventKind } } = {
   account: accountEventKinds,
   accessToken: accessTokenEventKinds,
+  deviceSession: deviceSessionEventKinds,
   email: claimEventKinds,
   refUpdates: refUpdatesEventKinds,
   repository: repositoryEventKinds,

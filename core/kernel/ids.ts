@@ -18,6 +18,7 @@ export type AccessTokenId = Uuid & Brand<string, 'AccessTokenId'>;
 export type WebhookId = Uuid & Brand<string, 'WebhookId'>;
 export type WebhookDeliveryId = Uuid & Brand<string, 'WebhookDeliveryId'>;
 export type EventId = Uuid & Brand<string, 'EventId'>;
+export type DeviceSessionId = Uuid & Brand<string, 'DeviceSessionId'>;
 export type LayerId = Uuid & Brand<string, 'LayerId'>;
 export type PushId = Uuid & Brand<string, 'PushId'>;
 

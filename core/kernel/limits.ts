@@ -60,6 +60,18 @@ export const USERNAME_LENGTH_MAX = 39;
 export const PASSWORD_LENGTH_MIN = 10;
 export const PASSWORD_LENGTH_MAX = 1_024;
 export const EMAIL_LENGTH_MAX = 254;
+/** A device login is granted and claimed within this. */
+export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
+/** Between two polls of one device login; the node that is asked counts. */
+export const DEVICE_POLL_INTERVAL_SECONDS = 2;
+/** What a device may call itself, in characters. */
+export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
+/** Device logins that one address may begin within a minute on each node. */
+export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
+/** What a poll that won has to make its token in its own name; then any node does. */
+export const DEVICE_TOKEN_SPAN_MS = 5_000;
+/** Steps of one workflow that a node carries out at once; one may wait for a receiver for half a minute. */
+export const WORKFLOW_STEPS_AT_ONCE_MAX = 256;
 /** How long a reserved name waits for its account (architecture, Streams). */
 export const CLAIM_SPAN_MS = 10 * 60_000;
 /** Of one account (spec, Limits). */

@@ -23,6 +23,13 @@ export type Refusal =
   | { readonly code: 'token-scope-takes-no-repositories' }
   | { readonly code: 'token-unknown-repositories'; readonly ids: readonly RepositoryId[] }
   | { readonly code: 'token-expiry-not-in-future' }
+  | { readonly code: 'device-hostname-length' }
+  | { readonly code: 'device-session-not-found' }
+  | { readonly code: 'device-session-expired' }
+  | { readonly code: 'device-session-decided' }
+  | { readonly code: 'device-login-pending' }
+  | { readonly code: 'device-login-denied' }
+  | { readonly code: 'device-login-claimed' }
   | { readonly code: 'repository-name-invalid'; readonly reason: string }
   | { readonly code: 'repository-name-taken'; readonly name: string }
   | { readonly code: 'repository-quota-reached'; readonly quota: number }

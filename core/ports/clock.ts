@@ -8,6 +8,11 @@ export interface Clock {
   monotonicMs(): number;
 }
 
+export interface Alarm {
+  /** Resolves once the clock shows the time, at once if it does already, or when the signal is aborted. */
+  until(at: Timestamp, signal: AbortSignal): Promise<void>;
+}
+
 export interface Ids {
   /** A new UUID v7 (RFC 9562): sortable by time. */
   next<Id extends Uuid>(): Id;

@@ -25,6 +25,7 @@ export const FAULT_POINTS = [
   'webhook-attempt-claimed',
   'webhook-attempt-sent',
   'webhook-attempt-recorded',
+  'device-login-claimed',
 ] as const;
 
 export type FaultPoint = (typeof FAULT_POINTS)[number];

@@ -28,6 +28,7 @@ export type VaultField =
   | 'password-hash'
   | 'source-address'
   | 'user-agent'
+  | 'hostname'
   | 'webhook-url'
   | 'webhook-secret'
   | 's3-key'

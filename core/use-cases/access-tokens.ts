@@ -90,7 +90,8 @@ export async function revokeAccessToken(
   return 'refused' in executed ? executed : { revoked: id };
 }
 
-async function ownership(context: Context, account: AccountId): Promise<((id: RepositoryId) => boolean) | null> {
+/** Tells the account's repositories now; null for an account that is not open. */
+export async function ownership(context: Context, account: AccountId): Promise<((id: RepositoryId) => boolean) | null> {
   const { state } = await context.entities.get(accounts, account);
   return state.status === 'open' ? (id) => state.repositories.has(id) : null;
 }

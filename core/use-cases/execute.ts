@@ -27,7 +27,7 @@ export function envelop<Type extends string>(
   context: Pick<Context, 'clock' | 'ids'>,
   decider: { readonly kinds: { readonly [T in Type]: EventKind } },
   events: readonly DomainEvent<Type, NewEvent['data']>[],
-  about: { readonly account: AccountId; readonly cause: Cause; readonly lastAt: Timestamp | null },
+  about: { readonly account: AccountId | null; readonly cause: Cause; readonly lastAt: Timestamp | null },
 ): readonly NewEvent[] {
   const occurredAt = later(context.clock.now(), about.lastAt);
   const { actor, requestId, sourceAddressRef, causationId } = about.cause;
@@ -66,7 +66,7 @@ export async function execute<State, Event extends AnyEvent>(
   context: Context,
   decider: Decider<State, Event>,
   id: string,
-  about: { readonly account: AccountId; readonly cause: Cause; readonly guarding?: Guarding },
+  about: { readonly account: AccountId | null; readonly cause: Cause; readonly guarding?: Guarding },
   decide: (state: State) => Decision<Event>,
 ): Promise<Executed<State> | { readonly refused: Refusal }> {
   const guarding = about.guarding ?? NO_GUARDS;

@@ -21,8 +21,8 @@ interface Model {
 
 interface Waiter {
   readonly position: LogPosition;
-  /** Null for all. */
-  readonly model: string | null;
+  /** Null: all of them. */
+  readonly models: readonly string[] | null;
   readonly resolve: () => void;
 }
 
@@ -58,20 +58,20 @@ export class Progress {
   }
 
   /**
-   * Resolves when every model, or one, that is not halted has reached the position; a halted one fails its own readers.
-   * Rejects with `read-model-behind` after the time-out.
+   * Resolves when every model that is not halted, or each of those named, has reached the position; a halted one
+   * fails its own readers. Rejects with `read-model-behind` after the time-out.
    */
-  waitFor(position: LogPosition, timeoutMs: number, model: string | null = null): Promise<void> {
-    if (this.#isReached({ position, model })) return Promise.resolve();
+  waitFor(position: LogPosition, timeoutMs: number, models: readonly string[] | null = null): Promise<void> {
+    if (this.#isReached({ position, models })) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
-        const message = `Not at ${position} after ${timeoutMs} ms: ${this.#describe(position)}`;
+        const message = `Not at ${position} after ${timeoutMs} ms: ${this.#describe({ position, models })}`;
         reject(new ReadModelError('read-model-behind', message));
       }, timeoutMs);
       const waiter: Waiter = {
         position,
-        model,
+        models,
         resolve: () => {
           clearTimeout(timer);
           resolve();
@@ -86,7 +86,7 @@ export class Progress {
   /** The log mostly tells its subscribers by itself; asking each of them at once would only make them look twice. */
   #pull(waiter: Waiter): void {
     if (!this.#waiters.includes(waiter)) return;
-    for (const model of this.#models) if (model.position < waiter.position) model.pull?.();
+    for (const model of this.#awaited(waiter)) if (model.position < waiter.position) model.pull?.();
   }
 
   position(name: string): LogPosition {
@@ -117,9 +117,12 @@ export class Progress {
     return model;
   }
 
-  #isReached({ position, model: wanted }: Pick<Waiter, 'position' | 'model'>): boolean {
-    const models = wanted === null ? this.#models : [this.#model(wanted)];
-    return models.every((model) => model.position >= position || model.halted !== null);
+  #awaited({ models }: Pick<Waiter, 'models'>): readonly Model[] {
+    return models === null ? this.#models : this.#models.filter(({ name }) => models.includes(name));
+  }
+
+  #isReached(waiter: Pick<Waiter, 'position' | 'models'>): boolean {
+    return this.#awaited(waiter).every((model) => model.position >= waiter.position || model.halted !== null);
   }
 
   #wake(): void {
@@ -129,8 +132,9 @@ export class Progress {
     for (const { resolve } of due) resolve();
   }
 
-  #describe(position: LogPosition): string {
-    const behind = this.#models.filter((model) => model.position < position && model.halted === null);
+  #describe(waiter: Pick<Waiter, 'position' | 'models'>): string {
+    const { position } = waiter;
+    const behind = this.#awaited(waiter).filter((model) => model.position < position && model.halted === null);
     return behind.map((model) => `${model.name} is at ${model.position}`).join(', ');
   }
 

@@ -46,8 +46,11 @@ export interface ProjectionRunner {
   start(options?: { readonly lead: boolean }): Promise<void>;
   /** Resolves when nothing is written any more. */
   close(): Promise<void>;
-  /** Resolves when every model, or one, that is not halted shows the position; rejects with `read-model-behind` in time. */
-  waitFor(position: LogPosition, timeoutMs: number, model?: string): Promise<void>;
+  /**
+   * Resolves when every model that is not halted, or each of those named, shows the position; rejects with
+   * `read-model-behind` in time.
+   */
+  waitFor(position: LogPosition, timeoutMs: number, models?: readonly string[]): Promise<void>;
   /** How far the model is, as this process knows: no further than the database, unless that lost its last commits. */
   known(model: string): LogPosition;
   /** The database showed an older position than is known: a crash took commits that were not on its disk yet. */
@@ -115,7 +118,7 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       progress.close();
       await Promise.all(leading);
     },
-    waitFor: (position, timeoutMs, model) => progress.waitFor(position, timeoutMs, model),
+    waitFor: (position, timeoutMs, names) => progress.waitFor(position, timeoutMs, names),
     known: (model) => progress.position(model),
     wentBack: (model, position) => progress.at(model, position, null),
     async rebuild(model) {

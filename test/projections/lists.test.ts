@@ -38,6 +38,7 @@ async function serve(context: TestContext): Promise<Service> {
   const store = createMemoryEventStore();
   const append = new Appender(store);
   const models = createModels({
+    workflows: [],
     events: store,
     objects: {
       open: () => {

@@ -9,6 +9,7 @@ import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
 import { createMemoryVault } from '../../adapters/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
@@ -33,6 +34,7 @@ import {
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
+import type { Vault } from '../../core/ports/vault.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import { repositories } from '../../core/repository/evolve.ts';
@@ -61,6 +63,7 @@ export interface ApiFixture {
   readonly clock: TestClock;
   readonly objects: MemoryObjects;
   readonly readModels: MemoryReadModels;
+  readonly vault: Vault;
   /** Everything logged, one JSON text a line. */
   readonly logged: string[];
   readonly finished: FinishedApiRequest[];
@@ -157,6 +160,8 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer: createTransferMeter(base, 'test'),
     newTokenSecret,
+    newUserCode,
+    newDeviceSecret,
     newWebhookSecret,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
     sourceAddressRef: async () => null,
@@ -175,6 +180,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     clock,
     objects,
     readModels,
+    vault,
     logged,
     finished,
     account: async (username, plan = 'PRO') => {

@@ -38,6 +38,7 @@ export async function serve(
   const again = (): StartedRunner & { readonly reads: ReadModels } => {
     const bounds = options.bounds === undefined ? {} : { bounds: options.bounds };
     const models = createModels({
+      workflows: [],
       objects: { open: (committed) => objects.open(committed) },
       events: store,
       ...bounds,

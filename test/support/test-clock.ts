@@ -1,25 +1,43 @@
-/** A clock that stands still until a test moves it. */
+/** A clock that stands still until a test moves it, and wakes who waits for a time of it. */
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
-import type { Clock } from '../../core/ports/clock.ts';
+import type { Alarm, Clock } from '../../core/ports/clock.ts';
 
-export interface TestClock extends Clock {
+export interface TestClock extends Clock, Alarm {
   advance(ms: number): void;
   /** Sets the wall clock alone, back or forth, as an administrator does. */
   set(now: Timestamp): void;
+  /** The times that are waited for now. */
+  awaited(): readonly Timestamp[];
 }
 
 export function createTestClock(start: Timestamp = timestamp('2026-11-21T10:00:00.000Z')): TestClock {
   let now = start;
   let monotonicMs = 0;
+  const waiting = new Set<{ readonly at: Timestamp; readonly wake: () => void }>();
+  const move = (to: Timestamp): void => {
+    now = to;
+    for (const { at, wake } of waiting) if (at <= now) wake();
+  };
   return {
     now: () => now,
     monotonicMs: () => monotonicMs,
     advance: (ms) => {
-      now = plusMs(now, ms);
       monotonicMs += ms;
+      move(plusMs(now, ms));
     },
-    set: (at) => {
-      now = at;
-    },
+    set: move,
+    awaited: () => [...waiting].map(({ at }) => at),
+    until: (at, signal) =>
+      new Promise((resolve) => {
+        const waiter = { at, wake };
+        function wake(): void {
+          waiting.delete(waiter);
+          signal.removeEventListener('abort', wake);
+          resolve();
+        }
+        waiting.add(waiter);
+        signal.addEventListener('abort', wake, { once: true });
+        if (at <= now || signal.aborted) wake();
+      }),
   };
 }

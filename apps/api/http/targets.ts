@@ -38,16 +38,24 @@ export function routerPath(path: string): string {
 export interface PathMethod {
   readonly method: string;
   readonly path: string;
+  readonly unlisted?: true;
+}
+
+/** Whether HEAD is answered as GET is. */
+export function hasHead({ method, unlisted }: PathMethod): boolean {
+  return method === 'GET' && unlisted !== true;
 }
 
 /** What a target that met no route answers: 405 with the methods there are where its path is one of ours, else 404. */
 export function createUnmatched(routes: readonly PathMethod[]): (target: string) => Answer {
-  const patterns = routes.map(({ method, path }) => ({ method, pattern: patternOf(path) }));
+  const patterns = routes.map((route) => {
+    const methods = hasHead(route) ? [route.method, 'HEAD'] : [route.method];
+    return { methods, pattern: patternOf(route.path) };
+  });
   return (target) => {
     const path = pathOf(target);
-    const methods = patterns.flatMap(({ method, pattern }) => (pattern.test(path) ? [method] : []));
-    if (methods.length === 0) return NOT_FOUND;
-    const allowed = methods.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method]));
+    const allowed = patterns.flatMap(({ methods, pattern }) => (pattern.test(path) ? methods : []));
+    if (allowed.length === 0) return NOT_FOUND;
     return problem(405, 'Method not allowed', { allow: allowed.join(', ') });
   };
 }

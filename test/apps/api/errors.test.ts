@@ -355,7 +355,7 @@ describe('errors', () => {
 
   test('words of refusals are sentences and their statuses those of the contract', () => {
     for (const [code, { status }] of Object.entries(REFUSALS)) {
-      assert.ok([401, 403, 404, 409, 422].includes(status), code);
+      assert.ok([401, 403, 404, 409, 410, 422].includes(status), code);
     }
     assert.equal(outageAnswer(new Error('no outage')), null);
   });

@@ -63,7 +63,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   redeliverWebhookDelivery: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 202 },
 };
 
-const PUBLIC = new Set(['getOpenApi']);
+const PUBLIC = new Set(['getOpenApi', 'createDeviceSession', 'pollDeviceSession']);
 
 describe('permissions of every route', () => {
   let fixture: ApiFixture;

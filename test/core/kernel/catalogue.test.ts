@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../../core/claim/evolve.ts';
+import { deviceSessions } from '../../../core/device-session/evolve.ts';
 import { EVENT_CATALOGUE } from '../../../core/kernel/catalogue.ts';
 import { type Decider, type DomainEvent, readEvent } from '../../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../../core/kernel/envelope.ts';
@@ -16,16 +17,16 @@ import { goldenEvents } from '../../support/golden.ts';
 const golden = goldenEvents();
 
 /**
- * The state after the golden events of each stream of a category, in the order of their revisions, without those of a
- * type to be left out.
+ * The state after the golden events of each stream of a category, in the order of their revisions, without those of
+ * types to be left out.
  */
 function folded<State, Event extends DomainEvent<string, JsonObject>>(
   decider: Decider<State, Event>,
-  without: Event['type'] | null = null,
+  ...without: readonly Event['type'][]
 ): State[] {
   const streams = new Map<string, RecordedEvent[]>();
   for (const { category, event } of golden) {
-    if (category === decider.category && event.type !== without)
+    if (category === decider.category && !without.some((type) => type === event.type))
       streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
   }
   return [...streams.values()].map((events) =>
@@ -106,6 +107,21 @@ describe('The golden events', () => {
         webhooks: 0,
       },
     );
+  });
+
+  test('of a device login fold into every end it can have', () => {
+    const granted = folded(deviceSessions, 'DeviceLoginDenied', 'DeviceLoginExpired');
+    assert.deepEqual(
+      granted.map((state) => state.status === 'closed' && state.after),
+      ['claimed'],
+    );
+    const [denied] = folded(
+      deviceSessions,
+      ...(['DeviceLoginGranted', 'DeviceLoginClaimed', 'DeviceLoginExpired', 'DeviceLoginClosed'] as const),
+    );
+    assert.equal(denied?.status, 'denied');
+    const [expired] = folded(deviceSessions, 'DeviceLoginGranted', 'DeviceLoginClaimed', 'DeviceLoginDenied');
+    assert.deepEqual(expired, { status: 'closed', after: 'expired', secretHash: 'a'.repeat(64), account: null });
   });
 
   test('of a token fold into a revoked one', () => {

@@ -1,0 +1,86 @@
+/** Device login: beginning a session, and the polls that fetch its token. */
+import type { z } from 'zod';
+import type { Cause } from '../../../core/kernel/envelope.ts';
+import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
+import { DEVICE_POLL_INTERVAL_SECONDS } from '../../../core/kernel/limits.ts';
+import { findPolledSession, pollDeviceLogin, requestDeviceLogin } from '../../../core/use-cases/device-login.ts';
+import { barrier } from '../admission.ts';
+import { ok, problem } from '../http/answer.ts';
+import { countedAs } from '../rates.ts';
+import type { Outcome, PublicCall } from '../route.ts';
+import type {
+  DEVICE_SESSION,
+  NEW_DEVICE_SESSION,
+  POLL_GRANTED,
+  POLL_PENDING,
+  POLL_QUERY,
+} from '../schemas/device-login.ts';
+import type { ID_PARAMS } from '../schemas/params.ts';
+import { tokenObject } from './access-tokens.ts';
+
+/** Whoever has the secret of a session acts in nobody's name. */
+function causeOf({ requestId }: PublicCall, sourceAddressRef: string | null): Cause {
+  return { actor: { kind: 'system', id: 'device-login' }, requestId, sourceAddressRef, causationId: null };
+}
+
+export async function postDeviceSession(
+  call: PublicCall,
+  { body }: { readonly body: z.output<typeof NEW_DEVICE_SESSION> },
+): Promise<Outcome> {
+  const { context, request } = call;
+  const address = context.clientAddress(request);
+  const waitSeconds = context.deviceSessionRate.take(countedAs(address));
+  if (waitSeconds !== null) return tooMany('Too many login sessions from this address', waitSeconds);
+  const userCode = context.newUserCode();
+  const secret = context.newDeviceSecret();
+  const { hostname } = body;
+  const begun = await requestDeviceLogin(context, causeOf(call, null), { hostname, address, userCode, secret });
+  if ('refused' in begun) return begun;
+  const { baseUrl, webUrl } = context.addresses();
+  const session: z.output<typeof DEVICE_SESSION> = {
+    id: begun.id,
+    user_code: userCode,
+    secret_token: secret,
+    poll_url: `${baseUrl}/v1/auth/sessions/${begun.id}/poll`,
+    verification_url: `${webUrl}/access-tokens/create?auth_session_id=${begun.id}`,
+    interval: DEVICE_POLL_INTERVAL_SECONDS,
+    expires_at: begun.expiresAt,
+  };
+  return ok(session, 201);
+}
+
+export async function pollDeviceSession(
+  call: PublicCall,
+  input: { readonly params: z.output<typeof ID_PARAMS>; readonly query: z.output<typeof POLL_QUERY> },
+): Promise<Outcome> {
+  const { context, request } = call;
+  await barrier(context);
+  const id = parseUuid<DeviceSessionId>(input.params.id);
+  if (id === null) return { refused: { code: 'device-session-not-found' } };
+  const session = await findPolledSession(context, id, input.query.secret_token);
+  if ('refused' in session) return session;
+  // After the secret: nobody else can use up the device's own polls.
+  const waitSeconds = context.devicePollRate.take(id);
+  if (waitSeconds !== null) return tooMany('Polled faster than the interval of the session', waitSeconds);
+  const address = context.clientAddress(request);
+  const polled = await pollDeviceLogin(
+    context,
+    async (account) => causeOf(call, await context.sourceAddressRef(account, address)),
+    session,
+  );
+  if (polled === null) {
+    const pending: z.output<typeof POLL_PENDING> = { status: 'pending' };
+    return ok(pending, 202);
+  }
+  if ('refused' in polled) return polled;
+  const granted: z.output<typeof POLL_GRANTED> = {
+    token: polled.secret,
+    username: polled.username,
+    access_token: tokenObject({ id: polled.id, ...polled.token }, null),
+  };
+  return ok(granted);
+}
+
+function tooMany(detail: string, waitSeconds: number): Outcome {
+  return problem(429, detail, { 'retry-after': String(waitSeconds) });
+}

@@ -1,0 +1,53 @@
+/**
+ * How often something may be done, counted in this node's memory.
+ *
+ * Must stay true: memory is bounded, the keys least lately used go first; a refusal does not count, so whoever waits
+ * as long as he is told is let through.
+ */
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../core/ports/clock.ts';
+
+export interface Rate {
+  /** Null, and counted, when it may be done now; else the whole seconds, 1 or more, until it may. */
+  take(key: string): number | null;
+}
+
+export interface RateOptions {
+  /** Times within the span. */
+  readonly timesMax: number;
+  readonly spanMs: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+}
+
+const KEYS_MAX = 100_000;
+
+export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
+  const taken = new LRUCache<string, readonly number[]>({ max: KEYS_MAX });
+  return {
+    take(key) {
+      const now = clock.monotonicMs();
+      const recent = (taken.get(key) ?? []).filter((at) => now - at < spanMs);
+      const [oldest] = recent;
+      if (oldest !== undefined && recent.length >= timesMax) {
+        return Math.max(1, Math.ceil((oldest + spanMs - now) / 1_000));
+      }
+      taken.set(key, [...recent, now]);
+      return null;
+    },
+  };
+}
+
+/** Whom an address counts as: in IPv6 its /64, of which one customer has every address (RFC 6177). */
+export function countedAs(address: string): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail = null] = (address.split('%', 1)[0] ?? '').split('::');
+  const first = groupsOf(head);
+  const last = tail === null ? [] : groupsOf(tail);
+  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0');
+  const network = [...first, ...zeros, ...last].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+function groupsOf(text: string): readonly string[] {
+  return text === '' ? [] : text.split(':');
+}

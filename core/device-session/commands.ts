@@ -1,0 +1,33 @@
+/** What can be asked of a device login. */
+import type { AccessTokenSettings } from '../access-token/commands.ts';
+import type { AccessTokenId, AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
+import type { VaultRef } from '../ports/vault.ts';
+
+export type DeviceSessionCommand =
+  | {
+      readonly type: 'RequestDeviceLogin';
+      readonly userCode: string;
+      readonly secretHash: string;
+      readonly hostnameRef: VaultRef;
+      readonly addressRef: VaultRef | null;
+      readonly expiresAt: Timestamp;
+    }
+  | {
+      readonly type: 'GrantDeviceLogin';
+      readonly account: AccountId;
+      /** Of the token to come. */
+      readonly settings: AccessTokenSettings;
+      /** Whether the account has such a repository now. */
+      readonly ownsRepository: (id: RepositoryId) => boolean;
+      readonly now: Timestamp;
+    }
+  | { readonly type: 'DenyDeviceLogin'; readonly account: AccountId; readonly now: Timestamp }
+  | {
+      readonly type: 'ClaimDeviceLogin';
+      readonly tokenId: AccessTokenId;
+      readonly tokenSecretHash: string;
+      readonly tokenPrefix: string;
+      readonly now: Timestamp;
+    }
+  | { readonly type: 'ExpireDeviceLogin'; readonly now: Timestamp }
+  | { readonly type: 'CloseDeviceLogin' };

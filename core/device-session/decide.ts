@@ -1,0 +1,120 @@
+/**
+ * Decides what becomes of a device login.
+ *
+ * Must stay true: a session is granted or denied once, within its time, and claimed once, within its time; past it
+ * nothing but its end follows, whether or not anybody has written that it expired.
+ */
+import { newTokenSettings } from '../access-token/decide.ts';
+import { accept, type Decision, refuse } from '../kernel/decider.ts';
+import type { Timestamp } from '../kernel/ids.ts';
+import type { Refusal } from '../kernel/refusal.ts';
+import type { DeviceSessionCommand } from './commands.ts';
+import type { DeviceSessionEvent } from './events.ts';
+import { type DeviceSession, hasExpired } from './state.ts';
+
+type Decided = Decision<DeviceSessionEvent>;
+
+export function decideDeviceSession(state: DeviceSession, command: DeviceSessionCommand): Decided {
+  switch (command.type) {
+    case 'RequestDeviceLogin': {
+      if (state.status !== 'absent') throw new TypeError('Two device logins with one id');
+      const { userCode, secretHash, hostnameRef, addressRef, expiresAt } = command;
+      return accept<DeviceSessionEvent>({
+        type: 'DeviceLoginRequested',
+        data: {
+          user_code: userCode,
+          secret_hash: secretHash,
+          hostname_ref: hostnameRef,
+          address_ref: addressRef,
+          expires_at: expiresAt,
+        },
+      });
+    }
+    case 'GrantDeviceLogin':
+      return decideGrant(state, command);
+    case 'DenyDeviceLogin': {
+      const refused = decisionRefusal(state, command.now);
+      if (refused !== null) return refuse(refused);
+      return accept<DeviceSessionEvent>({ type: 'DeviceLoginDenied', data: { account: command.account } });
+    }
+    case 'ClaimDeviceLogin': {
+      const refused = claimRefusal(state, command.now);
+      if (refused !== null) return refuse(refused);
+      const { tokenId, tokenSecretHash, tokenPrefix } = command;
+      return accept<DeviceSessionEvent>({
+        type: 'DeviceLoginClaimed',
+        data: { token_id: tokenId, secret_hash: tokenSecretHash, token_prefix: tokenPrefix },
+      });
+    }
+    case 'ExpireDeviceLogin': {
+      const waits = state.status === 'pending' || state.status === 'granted';
+      if (!waits || !hasExpired(state, command.now)) return accept<DeviceSessionEvent>();
+      return accept<DeviceSessionEvent>({ type: 'DeviceLoginExpired', data: {} });
+    }
+    case 'CloseDeviceLogin': {
+      const ended = state.status === 'claimed' || state.status === 'denied' || state.status === 'expired';
+      return ended ? accept<DeviceSessionEvent>({ type: 'DeviceLoginClosed', data: {} }) : accept<DeviceSessionEvent>();
+    }
+  }
+}
+
+function decideGrant(
+  state: DeviceSession,
+  command: Extract<DeviceSessionCommand, { type: 'GrantDeviceLogin' }>,
+): Decided {
+  const refused = decisionRefusal(state, command.now);
+  if (refused !== null) return refuse(refused);
+  const checked = newTokenSettings(command.settings, command.ownsRepository, command.now);
+  if ('refused' in checked) return checked;
+  const { name, scope, grants, repositoryIds, expiresAt } = checked.settings;
+  return accept<DeviceSessionEvent>({
+    type: 'DeviceLoginGranted',
+    data: { account: command.account, name, scope, grants, repository_ids: repositoryIds, expires_at: expiresAt },
+  });
+}
+
+/** Why nobody may grant or deny the session now. */
+function decisionRefusal(state: DeviceSession, now: Timestamp): Refusal | null {
+  switch (state.status) {
+    case 'absent':
+      return { code: 'device-session-not-found' };
+    case 'pending':
+      return hasExpired(state, now) ? { code: 'device-session-expired' } : null;
+    case 'granted':
+    case 'claimed':
+    case 'denied':
+      return { code: 'device-session-decided' };
+    case 'expired':
+      return { code: 'device-session-expired' };
+    case 'closed':
+      return { code: state.after === 'expired' ? 'device-session-expired' : 'device-session-decided' };
+  }
+}
+
+/** Why nobody may claim the session's token now; null while it is granted and in time. */
+export function claimRefusal(state: DeviceSession, now: Timestamp): Refusal | null {
+  switch (state.status) {
+    case 'absent':
+      return { code: 'device-session-not-found' };
+    case 'pending':
+      return { code: hasExpired(state, now) ? 'device-session-expired' : 'device-login-pending' };
+    case 'granted': {
+      const { expiresAt } = state.settings;
+      // A token that nobody could use is not made.
+      const tokenIsOver = expiresAt !== null && expiresAt <= now;
+      return hasExpired(state, now) || tokenIsOver ? { code: 'device-session-expired' } : null;
+    }
+    case 'claimed':
+    case 'denied':
+    case 'expired':
+      return { code: ENDED[state.status] };
+    case 'closed':
+      return { code: ENDED[state.after] };
+  }
+}
+
+const ENDED = {
+  claimed: 'device-login-claimed',
+  denied: 'device-login-denied',
+  expired: 'device-session-expired',
+} as const;

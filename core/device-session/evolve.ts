@@ -1,0 +1,75 @@
+/** Folds a device login's events. */
+import type { Decider } from '../kernel/decider.ts';
+import { type AccessTokenId, type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import { vaultRef } from '../ports/vault.ts';
+import { type DeviceLoginGranted, type DeviceSessionEvent, deviceSessionEventKinds } from './events.ts';
+import type { DeviceSession, GrantedDeviceSession, PendingDeviceSession } from './state.ts';
+
+function evolveDeviceSession(state: DeviceSession, event: DeviceSessionEvent, at: Timestamp): DeviceSession {
+  switch (event.type) {
+    case 'DeviceLoginRequested':
+      return {
+        status: 'pending',
+        userCode: event.data.user_code,
+        secretHash: event.data.secret_hash,
+        hostnameRef: vaultRef(event.data.hostname_ref),
+        addressRef: event.data.address_ref === null ? null : vaultRef(event.data.address_ref),
+        expiresAt: timestamp(event.data.expires_at),
+      };
+    case 'DeviceLoginGranted':
+      return { ...pending(state), status: 'granted', account: uuid(event.data.account), settings: settingsOf(event) };
+    case 'DeviceLoginDenied':
+      return { status: 'denied', secretHash: pending(state).secretHash, account: uuid(event.data.account) };
+    case 'DeviceLoginExpired':
+      if (state.status !== 'pending' && state.status !== 'granted') throw misplaced(event, state);
+      return {
+        status: 'expired',
+        secretHash: state.secretHash,
+        account: state.status === 'granted' ? state.account : null,
+      };
+    case 'DeviceLoginClaimed': {
+      const { secretHash, account, settings } = granted(state);
+      const { token_id, secret_hash: tokenSecretHash, token_prefix: tokenPrefix } = event.data;
+      const tokenId = uuid<AccessTokenId>(token_id);
+      return { status: 'claimed', secretHash, account, settings, tokenId, tokenSecretHash, tokenPrefix, claimedAt: at };
+    }
+    case 'DeviceLoginClosed':
+      if (state.status !== 'claimed' && state.status !== 'denied' && state.status !== 'expired') {
+        throw misplaced(event, state);
+      }
+      return { status: 'closed', after: state.status, secretHash: state.secretHash, account: state.account };
+  }
+}
+
+function settingsOf({ data }: DeviceLoginGranted): GrantedDeviceSession['settings'] {
+  return {
+    name: data.name,
+    scope: data.scope,
+    grants: data.grants,
+    repositoryIds: data.repository_ids.map((id) => uuid<RepositoryId>(id)),
+    expiresAt: data.expires_at === null ? null : timestamp(data.expires_at),
+  };
+}
+
+function pending(state: DeviceSession): PendingDeviceSession {
+  if (state.status !== 'pending') throw new TypeError(`A decision on a device login that is ${state.status}`);
+  return state;
+}
+
+function granted(state: DeviceSession): GrantedDeviceSession {
+  if (state.status !== 'granted') throw new TypeError(`A claim of a device login that is ${state.status}`);
+  return state;
+}
+
+function misplaced(event: DeviceSessionEvent, state: DeviceSession): TypeError {
+  return new TypeError(`${event.type} on a device login that is ${state.status}`);
+}
+
+export const deviceSessions: Decider<DeviceSession, DeviceSessionEvent> = {
+  category: 'deviceSession',
+  kinds: deviceSessionEventKinds,
+  initial: { status: 'absent' },
+  evolve: evolveDeviceSession,
+  snapshots: null,
+  sizeBytes: (state) => ('settings' in state ? 900 + 60 * state.settings.repositoryIds.length : 500),
+};

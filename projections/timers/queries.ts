@@ -1,0 +1,32 @@
+/** What is due first, for the engine that carries it out (core/ports/workflows.ts). */
+import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
+import type { Timer, Timers } from '../../core/ports/workflows.ts';
+import { createLiveReader, type ReadQuery } from '../live-reader.ts';
+import type { Projection, Queryable } from '../runner/projection.ts';
+import type { ProjectionRunner } from '../runner/runner.ts';
+
+const earliestQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(t), '[]') FROM (
+    SELECT workflow_id AS id, revision, step, due_at AS "dueAt" FROM ${table('timers')}
+    WHERE workflow = $1 ORDER BY due_at, workflow_id LIMIT $2) AS t`,
+};
+
+export interface TimersOptions {
+  readonly database: Queryable;
+  /** The very projection of the runner. */
+  readonly projection: Projection;
+  /** This process's. */
+  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'known' | 'wentBack'>;
+}
+
+export function createTimers({ database, projection, runner }: TimersOptions): Timers {
+  const reader = createLiveReader(database, projection, runner);
+  return {
+    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [projection.name]),
+    async earliest(workflow, limit) {
+      // A parked stream stands where it was: its step is carried out again, and finds out what is true.
+      const { value } = await reader.read(earliestQuery, [workflow, limit], () => ({ streams: [] }));
+      return value as readonly Timer[];
+    },
+  };
+}

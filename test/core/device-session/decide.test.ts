@@ -1,0 +1,138 @@
+/** The rules of a device login: who may decide what, and until when. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { DeviceSessionCommand } from '../../../core/device-session/commands.ts';
+import { decideDeviceSession } from '../../../core/device-session/decide.ts';
+import type { DeviceSessionEvent } from '../../../core/device-session/events.ts';
+import { deviceSessions } from '../../../core/device-session/evolve.ts';
+import { type AccountId, plusMs, timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { vaultRef } from '../../../core/ports/vault.ts';
+import { given } from '../../support/fold.ts';
+
+const account: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');
+const tokenId = uuid('0190f3e2-7c1a-7b4e-9a35-0000000000aa');
+const expiresAt = timestamp('2026-11-21T10:10:00.000Z');
+const inTime = plusMs(expiresAt, -1);
+const settings = { name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repositoryIds: [], expiresAt: null } as const;
+
+const requested: DeviceSessionEvent = {
+  type: 'DeviceLoginRequested',
+  data: {
+    user_code: 'WXYZ-1234',
+    secret_hash: 'a'.repeat(64),
+    hostname_ref: '7'.repeat(64),
+    address_ref: null,
+    expires_at: expiresAt,
+  },
+};
+const granted: DeviceSessionEvent = {
+  type: 'DeviceLoginGranted',
+  data: { account, name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repository_ids: [], expires_at: null },
+};
+const denied: DeviceSessionEvent = { type: 'DeviceLoginDenied', data: { account } };
+const expired: DeviceSessionEvent = { type: 'DeviceLoginExpired', data: {} };
+const claimed: DeviceSessionEvent = {
+  type: 'DeviceLoginClaimed',
+  data: { token_id: tokenId, secret_hash: 'f'.repeat(64), token_prefix: 'strata_abcd' },
+};
+const closed: DeviceSessionEvent = { type: 'DeviceLoginClosed', data: {} };
+
+const HISTORIES: Readonly<Record<string, readonly DeviceSessionEvent[]>> = {
+  absent: [],
+  pending: [requested],
+  granted: [requested, granted],
+  denied: [requested, denied],
+  expired: [requested, expired],
+  claimed: [requested, granted, claimed],
+  'closed after a claim': [requested, granted, claimed, closed],
+  'closed after a denial': [requested, denied, closed],
+  'closed after its time': [requested, granted, expired, closed],
+};
+
+function decide(history: readonly DeviceSessionEvent[], command: DeviceSessionCommand) {
+  const decision = decideDeviceSession(given(deviceSessions, ...history), command);
+  return 'refused' in decision ? decision.refused.code : decision.events.map(({ type }) => type).join();
+}
+
+/** What a command comes to in each state. */
+function outcomes(command: DeviceSessionCommand): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(HISTORIES).map(([name, history]) => [name, decide(history, command)]));
+}
+
+const ownsRepository = (): boolean => false;
+const tokenOf = { tokenId: uuid<never>(tokenId), tokenSecretHash: 'f'.repeat(64), tokenPrefix: 'strata_abcd' };
+
+describe('A device login', () => {
+  test('is granted or denied while it is pending, and only then', () => {
+    const ends = {
+      absent: 'device-session-not-found',
+      granted: 'device-session-decided',
+      denied: 'device-session-decided',
+      expired: 'device-session-expired',
+      claimed: 'device-session-decided',
+      'closed after a claim': 'device-session-decided',
+      'closed after a denial': 'device-session-decided',
+      'closed after its time': 'device-session-expired',
+    };
+    const grant = { type: 'GrantDeviceLogin', account, settings, ownsRepository, now: inTime } as const;
+    assert.deepEqual(outcomes(grant), { ...ends, pending: 'DeviceLoginGranted' });
+    const deny = { type: 'DenyDeviceLogin', account, now: inTime } as const;
+    assert.deepEqual(outcomes(deny), { ...ends, pending: 'DeviceLoginDenied' });
+    for (const late of [grant, deny]) {
+      assert.equal(decide([requested], { ...late, now: expiresAt }), 'device-session-expired');
+    }
+  });
+
+  test('is claimed while it is granted, and only then', () => {
+    const claim = { type: 'ClaimDeviceLogin', ...tokenOf, now: inTime } as const;
+    assert.deepEqual(outcomes(claim), {
+      absent: 'device-session-not-found',
+      pending: 'device-login-pending',
+      granted: 'DeviceLoginClaimed',
+      denied: 'device-login-denied',
+      expired: 'device-session-expired',
+      claimed: 'device-login-claimed',
+      'closed after a claim': 'device-login-claimed',
+      'closed after a denial': 'device-login-denied',
+      'closed after its time': 'device-session-expired',
+    });
+    assert.equal(decide([requested, granted], { ...claim, now: expiresAt }), 'device-session-expired');
+    assert.equal(decide([requested], { ...claim, now: expiresAt }), 'device-session-expired');
+  });
+
+  test('expires from its time on while nothing ended it', () => {
+    const expire = { type: 'ExpireDeviceLogin', now: expiresAt } as const;
+    for (const [name, outcome] of Object.entries(outcomes(expire))) {
+      assert.equal(outcome, name === 'pending' || name === 'granted' ? 'DeviceLoginExpired' : '', name);
+    }
+    assert.equal(decide([requested], { ...expire, now: inTime }), '');
+  });
+
+  test('is closed once, after its end', () => {
+    for (const [name, outcome] of Object.entries(outcomes({ type: 'CloseDeviceLogin' }))) {
+      assert.equal(outcome, ['denied', 'expired', 'claimed'].includes(name) ? 'DeviceLoginClosed' : '', name);
+    }
+  });
+
+  test('is granted only with what a new token may carry', () => {
+    const grant = (more: object) =>
+      decide([requested], {
+        type: 'GrantDeviceLogin',
+        ...{ account, ownsRepository, now: inTime, settings: { ...settings, ...more } },
+      });
+    assert.equal(grant({ grants: [] }), 'token-grants-empty');
+    assert.equal(grant({ scope: 'SELECTED_REPO', repositoryIds: [tokenId] }), 'token-unknown-repositories');
+    assert.equal(grant({ expiresAt: inTime }), 'token-expiry-not-in-future');
+    assert.equal(grant({ name: '' }), 'token-name-length');
+  });
+
+  test('refuses two requests under one id, as a bug', () => {
+    const request = {
+      type: 'RequestDeviceLogin',
+      ...{ userCode: 'WXYZ-1234', secretHash: 'a'.repeat(64), addressRef: null, expiresAt },
+      hostnameRef: vaultRef('7'.repeat(64)),
+    } as const;
+    assert.equal(decide([], request), 'DeviceLoginRequested');
+    assert.throws(() => decide([requested], request), TypeError);
+  });
+});

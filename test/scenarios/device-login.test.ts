@@ -1,0 +1,129 @@
+/** A device logs in on two servers, granted by an operator; what it fetches works for git and REST. */
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { suiteEnding } from '../support/cleanup.ts';
+import { type Account, admin, api, createAccount, type Strata, tryAdmin } from '../support/strata.ts';
+import { until } from '../support/read-models.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
+
+interface Session {
+  readonly id: string;
+  readonly user_code: string;
+  readonly secret_token: string;
+}
+
+interface Fetched {
+  readonly token: string;
+  readonly username: string;
+  readonly access_token: { readonly id: string; readonly name: string };
+}
+
+describe('A device login', () => {
+  const ending = suiteEnding();
+  let shared: SharedParts;
+  let one: Strata;
+  let two: Strata;
+  let ada: Account;
+
+  before(async () => {
+    shared = await sharedParts(ending);
+    [one, two] = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
+    ada = await createAccount(one, 'ada');
+  });
+
+  async function begin(strata: Strata, hostname: string): Promise<Session> {
+    const answer = await api(strata, '', 'POST', '/v1/auth/sessions', { hostname });
+    assert.equal(answer.status, 201, answer.text);
+    return answer.body as Session;
+  }
+
+  const poll = (strata: Pick<Strata, 'url'>, { id, secret_token }: Session) =>
+    api(strata, '', 'GET', `/v1/auth/sessions/${id}/poll?secret_token=${secret_token}`);
+
+  test('granted by its code gives one of 20 racing polls the token, on both servers', async () => {
+    const session = await begin(one, 'workbench');
+    const args = ['--username', 'ada', '--code', session.user_code.toLowerCase()];
+    const granted = await admin(one, ['device', 'grant', ...args, '--grants', 'API_REPOS_READ']);
+    assert.deepEqual(granted, {
+      id: session.id,
+      user_code: session.user_code,
+      hostname: 'workbench',
+      username: 'ada',
+      status: 'granted',
+      name: 'workbench',
+      scope: 'ALL_REPO',
+      grants: ['API_REPOS_READ'],
+      repository_ids: [],
+      expires_at: null,
+    });
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => poll(n % 2 === 0 ? one : two, session)));
+    const won = answers.filter(({ status }) => status === 200);
+    assert.equal(won.length, 1, answers.map(({ status }) => status).join(' '));
+    const fetched = won[0]?.body as Fetched;
+    assert.deepEqual([fetched.username, fetched.access_token.name], ['ada', 'workbench']);
+    for (const node of [one, two]) {
+      assert.equal((await api(node, fetched.token, 'GET', '/v1/repositories')).status, 200);
+      assert.equal((await api(node, fetched.token, 'GET', '/v1/access-tokens')).status, 403);
+    }
+    const repeated = await tryAdmin(one, ['device', 'grant', ...args]);
+    assert.deepEqual([repeated.code, /No login waits under the code/.test(repeated.stderr)], [1, true]);
+  });
+
+  test('denied by its code answers 403', async () => {
+    const session = await begin(two, 'stranger');
+    const args = ['--username', 'ada', '--code', session.user_code];
+    const denied = await admin(one, ['device', 'deny', ...args]);
+    assert.deepEqual(denied, {
+      id: session.id,
+      user_code: session.user_code,
+      hostname: 'stranger',
+      username: 'ada',
+      status: 'denied',
+    });
+    assert.equal((await poll(one, session)).status, 403);
+    assert.equal((await tryAdmin(one, ['device', 'deny', '--username', 'ada', '--code', 'nonsense'])).code, 2);
+  });
+
+  test('claimed by a server that died is finished by another: the token is in the record, its secret nowhere', async () => {
+    const dying = await startNode(ending, shared, { STRATA_FAULT_POINT: 'device-login-claimed' });
+    const session = await begin(dying, 'unlucky');
+    await admin(one, ['device', 'grant', '--username', 'ada', '--code', session.user_code]);
+    await assert.rejects(poll(dying, session));
+    const lost = await poll(two, session);
+    assert.equal(lost.status, 410, lost.text);
+    const listed = async (): Promise<readonly string[]> => {
+      const { body } = await api(two, ada.token, 'GET', '/v1/access-tokens');
+      return (body as { access_tokens: { name: string }[] }).access_tokens.map(({ name }) => name);
+    };
+    await until(async () => (await listed()).includes('unlucky'));
+    await until(async () => {
+      const events = await shared.log.since();
+      const ended = events.filter(({ stream }) => stream === `deviceSession-${session.id}`);
+      return ended.at(-1)?.type === 'DeviceLoginClosed';
+    });
+    assert.equal((await listed()).filter((name) => name === 'unlucky').length, 1);
+  });
+
+  test('may be granted while no server runs', async () => {
+    const session = await begin(one, 'night owl');
+    await Promise.all([one.stop(), two.stop()]);
+    await admin(one, ['device', 'grant', '--username', 'ada', '--code', session.user_code, '--name', 'owl']);
+    [one, two] = await Promise.all([one.restart(), two.restart()]);
+    const { status, body } = await poll(two, session);
+    assert.deepEqual([status, (body as Fetched).access_token.name], [200, 'owl']);
+  });
+
+  test('leaves nothing behind that a rebuild or a verification would find', async () => {
+    assert.equal((await api(one, ada.token, 'GET', '/v1/account/usage')).status, 200);
+    const verified = (await admin(one, ['log', 'verify', '--references'])) as { readonly faults: readonly string[] };
+    assert.deepEqual(verified.faults, []);
+    const { projections } = (await admin(one, ['projections', 'rebuild', '--verify'])) as {
+      readonly projections: readonly { readonly model: string; readonly differences: number }[];
+    };
+    assert.ok(
+      projections.every(({ differences }) => differences === 0),
+      JSON.stringify(projections),
+    );
+    assert.ok(projections.some(({ model }) => model === 'device_sessions'));
+  });
+});

@@ -1,0 +1,128 @@
+/** The end of a device login, by the steps that the engine carries out on a clock of the test's. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
+import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { digest } from '../../adapters/node/digest.ts';
+import { uuids } from '../../adapters/node/ids.ts';
+import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { type Cause, streamName } from '../../core/kernel/envelope.ts';
+import { plusMs } from '../../core/kernel/ids.ts';
+import { DEVICE_SESSION_SPAN_MS, DEVICE_TOKEN_SPAN_MS } from '../../core/kernel/limits.ts';
+import { carriedOut, type Wait } from '../../core/ports/workflows.ts';
+import { createAccount } from '../../core/use-cases/accounts.ts';
+import {
+  denyDeviceLogin,
+  findPolledSession,
+  grantDeviceLogin,
+  pollDeviceLogin,
+  requestDeviceLogin,
+} from '../../core/use-cases/device-login.ts';
+import { createEntities } from '../../core/use-cases/entities.ts';
+import { deviceLogin } from '../../workflows/device-login/logic.ts';
+import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
+import { cleanUp } from '../support/cleanup.ts';
+import { openEmbedded } from '../support/embedded-workflows.ts';
+import { goldenEvents } from '../support/golden.ts';
+import { until } from '../support/read-models.ts';
+
+const CAUSE: Cause = {
+  actor: { kind: 'system', id: 'test' },
+  requestId: 'test',
+  sourceAddressRef: null,
+  causationId: null,
+};
+const CHOICES = { name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repositoryIds: [], expiresAt: null } as const;
+
+/** A service with an account and a login that waits, its engine running. */
+async function newLogin(context: TestContext) {
+  const opened = await openEmbedded(context);
+  const { events, clock } = opened;
+  const entities = createEntities({
+    events,
+    snapshots: createMemorySnapshots(),
+    complete: async (event) => event,
+    cacheSizeBytesMax: 1_000_000,
+    onFault: (what, cause) => assert.fail(`${what}: ${String(cause)}`),
+    gather: async () => undefined,
+  });
+  cleanUp(context, () => entities.close());
+  const reach = async (): Promise<void> => undefined;
+  const base = { events, entities, clock, ids: uuids, digest, vault: createMemoryVault(), reach, newTokenSecret };
+  const passwords = { hash: async () => 'hash', verify: async () => false };
+  const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
+  const account = await createAccount({ ...base, passwords }, CAUSE, wanted);
+  assert.ok('id' in account);
+  const request = { hostname: 'laptop', address: '203.0.113.7', userCode: 'WXYZ-1234', secret: 'secret' };
+  const begun = await requestDeviceLogin(base, CAUSE, request);
+  assert.ok('id' in begun);
+  const { id } = begun;
+  await opened.start([carriedOut(deviceLogin, createDeviceLoginSteps(base))]);
+  const origin = { account: account.id, cause: CAUSE };
+  return {
+    ...opened,
+    grant: () => grantDeviceLogin(base, origin, id, CHOICES),
+    deny: () => denyDeviceLogin(base, origin, id),
+    poll: async () => {
+      const session = await findPolledSession(base, id, 'secret');
+      assert.ok(!('refused' in session));
+      return pollDeviceLogin(base, async () => CAUSE, session);
+    },
+    types: async () => {
+      const stream = streamName('deviceSession', id);
+      const read = await events.readStream(stream, { direction: 'forwards', limit: 100 });
+      return read.map(({ type }) => type.replace('DeviceLogin', '')).join(' ');
+    },
+  };
+}
+
+describe('The end of a device login', () => {
+  for (const granted of [false, true]) {
+    test(`comes at its time where nobody fetched a token, ${granted ? '' : 'not '}granted`, async (context) => {
+      const login = await newLogin(context);
+      if (granted) await login.grant();
+      const before = granted ? 'Requested Granted' : 'Requested';
+      await login.waitsUntil(plusMs(login.clock.now(), DEVICE_SESSION_SPAN_MS));
+      login.clock.advance(DEVICE_SESSION_SPAN_MS - 1);
+      assert.equal(await login.types(), before);
+      login.clock.advance(1);
+      await until(async () => (await login.types()) === `${before} Expired Closed`);
+      await login.waitsForNothing();
+    });
+  }
+
+  test('comes at once after a denial', async (context) => {
+    const login = await newLogin(context);
+    await login.deny();
+    await until(async () => (await login.types()) === 'Requested Denied Closed');
+    await login.waitsForNothing();
+  });
+
+  test('leaves the node that was polled the time to make the token itself', async (context) => {
+    const login = await newLogin(context);
+    await login.grant();
+    const polled = await login.poll();
+    assert.ok(polled !== null && 'secret' in polled);
+    await login.waitsUntil(plusMs(login.clock.now(), DEVICE_TOKEN_SPAN_MS));
+    assert.equal(await login.types(), 'Requested Granted Claimed');
+    login.clock.advance(DEVICE_TOKEN_SPAN_MS);
+    await until(async () => (await login.types()) === 'Requested Granted Claimed Closed');
+  });
+});
+
+test('a device login waits for what its golden events say', () => {
+  const waits = goldenEvents()
+    .filter(({ category }) => category === deviceLogin.category)
+    .map(({ event }): [string, string | undefined] => {
+      const wait: Wait<'expire'> = { step: 'expire', dueAt: event.occurredAt, memory: {} };
+      return [event.type, deviceLogin.next(wait, event)?.step];
+    });
+  assert.deepEqual(Object.fromEntries(waits), {
+    DeviceLoginRequested: 'expire',
+    DeviceLoginGranted: 'expire',
+    DeviceLoginClaimed: 'close',
+    DeviceLoginDenied: 'close',
+    DeviceLoginExpired: 'close',
+    DeviceLoginClosed: undefined,
+  });
+});

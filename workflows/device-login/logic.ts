@@ -1,0 +1,39 @@
+/**
+ * Device login as a workflow: it writes that a session ran out, and closes what has ended.
+ *
+ * Must stay true: no answer to a user rests on it. Polls and grants look at the log and the session's own time, so an
+ * engine that is down delays these events and nothing else.
+ */
+import { deviceSessionEventKinds } from '../../core/device-session/events.ts';
+import { deviceSessions } from '../../core/device-session/evolve.ts';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { plusMs, timestamp } from '../../core/kernel/ids.ts';
+import { DEVICE_TOKEN_SPAN_MS } from '../../core/kernel/limits.ts';
+import type { Workflow } from '../../core/ports/workflows.ts';
+
+export type DeviceLoginStep = 'expire' | 'close';
+
+const NOTHING = {};
+
+export const deviceLogin: Workflow<DeviceLoginStep> = {
+  name: 'device-login',
+  version: 1,
+  category: deviceSessions.category,
+  next(wait, recorded) {
+    const event = readEvent(deviceSessionEventKinds, recorded);
+    const { occurredAt } = recorded;
+    switch (event.type) {
+      case 'DeviceLoginRequested':
+        return { step: 'expire', dueAt: timestamp(event.data.expires_at), memory: NOTHING };
+      case 'DeviceLoginGranted':
+        return wait;
+      case 'DeviceLoginClaimed':
+        return { step: 'close', dueAt: plusMs(occurredAt, DEVICE_TOKEN_SPAN_MS), memory: NOTHING };
+      case 'DeviceLoginDenied':
+      case 'DeviceLoginExpired':
+        return { step: 'close', dueAt: occurredAt, memory: NOTHING };
+      case 'DeviceLoginClosed':
+        return null;
+    }
+  },
+};
