@@ -49,6 +49,8 @@ describe('Deliveries of several servers', { concurrency: true }, () => {
     await commitFile(work, 'two', '2');
     await git(work, ['push', '--quiet', remoteOf(leader), 'main']);
     await receiver.until(2);
+    // One that was made and not recorded would rightly be made again.
+    await untilDeliveries(other, ada, webhook.id, (list) => list.every((d) => d.status === 'SUCCESS'));
     await leader.kill();
     const third = await commitFile(work, 'three', '3');
     await git(work, ['push', '--quiet', remoteOf(other), 'main']);
