@@ -5,16 +5,21 @@ import { once } from 'node:events';
 import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { LOG_FILE_HEADER } from '../../core/use-cases/log-file.ts';
 import { newEvent, newStream } from '../support/events.ts';
 import { fillOddLog } from '../support/log-files.ts';
-import { filledPlace, killedAt, newPlace, onLog, query, refusedWith, textOf } from '../support/places.ts';
+import { filledPlace, killedAt, newPlace, onLog, type Place, query, refusedWith, textOf } from '../support/places.ts';
 import { eventually } from '../support/processes.ts';
 import { admin, createAccount, startStrata, tryAdmin } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const ADMIN = path.resolve(import.meta.dirname, '../../apps/cli/admin.ts');
+
+/** The settings of another server on the same database: a data directory is one server's, and the import holds its own. */
+async function elsewhere(context: TestContext, place: Place): Promise<Place['env']> {
+  return { ...place.env, STRATA_DATA_DIR: await tempDir(context) };
+}
 
 describe('An import', () => {
   test('that is killed at any step goes on when it is run again, and nobody serves the log before', async (context) => {
@@ -61,9 +66,12 @@ describe('An import', () => {
     const file = path.join(await tempDir(context), 'log');
     await admin(await filledPlace(context, 5), ['log', 'export', file]);
     const place = await newPlace(context);
-    const server = await startStrata(context, { env: place.env });
+    const server = await startStrata(context, { env: await elsewhere(context, place) });
     refusedWith(await tryAdmin(place, ['log', 'import', file]), /stop it first/);
     await server.stop();
+    const beside = await startStrata(context, { env: place.env });
+    refusedWith(await tryAdmin(place, ['log', 'import', file]), /runs on/);
+    await beside.stop();
     const embedded = await startStrata(context);
     refusedWith(await tryAdmin(embedded, ['log', 'import', file]), /runs on/);
     await embedded.stop();
@@ -83,7 +91,7 @@ describe('An import', () => {
     const claimed = `SELECT count(*)::int AS n FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = 'strata import'`;
     await eventually('the import has its claim', async () => Number((await query(place, claimed))[0]?.['n']) > 1);
-    const server = await startStrata(context, { env: place.env });
+    const server = await startStrata(context, { env: await elsewhere(context, place) });
     child.stdin.end(exported.slice(-10));
     assert.deepEqual(await ended, [1, null]);
     assert.match(await said, /stop it first/);
