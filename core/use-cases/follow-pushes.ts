@@ -31,12 +31,18 @@ const TURNS_AT_ONCE = 4;
 const TRIES_MAX = 6;
 const PAUSE_FIRST_MS = 100;
 const PAUSE_LAST_MS = 5_000;
+/** The mark is saved so often at most: what is told again after a crash changes nothing, and a save costs every push. */
+const SAVE_INTERVAL_MS = 1_000;
 
 /** Runs until the signal, or rejects when the log cannot be followed. Resolves when nothing is under way any more. */
 export async function followPushes(context: FollowPushesContext, signal: AbortSignal): Promise<void> {
   const { events, marks } = context;
   const after = await startOf(context);
-  const progress = new Progress((mark) => marks.save(POLICY, mark), context.onFault);
+  const progress = new Progress({
+    save: (mark) => marks.save(POLICY, mark),
+    pause: () => context.pause(SAVE_INTERVAL_MS, signal),
+    onFault: context.onFault,
+  });
   const turn = createTurns(TURNS_AT_ONCE);
   const lanes = new Map<AccountId, Promise<void>>();
 
@@ -166,18 +172,23 @@ interface Begun {
   done: boolean;
 }
 
+interface ProgressOptions {
+  readonly save: (mark: ReadMark) => Promise<void>;
+  /** Between two saves. */
+  readonly pause: () => Promise<void>;
+  readonly onFault: (cause: unknown) => void;
+}
+
 /** Events under way in their order, and the last before which all are done. */
 class Progress {
-  readonly #save: (mark: ReadMark) => Promise<void>;
-  readonly #onFault: (cause: unknown) => void;
+  readonly #options: ProgressOptions;
   #begun: Begun[] = [];
   #reached: ReadMark | null = null;
   #saving: Promise<void> | null = null;
   #wake: (() => void)[] = [];
 
-  constructor(save: (mark: ReadMark) => Promise<void>, onFault: (cause: unknown) => void) {
-    this.#save = save;
-    this.#onFault = onFault;
+  constructor(options: ProgressOptions) {
+    this.#options = options;
   }
 
   /** The function returned says that the event is done. */
@@ -194,8 +205,12 @@ class Progress {
   async room(signal: AbortSignal): Promise<void> {
     while (this.#begun.length >= WEBHOOK_PUSHES_AT_ONCE_MAX && !signal.aborted) {
       await new Promise<void>((resolve) => {
-        this.#wake.push(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
+        const goOn = (): void => {
+          signal.removeEventListener('abort', goOn);
+          resolve();
+        };
+        this.#wake.push(goOn);
+        signal.addEventListener('abort', goOn, { once: true });
       });
     }
   }
@@ -220,11 +235,12 @@ class Progress {
       const mark = this.#reached;
       this.#reached = null;
       try {
-        await this.#save(mark);
+        await this.#options.save(mark);
       } catch (error) {
         // The next one that is saved says it too.
-        this.#onFault(error);
+        this.#options.onFault(error);
       }
+      await this.#options.pause();
     }
     this.#saving = null;
   }
