@@ -14,6 +14,7 @@ import { createLogReader, readHead } from './log-reader.ts';
 import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
+import { shareTail } from './shared-tail.ts';
 import { type PostgresSubscription, startSubscription } from './subscription.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;
@@ -46,6 +47,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   const deciding = createPool({ ...connection, connectionsMax: DECIDING_CONNECTIONS_MAX });
   const reading = createPool({ ...connection, connectionsMax: READING_CONNECTIONS_MAX });
   const reader = createLogReader(reading);
+  const readWindow = shareTail(reader.readWindow);
   const subscriptions = new Set<PostgresSubscription>();
   const pullAll = (head: LogPosition | null) => {
     for (const subscription of subscriptions) {
@@ -74,7 +76,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(deciding))),
     subscribe: (wanted) => {
       listener ??= listen(connection, pullAll);
-      const subscription = startSubscription(reader, log, wanted);
+      const subscription = startSubscription(readWindow, log, wanted);
       subscriptions.add(subscription);
       const forget = () => subscriptions.delete(subscription);
       subscription.closed.then(forget, forget);

@@ -8,7 +8,8 @@ import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
 import { failureOf } from './failures.ts';
-import type { Anchor, LogReader, Window } from './log-reader.ts';
+import type { Anchor, Window } from './log-reader.ts';
+import type { ReadWindow } from './shared-tail.ts';
 
 /** Hints may be lost with their connection; this is how long an event stays unseen then. */
 const POLL_INTERVAL_MS = 500;
@@ -19,7 +20,7 @@ export interface PostgresSubscription extends Subscription {
   pullTo(position: LogPosition): void;
 }
 
-export function startSubscription(reader: LogReader, log: Log, options: SubscribeOptions): PostgresSubscription {
+export function startSubscription(readWindow: ReadWindow, log: Log, options: SubscribeOptions): PostgresSubscription {
   const categories = options.categories ?? null;
   const alarm = createAlarm();
   let closing = false;
@@ -47,7 +48,7 @@ export function startSubscription(reader: LogReader, log: Log, options: Subscrib
   /** Null while PostgreSQL cannot be asked. */
   async function look(anchor: Anchor): Promise<Window | null> {
     try {
-      const window = await reader.readWindow(anchor, categories);
+      const window = await readWindow(anchor, categories);
       if (unreachable) log.info({ position: String(anchor.position) }, 'A subscription goes on after an outage');
       unreachable = false;
       return window;
