@@ -13,6 +13,7 @@ import pRetry, { AbortError } from 'p-retry';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { canonicalJson } from '../../core/kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { createTurns } from '../../core/kernel/turns.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
 import {
   type AppendRequest,
@@ -25,7 +26,6 @@ import { type ProposedEvent, storedBytes, toLogPosition, toProposed } from './ev
 import { failureOf, isRaw, NoAnswerError } from './failures.ts';
 import type { LogReader } from './log-reader.ts';
 import { type Session, type Sessions, within } from './sessions.ts';
-import { createSlots } from './slots.ts';
 
 /**
  * The client's stream of appends holds 16 messages. Beyond, it queues them where an error of the stream rejects them
@@ -71,7 +71,7 @@ interface Append {
 
 export function createAppender(options: AppenderOptions): Appender {
   const { sessions, reader, attemptSpanMs, retrySpanMs, known, learn, nowMs } = options;
-  const slots = createSlots(APPENDS_UNDER_WAY_MAX);
+  const inTurn = createTurns(APPENDS_UNDER_WAY_MAX);
   const underWay = new Set<Promise<unknown>>();
   let closed = false;
 
@@ -95,7 +95,7 @@ export function createAppender(options: AppenderOptions): Appender {
 
   async function settle(entry: Append): Promise<AppendResult> {
     try {
-      const result = await pRetry(() => slots.hold(() => attempt(entry)), {
+      const result = await pRetry(() => inTurn(() => attempt(entry)), {
         retries: Number.POSITIVE_INFINITY,
         minTimeout: RETRY_DELAY_MS_MIN,
         maxTimeout: RETRY_DELAY_MS_MAX,

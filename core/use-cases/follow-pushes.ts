@@ -11,6 +11,7 @@ import { ObjectDatabaseError } from '../ports/object-database.ts';
 import type { PolicyMarks } from '../ports/policy-marks.ts';
 import type { ReadMark } from '../ports/vault-references.ts';
 import { isOutage } from './is-outage.ts';
+import { createTurns } from '../kernel/turns.ts';
 import { type NotifyContext, notifyOfPush, type Turn } from './notify-webhooks.ts';
 import type { Complete } from './read-entity.ts';
 
@@ -147,24 +148,6 @@ async function startOf({ events, marks, log }: FollowPushesContext): Promise<Log
   if (event?.id === eventId && event.position === position) return position;
   log.warn({ stream, revision }, 'The log is another than the one that webhooks were told of: from its start');
   return LOG_START;
-}
-
-/** So many pieces of work at a time, first come, first served. */
-function createTurns(atOnce: number): Turn {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (slice) => {
-    if (running === atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await slice();
-    } finally {
-      const next = waiting.shift();
-      // Whoever comes next takes over this place.
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
 }
 
 interface Begun {

@@ -1,7 +1,7 @@
 /** Turns: so many at once, in order. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createTurns } from '../../../adapters/node/turns.ts';
+import { createTurns } from '../../../core/kernel/turns.ts';
 
 describe('Turns', () => {
   test('are taken by so many at once and no more, first come, first served', async () => {
