@@ -6,7 +6,7 @@
  */
 import { accounts } from '../account/evolve.ts';
 import type { Webhook } from '../account/state.ts';
-import type { Cause, LogPosition } from '../kernel/envelope.ts';
+import type { LogPosition } from '../kernel/envelope.ts';
 import { type AccountId, later, type Timestamp, type Uuid, type WebhookDeliveryId } from '../kernel/ids.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX, WEBHOOK_ATTEMPT_SPAN_MS } from '../kernel/limits.ts';
 import type { Log } from '../ports/log.ts';
@@ -22,6 +22,7 @@ import { execute } from './execute.ts';
 import { isOutage } from './is-outage.ts';
 import type { DeliveryContext } from './webhook-deliveries.ts';
 import { findWebhook } from './webhooks.ts';
+import { systemCause } from './system-cause.ts';
 
 export interface AttemptContext extends DeliveryContext {
   readonly vault: Vault;
@@ -53,7 +54,7 @@ export async function attemptDelivery(
   signal: AbortSignal,
 ): Promise<Looked> {
   const { id, account } = delivery;
-  const about = { account, cause: causeOf(context) };
+  const about = { account, cause: systemCause(context.ids, 'webhook-delivery') };
   const claimId = context.ids.next<Uuid>();
   const claimed = await execute(context, webhookDeliveries, id, about, (state) =>
     decideWebhookDelivery(state, { type: 'ClaimAttempt', claimId, now: context.clock.now() }),
@@ -183,13 +184,4 @@ async function sign(
   const before = await vault.get(account, 'webhook-secret', previousSecret.ref);
   if (before === null) return null;
   return { ...signature, 'x-service-signature-previous': digest.hmacSha256(before, payload) };
-}
-
-function causeOf({ ids }: AttemptContext): Cause {
-  return {
-    actor: { kind: 'system', id: 'webhook-delivery' },
-    requestId: ids.next<Uuid>(),
-    sourceAddressRef: null,
-    causationId: null,
-  };
 }

@@ -4,11 +4,11 @@
  * Must stay true: whatever any node died of, the name of a closed repository comes free by itself; the request that
  * closed it is given the time to do so in its own name.
  */
-import type { Cause } from '../kernel/envelope.ts';
-import type { RepositoryId, Uuid } from '../kernel/ids.ts';
+import type { RepositoryId } from '../kernel/ids.ts';
 import type { ReadModels } from '../ports/read-models.ts';
 import type { Context } from './execute.ts';
 import { releaseName } from './repositories.ts';
+import { systemCause } from './system-cause.ts';
 
 export interface DeletionFinisherContext extends Context {
   readonly readModels: Pick<ReadModels, 'halfDeleted'>;
@@ -22,12 +22,7 @@ export function createDeletionFinisher(context: DeletionFinisherContext): () => 
     const due = found.filter(({ repository }) => seenBefore.has(repository));
     seenBefore = new Set(found.map(({ repository }) => repository));
     for (const { account, repository } of due) {
-      const cause: Cause = {
-        actor: { kind: 'system', id: 'finish-deletions' },
-        requestId: context.ids.next<Uuid>(),
-        sourceAddressRef: null,
-        causationId: null,
-      };
+      const cause = systemCause(context.ids, 'finish-deletions');
       await releaseName(context, { account, cause }, repository);
     }
   };

@@ -7,7 +7,7 @@
 import type { Webhook } from '../account/state.ts';
 import { readEvent } from '../kernel/decider.ts';
 import { type Cause, entityIdOf, type RecordedEvent } from '../kernel/envelope.ts';
-import { type ObjectId, objectId, type RepositoryId, type Uuid, uuid } from '../kernel/ids.ts';
+import { type ObjectId, objectId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import {
   COMMIT_LISTED_MESSAGE_LENGTH_MAX,
   COMMIT_LISTED_NAME_LENGTH_MAX,
@@ -30,6 +30,7 @@ import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.
 import type { PastEntities } from './past-entities.ts';
 import { committedObjects } from './push-refs.ts';
 import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
+import { systemCause } from './system-cause.ts';
 
 export interface NotifyContext extends DeliveryContext {
   readonly past: PastEntities;
@@ -105,12 +106,7 @@ async function prepare(context: NotifyContext, event: RecordedEvent): Promise<Te
   const defaultBranch = chosen ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
   const owner = { id: event.accountId, username: account.username };
   const repository = { id, name: owned.name, defaultBranch, owner, webUrl };
-  const cause: Cause = {
-    actor: { kind: 'system', id: 'webhook-notifications' },
-    requestId: ids.next<Uuid>(),
-    sourceAddressRef: null,
-    causationId: event.id,
-  };
+  const cause = systemCause(ids, 'webhook-notifications', event.id);
   return { webhooks, repository, entity: standing, event, cause };
 }
 

@@ -11,7 +11,6 @@ import type { AccountEvent } from '../account/events.ts';
 import { accounts } from '../account/evolve.ts';
 import { readEvent } from '../kernel/decider.ts';
 import {
-  type Cause,
   categoryOf,
   entityIdOf,
   LOG_START,
@@ -19,7 +18,7 @@ import {
   type RecordedEvent,
   type StreamName,
 } from '../kernel/envelope.ts';
-import { type AccountId, plusMs, type Uuid, uuid } from '../kernel/ids.ts';
+import { type AccountId, plusMs, uuid } from '../kernel/ids.ts';
 import { isJsonObject, type JsonValue } from '../kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../kernel/limits.ts';
 import { EventStoreError } from '../ports/event-store.ts';
@@ -28,6 +27,7 @@ import { parseVaultRef, type VaultRef, vaultRef } from '../ports/vault.ts';
 import type { ReadMark, VaultRecordId, VaultReferences } from '../ports/vault-references.ts';
 import { type ErasureContext, finishErasure } from './erase-account.ts';
 import { supersededWebhookRecords } from './superseded-webhook-records.ts';
+import { systemCause } from './system-cause.ts';
 
 export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;
@@ -88,12 +88,7 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
     for (const ref of superseded) await context.vault.delete(account, ref);
   }
   if (type !== 'AccountErased') return;
-  const cause: Cause = {
-    actor: { kind: 'system', id: 'finish-erasures' },
-    requestId: context.ids.next<Uuid>(),
-    sourceAddressRef: null,
-    causationId: null,
-  };
+  const cause = systemCause(context.ids, 'finish-erasures');
   const { addressReleased } = await finishErasure(context, cause, account);
   if (!addressReleased) context.log.warn({ account }, 'An erased account keeps the claim of its address');
 }

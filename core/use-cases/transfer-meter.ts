@@ -4,12 +4,13 @@
  * Must stay true: a read costs no event of its own; a crash loses at most the minute not yet flushed; a log that is
  * down, or whose answer was lost, neither loses a byte nor counts one twice while the process lives.
  */
-import type { Cause, NewEvent } from '../kernel/envelope.ts';
+import type { NewEvent } from '../kernel/envelope.ts';
 import { streamName } from '../kernel/envelope.ts';
 import { type AccessTokenId, type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
 import { type TransferRecorded, transferEventKinds } from '../transfer/events.ts';
 import { type Context, envelop } from './execute.ts';
+import { systemCause } from './system-cause.ts';
 
 export interface TransferMeter {
   add(read: {
@@ -143,12 +144,7 @@ function outgoingOf(
   sums: Minute,
   { lastAt }: AccountMeter,
 ): Outgoing {
-  const cause: Cause = {
-    actor: { kind: 'system', id: 'transfer-meter' },
-    requestId: context.ids.next(),
-    sourceAddressRef: null,
-    causationId: null,
-  };
+  const cause = systemCause(context.ids, 'transfer-meter');
   const sentBytes = sentBytesOf(sums);
   const by_token = [...sums.values()].slice(0, DETAILS_MAX);
   const recorded: TransferRecorded = {

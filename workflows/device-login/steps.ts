@@ -1,21 +1,17 @@
 /** What the steps of a device login do. */
 import type { Cause } from '../../core/kernel/envelope.ts';
-import { type DeviceSessionId, type Uuid, uuid } from '../../core/kernel/ids.ts';
+import { type DeviceSessionId, uuid } from '../../core/kernel/ids.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
 import { closeDeviceLogin, expireDeviceLogin } from '../../core/use-cases/device-login.ts';
 import type { Context } from '../../core/use-cases/execute.ts';
 import { type DeviceLoginStep, deviceLogin } from './logic.ts';
+import { systemCause } from '../../core/use-cases/system-cause.ts';
 
 export function createDeviceLoginSteps(
   context: Context & { readonly vault: Pick<Vault, 'eraseAccount'> },
 ): StepActions<DeviceLoginStep> {
-  const newCause = (): Cause => ({
-    actor: { kind: 'system', id: deviceLogin.name },
-    requestId: context.ids.next<Uuid>(),
-    sourceAddressRef: null,
-    causationId: null,
-  });
+  const newCause = (): Cause => systemCause(context.ids, deviceLogin.name);
   return {
     expire: ({ id }) => expireDeviceLogin(context, newCause(), uuid<DeviceSessionId>(id)),
     close: ({ id }) => closeDeviceLogin(context, newCause(), uuid<DeviceSessionId>(id)),
