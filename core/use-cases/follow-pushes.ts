@@ -14,6 +14,7 @@ import { isOutage } from './is-outage.ts';
 import { createTurns } from '../kernel/turns.ts';
 import { type NotifyContext, notifyOfPush, type Turn } from './notify-webhooks.ts';
 import type { Complete } from './read-entity.ts';
+import { markOf, standingPosition } from './read-mark.ts';
 
 export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;
@@ -143,9 +144,9 @@ async function followUp(
 async function startOf({ events, marks, log }: FollowPushesContext): Promise<LogPosition> {
   const mark = await marks.read(POLICY);
   if (mark === null) return LOG_START;
-  const { stream, revision, eventId, position } = mark;
-  const [event] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
-  if (event?.id === eventId && event.position === position) return position;
+  const position = await standingPosition(events, mark);
+  if (position !== null) return position;
+  const { stream, revision } = mark;
   log.warn({ stream, revision }, 'The log is another than the one that webhooks were told of: from its start');
   return LOG_START;
 }
@@ -175,8 +176,8 @@ class Progress {
   }
 
   /** The function returned says that the event is done. */
-  begin({ position, stream, revision, id }: RecordedEvent): () => void {
-    const begun: Begun = { mark: { position, stream, revision, eventId: id }, done: false };
+  begin(event: RecordedEvent): () => void {
+    const begun: Begun = { mark: markOf(event), done: false };
     this.#begun.push(begun);
     return () => {
       begun.done = true;

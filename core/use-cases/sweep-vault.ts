@@ -24,10 +24,11 @@ import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../kernel/limits.ts';
 import { EventStoreError } from '../ports/event-store.ts';
 import type { Log } from '../ports/log.ts';
 import { parseVaultRef, type VaultRef, vaultRef } from '../ports/vault.ts';
-import type { ReadMark, VaultRecordId, VaultReferences } from '../ports/vault-references.ts';
+import type { VaultRecordId, VaultReferences } from '../ports/vault-references.ts';
 import { type ErasureContext, finishErasure } from './erase-account.ts';
 import { supersededWebhookRecords } from './superseded-webhook-records.ts';
 import { systemCause } from './system-cause.ts';
+import { markOf, standingPosition } from './read-mark.ts';
 
 export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;
@@ -110,19 +111,14 @@ async function removeSuperseded(context: VaultSweepContext, stream: StreamName, 
 async function startOf({ events, references, log }: VaultSweepContext): Promise<LogPosition> {
   const mark = await references.readUpTo();
   if (mark === null) return LOG_START;
-  const { stream, revision, eventId, position } = mark;
-  const [event] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
-  // A restored log may have lost the event, and a log that was moved gives it another position.
-  if (event?.id === eventId && event.position === position) return position;
+  const position = await standingPosition(events, mark);
+  if (position !== null) return position;
+  const { stream, revision } = mark;
   log.warn(
     { stream, revision },
     'The log is another than the one that was searched for vault references: from its start',
   );
   return LOG_START;
-}
-
-function markOf({ position, stream, revision, id }: RecordedEvent): ReadMark {
-  return { position, stream, revision, eventId: id };
 }
 
 /** Every text that has the form of a reference: events of types yet to come keep what they name, on older nodes too. */
