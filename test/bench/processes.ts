@@ -19,16 +19,19 @@ export interface ProcessGroup {
   /** User and system time of all processes so far, in seconds. */
   cpuSeconds(): number;
   pids(): readonly number[];
-  /** Waits until the group does next to nothing, so that work put off until after the answer is counted too. */
-  settle(): Promise<void>;
+  /**
+   * Waits until the group does next to nothing for a window, so that work put off until after the answer is counted
+   * too; false when it still worked at the end of the wait.
+   */
+  settle(span?: { readonly waitMs: number; readonly windowMs: number }): Promise<boolean>;
   /** Asks the started programs to end, after the grace every process left, and at last kills what is still there. */
   end(): Promise<void>;
 }
 
 const PROCFS_TICKS_PER_SECOND = 100;
 const TERMINATE_WAIT_MS = 5_000;
-const SETTLE_WAIT_MS = 5_000;
-const SETTLE_WINDOW_MS = 150;
+/** After a few requests. */
+const SETTLE_SPAN = { waitMs: 5_000, windowMs: 150 };
 /** A group that uses less than this share of a core is at rest: timers and polls of an idle server. */
 const SETTLED_CORES = 0.05;
 
@@ -63,13 +66,14 @@ export function createProcessGroup(name: string, graceMs: number, allowCgroup = 
     },
     cpuSeconds: counter.cpuSeconds,
     pids: counter.pids,
-    async settle() {
-      const deadline = performance.now() + SETTLE_WAIT_MS;
+    async settle({ waitMs, windowMs } = SETTLE_SPAN) {
+      const deadline = performance.now() + waitMs;
       while (performance.now() < deadline) {
         const before = counter.cpuSeconds();
-        await delay(SETTLE_WINDOW_MS);
-        if ((counter.cpuSeconds() - before) * 1000 < SETTLED_CORES * SETTLE_WINDOW_MS) return;
+        await delay(windowMs);
+        if ((counter.cpuSeconds() - before) * 1000 < SETTLED_CORES * windowMs) return true;
       }
+      return false;
     },
     async end() {
       for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
