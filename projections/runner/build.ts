@@ -8,7 +8,7 @@ import type { Pool, PoolClient } from 'pg';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { readLiveState } from './checkpoint.ts';
+import { moveCheckpoint, readLiveState } from './checkpoint.ts';
 import { CheckpointMoved, ProjectionHalted } from './faults.ts';
 import { buildLock, createGeneration, dropGeneration, flip, makeLive } from './generations.ts';
 import type { Projection } from './projection.ts';
@@ -83,6 +83,7 @@ function openWriter(
     ...{ connection: oneAtATime(connection), generation, events, complete },
     checkpoint: { position: LOG_START, last: null },
     patient: true,
+    movePosition: moveCheckpoint,
     hooks: {
       advanced: () => undefined,
       parked: ({ stream, revision }, fault) =>

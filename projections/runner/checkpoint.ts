@@ -107,6 +107,27 @@ export async function moveCheckpointWith(
   }
 }
 
+/** Of several generations at once, by their positions alone: the last event that each has seen stays. */
+const MOVE_POSITIONS = `UPDATE read_models.checkpoints AS c SET position = m.after
+  FROM json_to_recordset($1) AS m(name text, version integer, generation integer, before bigint, after bigint)
+  WHERE c.name = m.name AND c.version = m.version AND c.generation = m.generation AND c.position = m.before
+  RETURNING c.name, c.generation`;
+
+/** Moves several checkpoints past events that their models have nothing to do with; returns those that moved. */
+export async function movePositions(
+  database: Queryable,
+  moves: readonly CheckpointMove[],
+): Promise<ReadonlySet<CheckpointMove>> {
+  const rows = moves.map(({ generation: { projection, number }, from, to }) => ({
+    ...{ name: projection.name, version: projection.version, generation: number },
+    ...{ before: String(from), after: String(to.position) },
+  }));
+  const moved = (await database.query(prepared(MOVE_POSITIONS, [JSON.stringify(rows)]))).rows;
+  const has = ({ generation: { projection, number } }: CheckpointMove): boolean =>
+    moved.some((row) => row['name'] === projection.name && row['generation'] === number);
+  return new Set(moves.filter(has));
+}
+
 function movedAway({ generation: { projection, number }, from }: CheckpointMove): CheckpointMoved {
   return new CheckpointMoved(`${projection.name} generation ${number} is no longer at ${from}`);
 }

@@ -16,6 +16,7 @@ import { createGeneration, dropUnused, leadLock, makeLive, setHalted } from './g
 import { LongReplays } from './long-replays.ts';
 import type { Progress } from './progress.ts';
 import type { Projection, Queryable } from './projection.ts';
+import type { MovePosition } from './shared-moves.ts';
 import { createRunnerTables, tablesExist } from './tables.ts';
 import { oneAtATime } from './transaction.ts';
 import { GenerationWriter, type WriterHooks } from './writer.ts';
@@ -26,6 +27,8 @@ export interface LeadOptions {
   readonly events: EventStore;
   readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
   readonly progress: Progress;
+  /** Shared by all models that this process leads. */
+  readonly movePosition: MovePosition;
   readonly log: Log;
   readonly hooks: Omit<WriterHooks, 'advanced'> & {
     readonly applied: (position: LogPosition, batch: { readonly events: number; readonly durationMs: number }) => void;
@@ -213,10 +216,10 @@ async function followLog(
     progress.at(projection.name, position, null);
     hooks.applied(position, batch);
   };
-  const { complete } = options;
+  const { complete, movePosition } = options;
   const writer = await GenerationWriter.open({
     connection,
-    ...{ generation, checkpoint: state.checkpoint, events, complete, patient: false },
+    ...{ generation, checkpoint: state.checkpoint, events, complete, movePosition, patient: false },
     hooks: {
       advanced,
       parked: (event, fault, retry) => {

@@ -15,6 +15,7 @@ import { leadWhenever } from './lead.ts';
 import { listParked, type ParkedStream, requestReplay } from './parking.ts';
 import { Progress } from './progress.ts';
 import type { Projection } from './projection.ts';
+import { createSharedMoves } from './shared-moves.ts';
 import { createRunnerTables } from './tables.ts';
 import { type Verification, verify } from './verify.ts';
 
@@ -78,6 +79,7 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
     projections: models,
     onFault: (error) => log.warn({ fault: describeFault(error) }, 'The positions of the read models cannot be read'),
   });
+  const movePosition = createSharedMoves();
   let leading: readonly Promise<void>[] = [];
   const context: BuildContext = { pool, events, complete, log };
   const chosen = (model: string | null): readonly Projection[] => {
@@ -89,7 +91,7 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
   function leadModel(projection: Projection): Promise<void> {
     const { name } = projection;
     return leadWhenever({
-      ...{ projection, pool, events, complete, progress, log },
+      ...{ projection, pool, events, complete, progress, movePosition, log },
       intervalMs: options.intervalMs ?? INTERVAL_MS,
       signal: ending.signal,
       hooks: {

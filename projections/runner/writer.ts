@@ -23,6 +23,7 @@ import {
 import { holdEvents, parkedStreams, setRetry, streamsToRetry } from './parking.ts';
 import type { Applier, Queryable, Write } from './projection.ts';
 import { replayPage } from './replay.ts';
+import type { MovePosition } from './shared-moves.ts';
 import { type Generation, tableNames, tablesExist, tablesOf } from './tables.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -36,6 +37,8 @@ export interface WriterOptions {
   readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
   /** Whether nobody waits: then nothing takes too long to be done at once. */
   readonly patient: boolean;
+  /** Moves the checkpoint past what the model has nothing to do with. */
+  readonly movePosition: MovePosition;
   readonly hooks: WriterHooks;
 }
 
@@ -194,14 +197,15 @@ export class GenerationWriter {
   }
 
   async #commitChunk(events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
-    const { connection, generation, hooks } = this.#options;
+    const { connection, generation, movePosition, hooks } = this.#options;
     const startedMs = performance.now();
     const next = checkpointAfter(this.#checkpoint, events, position);
     const held = events.filter(({ stream }) => this.#parked.has(stream));
     const free = held.length === 0 ? events : events.filter(({ stream }) => !this.#parked.has(stream));
     const move = { generation, from: this.#checkpoint.position, to: next };
     const write = free.length === 0 ? NOTHING : await this.#prepare(free);
-    if (write.before === undefined && held.length === 0) await moveCheckpointWith(connection, move, write.lists);
+    if (events.length === 0) await movePosition(connection, move);
+    else if (write.before === undefined && held.length === 0) await moveCheckpointWith(connection, move, write.lists);
     else {
       await inTransaction(connection, async () => {
         await moveCheckpoint(connection, move);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type LogPosition } from '../../../core/kernel/envelope.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
-import { appendSome, counting, counts, setUp, withoutLocks } from '../../support/counting-model.ts';
+import { appendSome, counting, counts, replacing, setUp, withoutLocks } from '../../support/counting-model.ts';
 import { newRunner, newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
 describe('following the log', () => {
@@ -17,6 +17,39 @@ describe('following the log', () => {
     await runner.waitFor(append.last, WAIT_MS);
     const { rows } = await pool.query('SELECT position FROM read_models.checkpoints');
     assert.deepEqual(rows, [{ position: String(append.last) }]);
+  });
+
+  test('moves the models that have nothing to do together, and each alone when that fails', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const idle = ['first', 'second', 'third'].map((name) => counting({ name, tables: [] }));
+    let [together, alone, isRefused] = [0, 0, false];
+    const watched = replacing(pool, (text) => {
+      if (!text.startsWith('UPDATE read_models.checkpoints')) return null;
+      if (!text.includes('json_to_recordset')) alone += 1;
+      else if (isRefused) throw new Error('Connection terminated');
+      else together += 1;
+      return null;
+    });
+    const { runner } = await startRunner(context, { events: store, database: watched, models: idle });
+    const appendOne = async (): Promise<void> => {
+      await append.token(newUuid(), 'for none of them');
+      await runner.waitFor(append.last, WAIT_MS);
+      const { rows } = await pool.query('SELECT position FROM read_models.checkpoints');
+      assert.deepEqual(
+        rows,
+        idle.map(() => ({ position: String(append.last) })),
+      );
+    };
+    await until(async () => {
+      await appendOne();
+      return together > 0;
+    });
+    isRefused = true;
+    const before = alone;
+    await until(async () => {
+      await appendOne();
+      return alone >= before + idle.length;
+    });
   });
 
   test('wakes a waiting reader by its own commit, and gives up in time when nothing comes', async (context) => {
