@@ -24,7 +24,7 @@ import {
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries, DueDeliveryRow } from '../../core/ports/read-models.ts';
 import type { Looked } from '../../core/use-cases/attempt-delivery.ts';
-import { fill, isLeftOut, type Lane, newLane, nextOf, NOWHERE, putBack, type Running, runsDry } from './lane.ts';
+import { fill, isLeftOut, type Lane, newLane, nextOf, NOWHERE, putBack, type Running, runsDry, leave } from './lane.ts';
 
 export interface DispatcherOptions {
   readonly due: DueDeliveries;
@@ -205,7 +205,6 @@ class Lanes implements Dispatcher {
     add(this.#hosts, receiver, 1);
     add(this.#accounts, account, 1);
     const ended = this.#attempt(lane, running).finally(() => {
-      lane.moved = true;
       this.#running -= 1;
       add(this.#hosts, receiver, -1);
       add(this.#accounts, account, -1);
@@ -225,14 +224,14 @@ class Lanes implements Dispatcher {
     const { row } = running;
     try {
       const { dueAt, isFirst, position } = await attempt({ id: row.id, account: row.account });
-      lane.running.delete(row.id);
+      leave(lane, row);
       if (position > lane.position) lane.position = position;
       if (dueAt !== null || isFirst) putBack(lane, { ...row, isFirst, isDue: dueAt !== null });
       if (dueAt !== null) lane.held.set(row.id, dueAt);
       if (running.heardAt > position) this.#read(lane);
     } catch (error) {
       onFault(error);
-      lane.running.delete(row.id);
+      leave(lane, row);
       putBack(lane, row);
       lane.held.set(row.id, plusMs(clock.now(), FAULT_PAUSE_MS));
     }

@@ -69,6 +69,12 @@ export function fill(lane: Lane, found: readonly DueDeliveryRow[]): void {
   for (const id of lane.held.keys()) if (!there.has(id)) lane.held.delete(id);
 }
 
+/** An attempt at it ended. */
+export function leave(lane: Lane, { id }: DueDeliveryRow): void {
+  lane.running.delete(id);
+  lane.moved = true;
+}
+
 /** A first attempt stands before all that wait for it. */
 export function putBack(lane: Lane, row: DueDeliveryRow): void {
   lane.window = row.isFirst ? [row, ...lane.window] : [...lane.window, row];

@@ -1,6 +1,8 @@
 /** When attempts are made, in which order, and who waits for whom: dispatcher and engine on a clock that the test moves. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { streamName } from '../../../core/kernel/envelope.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
 import { msBetween, plusMs, type RepositoryId, type WebhookDeliveryId } from '../../../core/kernel/ids.ts';
 import {
   WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
@@ -13,10 +15,11 @@ import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
 import { redeliver } from '../../../core/use-cases/webhook-deliveries.ts';
 import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks.ts';
 import { accepted } from '../../support/accounts.ts';
+import { newEvent, newId } from '../../support/events.ts';
 import { delivering, NO_CONTENT, TIMED_OUT } from '../../support/delivering.ts';
 import { CAUSE } from '../../support/node.ts';
 import { eventually, toNextAwaited } from '../../support/test-timers.ts';
-import { settle } from '../../support/watched-log.ts';
+import { gate, settle } from '../../support/watched-log.ts';
 
 const never = (): Promise<Exchange> => new Promise(() => undefined);
 
@@ -197,6 +200,46 @@ describe('The dispatcher', () => {
     );
     assert.equal(msBetween(claimedAt, on.node.clock.now()), WEBHOOK_CLAIM_SPAN_MS);
     await eventually(async () => (await on.stateOf(waiting)).status === 'succeeded');
+  });
+
+  test('goes on with what an earlier version left: waiting, claimed, and claimed anew without a word between', async () => {
+    const on = await delivering(() => NO_CONTENT);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'receiver.example');
+    const now = on.node.clock.now();
+    const event = (type: string, data: JsonObject) => newEvent({ type, accountId: account, occurredAt: now, data });
+    const claimed = (attempt: number) =>
+      event('WebhookDeliveryAttemptClaimed', {
+        ...{ series: 1, attempt, claim_id: newId(), until: plusMs(now, WEBHOOK_CLAIM_SPAN_MS) },
+      });
+    const attempted = () =>
+      event('WebhookDeliveryAttempted', {
+        ...{ series: 1, attempt: 1, started_at: now, duration_ms: 5, outcome: 'failed', http_status: 500 },
+        ...{ error: 'status-not-2xx', detail: null, answer_sha256: null },
+      });
+    const histories = () => [
+      [claimed(1), attempted()],
+      [claimed(1), claimed(1)],
+      [claimed(1), attempted(), claimed(2), claimed(2)],
+    ];
+    const upgrade = gate();
+    on.log.on.deliver = () => upgrade.passed;
+    const ids: WebhookDeliveryId[] = [];
+    for (const events of histories()) {
+      const id = await on.request(account, webhook);
+      await on.log.append({ stream: streamName('webhookDelivery', id), expected: 0, events });
+      ids.push(id);
+    }
+    upgrade.open();
+    await settle();
+    assert.deepEqual(on.sent, [], 'nothing is due yet');
+    await pastWaits(on, () => on.sent.length === 3);
+    for (const id of ids) await eventually(async () => (await on.stateOf(id)).status === 'succeeded');
+    assert.deepEqual(
+      on.sent.map(({ at }) => msBetween(now, at)),
+      [8_005, WEBHOOK_CLAIM_SPAN_MS, WEBHOOK_CLAIM_SPAN_MS],
+    );
+    assert.deepEqual(on.faults, []);
   });
 
   test('makes an attempt again when its record was lost in an outage, with the same bytes', async () => {
