@@ -123,6 +123,21 @@ describe('The dispatcher', () => {
     assert.deepEqual(on.ids(), [elsewhere.id, next.id]);
   });
 
+  test('keeps the place of a first attempt that it found claimed, and takes it back when the claim has lapsed', async () => {
+    const on = dispatching();
+    const [claimed, next] = [row(), row()];
+    await on.dispatcher.start();
+    await on.answer(claimed, next);
+    on.attempts[0]?.end({ isFirst: true });
+    await settle();
+    assert.deepEqual(on.ids(), [claimed.id], 'what stands behind it waits');
+    on.dispatcher.due(on.heard(claimed), 'claimed');
+    await on.answer(claimed, next);
+    on.attempts[1]?.end({});
+    await settle();
+    assert.deepEqual(on.ids(), [claimed.id, claimed.id, next.id]);
+  });
+
   test('waits out a clock that goes behind the one that said what is due', async () => {
     const on = dispatching();
     const early = row({ isFirst: false });
