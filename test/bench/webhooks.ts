@@ -69,6 +69,8 @@ export interface WebhookBenchResult {
   readonly date: string;
   readonly machine: string;
   readonly figures: readonly WebhookFigures[];
+  /** Of a server without deliveries. */
+  readonly restingCores: number;
   /** From the time of all deliveries until the last of them was said to be due. */
   readonly fellDueSeconds: number;
   /** Requests that the dead receiver took. */
@@ -135,6 +137,8 @@ async function measure(scene: Scene, seconds: number, say: (text: string) => voi
   const { id: webhook } = await createWebhook(at, mallory, `https://127.0.0.1:${dead.port}/hook`, ['push']);
   await createWebhook(at, ada, `https://127.0.0.1:${healthy.port}/hook`, ['push']);
   const remote = await createRepository(at, ada, 'engine');
+  say('Watching a server that has nothing to deliver');
+  const restingCores = await idleCores(first, seconds);
   await first.end();
   say(`Writing ${DELIVERIES} deliveries`);
   const dueAt = await fillLog(scene, uuid<AccountId>(mallory.id), webhook);
@@ -179,7 +183,7 @@ async function measure(scene: Scene, seconds: number, say: (text: string) => voi
   if (fellDue.length !== DELIVERIES) throw new Error(`${fellDue.length} of ${DELIVERIES} deliveries fell due`);
   const lastMs = Math.max(...fellDue.map(({ occurredAt }) => Date.parse(occurredAt)));
   return {
-    ...{ date: new Date().toISOString().slice(0, 10), machine: describeMachine(), figures },
+    ...{ date: new Date().toISOString().slice(0, 10), machine: describeMachine(), figures, restingCores },
     fellDueSeconds: (lastMs - Date.parse(dueAt)) / 1_000,
     hungConnections: dead.connections(),
   };
@@ -321,12 +325,13 @@ const LEGEND = [
 ].join('\n');
 
 export function renderWebhookBench(result: WebhookBenchResult): string {
-  const { date, machine, figures, fellDueSeconds, hungConnections } = result;
+  const { date, machine, figures, restingCores, fellDueSeconds, hungConnections } = result;
   const rows = figures.map(({ phase, p50Ms, p99Ms, cores, serverBytes, databaseBytes }) => [
     ...[phase, formatFigure(p50Ms), `${formatFigure(p99Ms)}${p99Ms < P99_MS_MAX ? '' : ' (< 1,000, missed)'}`],
     cores === null ? '' : `${cores.toFixed(3)}${cores < IDLE_CORES_MAX ? '' : ` (< ${IDLE_CORES_MAX}, missed)`}`,
     `${Math.round(serverBytes / MIB)} + ${Math.round(databaseBytes / MIB)}`,
   ]);
+  const resting = `Without deliveries the server takes ${restingCores.toFixed(3)} cores.`;
   const sums = `All were said to be due within ${fellDueSeconds.toFixed(1)} s; the dead receiver took ${hungConnections} connections.`;
-  return `${date}, ${machine}\n\n${renderTable(HEAD, rows)}\n\n${sums}\n${LEGEND}\n`;
+  return `${date}, ${machine}\n\n${renderTable(HEAD, rows)}\n\n${resting} ${sums}\n${LEGEND}\n`;
 }
