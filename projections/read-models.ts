@@ -18,8 +18,8 @@ import type { ProjectionRunner } from './runner/runner.ts';
 import { readUsage } from './usage/queries.ts';
 import {
   readDeliveryBacklog,
-  readPendingDeliveries,
-  readPendingWebhooks,
+  readDueDeliveries,
+  readDueWebhooks,
   readWebhookDeliveries,
 } from './webhook-deliveries/queries.ts';
 
@@ -76,8 +76,8 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & Usage
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
     seen: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
-    pendingWebhooks: () => readPendingWebhooks(deliveries),
-    pendingDeliveries: (webhook, limit) => readPendingDeliveries(deliveries, webhook, limit),
+    dueWebhooks: () => readDueWebhooks(deliveries),
+    dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usage: (account, now) => readUsage(usage, account, now),
     usageOf: (account) => readUsage(usage, account, clock.now()),

@@ -35,6 +35,7 @@ export function createMemoryDeliveryStore(): DeliveryStore {
       }
       return found;
     },
+    isEmpty: async () => payloads.size + answers.size === 0,
     async forgetAccount(account) {
       for (const [id, payload] of payloads) if (payload.account === account) payloads.delete(id);
       for (const [key, answer] of answers) if (answer.account === account) answers.delete(key);

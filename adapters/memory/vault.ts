@@ -55,6 +55,8 @@ export function createMemoryVault(now: () => Timestamp = wallClock): MemoryVault
       const record = find(account, field, ref);
       return record === null ? null : { nonce: record.nonce, value: record.value };
     },
+    holds: async (field) =>
+      [...accounts.values()].some((records) => [...records.values()].some((record) => record.field === field)),
     delete: async (account, ref) => {
       accounts.get(account)?.delete(ref);
     },

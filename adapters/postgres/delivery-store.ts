@@ -67,6 +67,10 @@ export function createPostgresDeliveryStore(pool: pg.Pool): DeliveryStore {
       ]);
       return new Map(rows.map(({ delivery_id, body }) => [delivery_id, body]));
     },
+    async isEmpty() {
+      const text = '(SELECT FROM webhook_payloads LIMIT 1) UNION ALL (SELECT FROM webhook_answers LIMIT 1)';
+      return (await query(pool, text, [])).rowCount === 0;
+    },
     async forgetAccount(account) {
       await query(pool, 'DELETE FROM webhook_payloads WHERE account_id = $1', [account]);
       await query(pool, 'DELETE FROM webhook_answers WHERE account_id = $1', [account]);

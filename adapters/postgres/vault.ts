@@ -138,6 +138,10 @@ export function createPostgresVault({ pool, masterKey }: PostgresVaultOptions): 
     put,
     get: async (account, field, ref) => (await disclose(account, field, ref))?.value ?? null,
     disclose,
+    holds: async (field) => {
+      const text = 'SELECT FROM vault_records WHERE field = $1 LIMIT 1';
+      return (await query(text, [field])).rowCount === 1;
+    },
     delete: async (account, ref) => {
       await query('DELETE FROM vault_records WHERE account_id = $1 AND ref = $2', [account, ref]);
     },

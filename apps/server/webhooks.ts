@@ -6,12 +6,14 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { createAlarm } from '../../adapters/node/alarm.ts';
 import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
-import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import { type AccountId, plusMs, uuid, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
+import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
+import { type AccountId, plusMs, type WebhookId } from '../../core/kernel/ids.ts';
+import type { Alarm } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -19,10 +21,12 @@ import type { DueDeliveries } from '../../core/ports/read-models.ts';
 import { type AttemptContext, attemptDelivery } from '../../core/use-cases/attempt-delivery.ts';
 import { type FollowPushesContext, followPushes } from '../../core/use-cases/follow-pushes.ts';
 import { createPastEntities } from '../../core/use-cases/past-entities.ts';
+import { untilShown } from '../../core/use-cases/until-shown.ts';
 import { findWebhook } from '../../core/use-cases/webhooks.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
-import { createDispatcher, type Dispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
+import { createDispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
+import { hear } from '../../workflows/webhook-delivery/hear.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
@@ -57,6 +61,7 @@ export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
   const pool = createPool({ connectionString, log, connectionsMax: 1 });
   parts.add(() => pool.end());
   const retentionMs = retentionDays * DAY_MS;
+  const alarm = createAlarm(context.clock);
   const shared = { ...context, deliveries, log };
   const complete = (event: RecordedEvent) => withUpdatesInPlace(context, event);
   const past = createPastEntities({
@@ -65,8 +70,9 @@ export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
     onFault,
   });
   const following: FollowPushesContext = {
-    ...{ ...shared, past, complete, retentionMs, pause, objects: options.objects, webUrl: options.webUrl },
+    ...{ ...shared, past, complete, retentionMs, objects: options.objects, webUrl: options.webUrl },
     marks: createPostgresPolicyMarks(foundation.pool),
+    pause: (ms, signal) => alarm.until(plusMs(context.clock.now(), ms), signal),
     onFault: (cause) => onFault('webhook-notifications', cause),
   };
   const attempting: AttemptContext = {
@@ -76,7 +82,7 @@ export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
   };
   const work = async (signal: AbortSignal): Promise<void> => {
     try {
-      await lead({ following, attempting, due, signal, onFault });
+      await lead({ following, attempting, due, alarm, signal, onFault });
     } catch (error) {
       if (!signal.aborted) onFault('webhook-deliveries', error);
     }
@@ -99,23 +105,20 @@ interface Leading {
   readonly following: FollowPushesContext;
   readonly attempting: AttemptContext;
   readonly due: DueDeliveries;
+  readonly alarm: Alarm;
   readonly signal: AbortSignal;
   readonly onFault: WebhooksOptions['onFault'];
 }
 
 /** Follows the log and dispatches, until the signal or until either breaks. */
-async function lead({ following, attempting, due, signal, onFault }: Leading): Promise<void> {
-  const { events, clock } = attempting;
+async function lead({ following, attempting, due, alarm, signal, onFault }: Leading): Promise<void> {
+  const { events, clock, entities } = attempting;
   const ending = new AbortController();
   const ended = AbortSignal.any([signal, ending.signal]);
   /** Aborted once attempts under way are no longer waited for. */
   const leaving = new AbortController();
   const dispatcher = createDispatcher({
-    ...{ due, clock },
-    after: (ms, call) => {
-      const timer = setTimeout(call, ms);
-      return () => clearTimeout(timer);
-    },
+    ...{ due, clock, alarm },
     attempt: (delivery) => attemptDelivery(attempting, delivery, leaving.signal),
     receiverOf: (account, webhook) => receiverOf(attempting, account, webhook),
     onFault: (cause) => {
@@ -127,12 +130,16 @@ async function lead({ following, attempting, due, signal, onFault }: Leading): P
   const subscription = events.subscribe({
     after: head,
     categories: [webhookDeliveries.category],
-    onEvents: (batch) => hear(attempting, dispatcher, batch),
+    onEvents: (batch) => hear(entities, dispatcher, batch),
   });
   const policy = followPushes(following, ended);
+  const start = async (): Promise<void> => {
+    const onBehind = (cause: unknown): void => onFault('webhook-deliveries', cause);
+    const caughtUp = (position: LogPosition): Promise<void> => due.seen(position);
+    if (await untilShown({ caughtUp, onBehind }, head, ended)) await dispatcher.start();
+  };
   try {
-    const started = due.seen(head).then(() => dispatcher.start());
-    await Promise.race([started, policy, subscription.closed]);
+    await Promise.race([start(), policy, subscription.closed]);
     await Promise.race([policy, subscription.closed]);
   } finally {
     ending.abort();
@@ -144,34 +151,8 @@ async function lead({ following, attempting, due, signal, onFault }: Leading): P
   }
 }
 
-/** Tells the dispatcher of deliveries that became due. */
-async function hear(
-  { entities }: AttemptContext,
-  dispatcher: Dispatcher,
-  batch: readonly RecordedEvent[],
-): Promise<void> {
-  for (const { stream, type, data, accountId, position } of batch) {
-    if (accountId === null) continue;
-    if (type === 'WebhookDeliveryRequested' && typeof data['webhook_id'] === 'string') {
-      dispatcher.heard(uuid<WebhookId>(data['webhook_id']), accountId, position);
-    } else if (type === 'WebhookRedelivered') {
-      const { state } = await entities.get(webhookDeliveries, uuid<WebhookDeliveryId>(entityIdOf(stream)));
-      if (state.status !== 'absent') dispatcher.heard(state.webhookId, accountId, position);
-    }
-  }
-}
-
 /** The host of the webhook's URL; one without a URL any more shares with nobody. */
 async function receiverOf(context: AttemptContext, account: AccountId, webhook: WebhookId): Promise<string> {
   const found = await findWebhook(context, account, webhook);
   return 'refused' in found || !URL.canParse(found.url) ? webhook : new URL(found.url).host;
-}
-
-/** Ends early, and without a fault, when the signal is aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
 }

@@ -11,10 +11,12 @@ import { carriedOut, type Timers, type Workflow } from '../../core/ports/workflo
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
+import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
+import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
 import type { Foundation } from './foundation.ts';
 
 /** What timers are kept for. */
-export const WORKFLOWS: readonly Workflow[] = [deviceLogin];
+export const WORKFLOWS: readonly Workflow[] = [deviceLogin, webhookDelivery];
 
 export interface WorkflowsOptions {
   readonly foundation: Foundation;
@@ -27,7 +29,10 @@ export interface WorkflowsOptions {
 export function startWorkflows({ foundation, timers, log, onFault }: WorkflowsOptions): () => Promise<void> {
   const { context, pool } = foundation;
   return startEmbeddedEngine({
-    workflows: [carriedOut(deviceLogin, createDeviceLoginSteps(context))],
+    workflows: [
+      carriedOut(deviceLogin, createDeviceLoginSteps(context)),
+      carriedOut(webhookDelivery, createWebhookDeliverySteps(context)),
+    ],
     events: context.events,
     timers,
     lead: createPostgresLead({ pool, log }),

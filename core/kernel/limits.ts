@@ -70,8 +70,8 @@ export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
 /** What a poll that won has to make its token in its own name; then any node does. */
 export const DEVICE_TOKEN_SPAN_MS = 5_000;
-/** Steps of one workflow that a node carries out at once; one may wait for a receiver for half a minute. */
-export const WORKFLOW_STEPS_AT_ONCE_MAX = 256;
+/** Steps of one workflow that a node carries out at once: appends, so that more would only keep others' waiting. */
+export const WORKFLOW_STEPS_AT_ONCE_MAX = 32;
 /** How long a reserved name waits for its account (architecture, Streams). */
 export const CLAIM_SPAN_MS = 10 * 60_000;
 /** Of one account (spec, Limits). */

@@ -39,6 +39,8 @@ export interface DeliveryStore {
   putAnswer(answer: StoredAnswer): Promise<void>;
   /** What is there still of these attempts' answers, by delivery; one attempt of each delivery is asked for. */
   answers(attempts: readonly AttemptId[]): Promise<ReadonlyMap<WebhookDeliveryId, Uint8Array>>;
+  /** Whether it holds nothing of anybody. */
+  isEmpty(): Promise<boolean>;
   /** Removes all of an erased account's. */
   forgetAccount(account: AccountId): Promise<void>;
   /** Removes what was stored before the time, at most `limit` payloads and as many answers; how many of both. */

@@ -25,6 +25,8 @@ export const FAULT_POINTS = [
   'webhook-attempt-claimed',
   'webhook-attempt-sent',
   'webhook-attempt-recorded',
+  'webhook-wait-over',
+  'webhook-attempt-due',
   'device-login-claimed',
 ] as const;
 

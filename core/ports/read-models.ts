@@ -102,31 +102,31 @@ export interface WebhookDeliveryRow {
   readonly attemptLog: readonly AttemptRow[];
 }
 
-/** A webhook with deliveries that have not ended. */
-export interface PendingWebhook {
+/** A webhook with attempts that may be claimed. */
+export interface DueWebhook {
   readonly webhook: WebhookId;
   readonly account: AccountId;
-  /** The earliest of them all. */
-  readonly dueAt: Timestamp;
 }
 
-export interface PendingDeliveryRow {
+export interface DueDeliveryRow {
   readonly id: WebhookDeliveryId;
   readonly account: AccountId;
   /** Null for a ping. */
   readonly repository: RepositoryId | null;
   /** Whether its first attempt is still to come: these are made in order, for each repository. */
   readonly isFirst: boolean;
-  readonly dueAt: Timestamp;
+  /** False for a first attempt that somebody has claimed: those behind it wait until it was made. */
+  readonly isDue: boolean;
 }
 
-/** What the dispatcher of deliveries asks; whether a delivery is due is decided on its own stream. */
+/** What the dispatcher of deliveries asks; whether an attempt is due is decided on the delivery's own stream. */
 export interface DueDeliveries {
   /** Resolves when the position is visible. */
   seen(position: LogPosition): Promise<void>;
-  pendingWebhooks(): Promise<readonly PendingWebhook[]>;
-  /** Of a webhook: at most so many first attempts, in their order, and as many others, the earliest due. */
-  pendingDeliveries(webhook: WebhookId, limit: number): Promise<readonly PendingDeliveryRow[]>;
+  dueWebhooks(): Promise<readonly DueWebhook[]>;
+  /** Of a webhook: at most so many first attempts, in their order, and as many others, those due the longest. */
+  dueDeliveries(webhook: WebhookId, limit: number): Promise<readonly DueDeliveryRow[]>;
+  /** Those that have not ended, whatever they wait for. */
   backlog(): Promise<{ readonly pending: number; readonly oldestAt: Timestamp | null }>;
 }
 

@@ -52,6 +52,8 @@ export interface Vault {
   get(account: AccountId, field: VaultField, ref: VaultRef): Promise<string | null>;
   /** As `get`, with the nonce: for the account's own auditors. */
   disclose(account: AccountId, field: VaultField, ref: VaultRef): Promise<VaultDisclosure | null>;
+  /** Whether any account has a record of this field. Looks through all records: for rare occasions. */
+  holds(field: VaultField): Promise<boolean>;
   /** Removes one record, after the event that supersedes it. */
   delete(account: AccountId, ref: VaultRef): Promise<void>;
   /** Destroys the account's data key: every record of it becomes unreadable for ever. */

@@ -7,7 +7,7 @@
 import { accounts } from '../account/evolve.ts';
 import type { Webhook } from '../account/state.ts';
 import type { LogPosition } from '../kernel/envelope.ts';
-import { type AccountId, later, type Timestamp, type Uuid, type WebhookDeliveryId } from '../kernel/ids.ts';
+import { type AccountId, type Timestamp, type Uuid, type WebhookDeliveryId } from '../kernel/ids.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX, WEBHOOK_ATTEMPT_SPAN_MS } from '../kernel/limits.ts';
 import type { Log } from '../ports/log.ts';
 import type { Exchange, OutgoingRequests } from '../ports/outgoing-requests.ts';
@@ -36,17 +36,17 @@ export interface AttemptContext extends DeliveryContext {
 
 /** What is known of a delivery after a look at its stream. */
 export interface Looked {
-  /** When it is to be looked at again; null once it has ended. */
+  /** When it may be claimed; null while only an event can tell, and once it has ended. */
   readonly dueAt: Timestamp | null;
-  /** Whether its very first attempt is still to come. */
+  /** Whether its very first attempt is still to come, or under way. */
   readonly isFirst: boolean;
   /** Where its last event stands. */
   readonly position: LogPosition;
 }
 
 /**
- * Makes the next attempt if it is due and nobody's; rejects in an outage, and then the claim lapses by itself. Once the
- * signal is aborted nothing more is recorded.
+ * Makes the next attempt if it is due and nobody's; rejects in an outage, and then its claim lapses (attempt-due.ts).
+ * Once the signal is aborted nothing more is recorded.
  */
 export async function attemptDelivery(
   context: AttemptContext,
@@ -61,7 +61,8 @@ export async function attemptDelivery(
   );
   if ('refused' in claimed) throw new TypeError(`Delivery ${id} has no stream`);
   const { state } = claimed.entity;
-  if (state.status !== 'pending' || state.claim?.id !== claimId) return looked(claimed.entity);
+  if (state.status !== 'pending') return looked(claimed.entity);
+  if (state.next.status !== 'claimed' || state.next.claimId !== claimId) return looked(claimed.entity);
   await context.reach('webhook-attempt-claimed');
   const startedAt = context.clock.now();
   const begunMs = context.clock.monotonicMs();
@@ -92,8 +93,8 @@ export async function attemptDelivery(
 
 function looked({ state, position }: Entity<WebhookDelivery>): Looked {
   if (state.status !== 'pending') return { dueAt: null, isFirst: false, position };
-  const { claim, nextAttemptAt, series, attempts } = state;
-  const dueAt = claim === null ? nextAttemptAt : later(nextAttemptAt, claim.until);
+  const { next, nextAttemptAt, series, attempts } = state;
+  const dueAt = next.status === 'due' ? nextAttemptAt : null;
   return { dueAt, isFirst: series === 1 && attempts === 0, position };
 }
 

@@ -9,6 +9,7 @@ import { type AccountId, plusMs, uuid } from '../kernel/ids.ts';
 import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../kernel/limits.ts';
 import { ObjectDatabaseError } from '../ports/object-database.ts';
 import type { PolicyMarks } from '../ports/policy-marks.ts';
+import type { Vault } from '../ports/vault.ts';
 import type { ReadMark } from '../ports/vault-references.ts';
 import { isOutage } from './is-outage.ts';
 import { createTurns } from '../kernel/turns.ts';
@@ -18,6 +19,7 @@ import { markOf, standingPosition } from './read-mark.ts';
 
 export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;
+  readonly vault: Pick<Vault, 'holds'>;
   /** Puts back what an event leaves to other streams. */
   readonly complete: Complete;
   /** Pushes older than that are not told any more: their bodies would be removed at once. */
@@ -140,15 +142,27 @@ async function followUp(
   await notifyOfPush(context, await context.complete(event), turn, { withoutObjects });
 }
 
-/** Where it stopped the last time, if this is the log it read; else the log's start: what was told stays told. */
-async function startOf({ events, marks, log }: FollowPushesContext): Promise<LogPosition> {
+/** Where it stopped the last time, if this is the log it read. */
+async function startOf(context: FollowPushesContext): Promise<LogPosition> {
+  const { events, marks, log } = context;
   const mark = await marks.read(POLICY);
-  if (mark === null) return LOG_START;
+  if (mark === null) return firstStartOf(context);
   const position = await standingPosition(events, mark);
   if (position !== null) return position;
   const { stream, revision } = mark;
-  log.warn({ stream, revision }, 'The log is another than the one that webhooks were told of: from its start');
-  return LOG_START;
+  log.warn({ stream, revision }, 'The log is another than the one that webhooks were told of: it is followed anew');
+  return firstStartOf(context);
+}
+
+/**
+ * The log's start, since what was told stays told; its end while no webhook exists and no body is kept: a log of a million
+ * pushes has nothing to tell then. A webhook's secret stands in the vault before the event that names it, so the end,
+ * looked up first, lies before every webhook that is not seen here. No mark is saved of it: whatever comes next saves one.
+ */
+async function firstStartOf({ events, vault, deliveries }: FollowPushesContext): Promise<LogPosition> {
+  const head = await events.head();
+  if (await vault.holds('webhook-secret')) return LOG_START;
+  return (await deliveries.isEmpty()) ? head : LOG_START;
 }
 
 interface Begun {

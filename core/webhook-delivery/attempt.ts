@@ -1,6 +1,8 @@
 /** How an attempt at a delivery ended, and what that means for the delivery (spec, States and transitions). */
 import type { Exchange, OutgoingFailure, TargetFault } from '../ports/outgoing-requests.ts';
-import type { AttemptOutcome } from './events.ts';
+import { plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
+import { WEBHOOK_RETRY_WAITS_MS } from '../kernel/limits.ts';
+import type { AttemptOutcome, WebhookDeliveryAttempted } from './events.ts';
 
 /** Why nothing was sent; each is looked at anew before every attempt. */
 export type NotSent = 'webhook-inactive' | 'webhook-deleted' | 'unexpected-error' | TargetFault;
@@ -43,6 +45,19 @@ export function statedResult(result: AttemptResult): StatedResult {
     case 'not-sent':
       return { outcome: 'refused', http_status: null, error: result.why, detail: null, answer_sha256: null };
   }
+}
+
+/**
+ * When the next attempt after this one is made if it failed: from its end (spec, Delivery behavior). Null after the last
+ * of its series.
+ */
+export function retryAt({
+  attempt,
+  started_at: startedAt,
+  duration_ms: durationMs,
+}: Pick<WebhookDeliveryAttempted['data'], 'attempt' | 'started_at' | 'duration_ms'>): Timestamp | null {
+  const waitMs = WEBHOOK_RETRY_WAITS_MS[attempt - 1];
+  return waitMs === undefined ? null : plusMs(timestamp(startedAt), durationMs + waitMs);
 }
 
 /** The result of an exchange; `sha256` is of the body that it kept. */

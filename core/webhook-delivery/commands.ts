@@ -14,6 +14,8 @@ export type WebhookDeliveryCommand =
     }
   /** Decides nothing while there is nothing to attempt now: whether the claim is one's own, the state says. */
   | { readonly type: 'ClaimAttempt'; readonly claimId: Uuid; readonly now: Timestamp }
+  /** Says that what the next attempt waited for is over; nothing before its time, or while it waits for nothing. */
+  | { readonly type: 'MakeAttemptDue'; readonly now: Timestamp }
   | {
       readonly type: 'RecordAttempt';
       readonly series: number;

@@ -5,7 +5,7 @@
  * change nothing; an attempt counts once, however often a crash had it made.
  */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
-import { plusMs } from '../kernel/ids.ts';
+import { plusMs, type Timestamp } from '../kernel/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS } from '../kernel/limits.ts';
 import { statedResult } from './attempt.ts';
 import type { WebhookDeliveryCommand } from './commands.ts';
@@ -23,6 +23,8 @@ export function decideWebhookDelivery(
   switch (command.type) {
     case 'ClaimAttempt':
       return state.status === 'pending' ? decideClaim(state, command) : accept<WebhookDeliveryEvent>();
+    case 'MakeAttemptDue':
+      return state.status === 'pending' ? decideDue(state, command.now) : accept<WebhookDeliveryEvent>();
     case 'RecordAttempt': {
       const isNext = state.series === command.series && state.attempts + 1 === command.attempt;
       return state.status === 'pending' && isNext ? decideRecord(command) : accept<WebhookDeliveryEvent>();
@@ -48,11 +50,26 @@ function decideClaim(
   state: PendingDelivery,
   { claimId, now }: Extract<WebhookDeliveryCommand, { type: 'ClaimAttempt' }>,
 ): Decision<WebhookDeliveryEvent> {
-  const isClaimed = state.claim !== null && state.claim.until > now;
-  if (isClaimed || state.nextAttemptAt > now) return accept<WebhookDeliveryEvent>();
+  // The time is looked at again: the clock of whoever said that it is due may go before the one here.
+  if (state.next.status !== 'due' || state.nextAttemptAt > now) return accept<WebhookDeliveryEvent>();
   const { series, attempts } = state;
   const data = { series, attempt: attempts + 1, claim_id: claimId, until: plusMs(now, WEBHOOK_CLAIM_SPAN_MS) };
   return accept<WebhookDeliveryEvent>({ type: 'WebhookDeliveryAttemptClaimed', data });
+}
+
+function decideDue({ series, attempts, nextAttemptAt, next }: PendingDelivery, now: Timestamp) {
+  const due: WebhookDeliveryEvent = {
+    type: 'WebhookDeliveryAttemptFellDue',
+    data: { series, attempt: attempts + 1 },
+  };
+  switch (next.status) {
+    case 'due':
+      return accept<WebhookDeliveryEvent>();
+    case 'waiting':
+      return nextAttemptAt <= now ? accept(due) : accept<WebhookDeliveryEvent>();
+    case 'claimed':
+      return next.until <= now ? accept(due) : accept<WebhookDeliveryEvent>();
+  }
 }
 
 function decideRecord(

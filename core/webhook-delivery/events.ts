@@ -23,7 +23,7 @@ export type WebhookDeliveryRequested = DomainEvent<
     readonly payload_sha256: string;
   }
 >;
-/** Whose claim this is makes the attempt; after `until` anybody may claim it again. */
+/** Whose claim this is makes the attempt; after `until` it falls due again. */
 export type WebhookDeliveryAttemptClaimed = DomainEvent<
   'WebhookDeliveryAttemptClaimed',
   { readonly series: number; readonly attempt: number; readonly claim_id: string; readonly until: string }
@@ -47,6 +47,11 @@ export type WebhookDeliveryAttempted = DomainEvent<
     readonly answer_sha256: string | null;
   }
 >;
+/** The wait after a failed attempt is over, or the claim of this one has lapsed: whoever claims it may make it now. */
+export type WebhookDeliveryAttemptFellDue = DomainEvent<
+  'WebhookDeliveryAttemptFellDue',
+  { readonly series: number; readonly attempt: number }
+>;
 export type WebhookDeliverySucceeded = DomainEvent<'WebhookDeliverySucceeded', { readonly series: number }>;
 export type WebhookDeliveryFailed = DomainEvent<'WebhookDeliveryFailed', { readonly series: number }>;
 /** As many attempts again, from now on. */
@@ -56,6 +61,7 @@ export type WebhookDeliveryEvent =
   | WebhookDeliveryRequested
   | WebhookDeliveryAttemptClaimed
   | WebhookDeliveryAttempted
+  | WebhookDeliveryAttemptFellDue
   | WebhookDeliverySucceeded
   | WebhookDeliveryFailed
   | WebhookRedelivered;
@@ -64,6 +70,7 @@ export const webhookDeliveryEventKinds: EventKinds<WebhookDeliveryEvent> = {
   WebhookDeliveryRequested: OPERATIONAL_V1,
   WebhookDeliveryAttemptClaimed: OPERATIONAL_V1,
   WebhookDeliveryAttempted: OPERATIONAL_V1,
+  WebhookDeliveryAttemptFellDue: OPERATIONAL_V1,
   WebhookDeliverySucceeded: OPERATIONAL_V1,
   WebhookDeliveryFailed: OPERATIONAL_V1,
   WebhookRedelivered: OPERATIONAL_V1,

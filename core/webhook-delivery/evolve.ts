@@ -1,9 +1,11 @@
 /** Folds a delivery's events. */
 import type { Decider } from '../kernel/decider.ts';
-import { plusMs, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
-import { WEBHOOK_RETRY_WAITS_MS } from '../kernel/limits.ts';
+import { type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import { retryAt } from './attempt.ts';
 import { type WebhookDeliveryEvent, webhookDeliveryEventKinds } from './events.ts';
 import type { DeliveryFacts, PendingDelivery, WebhookDelivery } from './state.ts';
+
+const DUE = { status: 'due' } as const;
 
 function evolveWebhookDelivery(state: WebhookDelivery, event: WebhookDeliveryEvent, at: Timestamp): WebhookDelivery {
   switch (event.type) {
@@ -18,19 +20,21 @@ function evolveWebhookDelivery(state: WebhookDelivery, event: WebhookDeliveryEve
         payloadSha256,
       };
       const eventId = uuid<DeliveryFacts['eventId']>(event_id);
-      return { status: 'pending', ...about, eventId, series: 1, attempts: 0, nextAttemptAt: at, claim: null };
+      return { status: 'pending', ...about, eventId, series: 1, attempts: 0, nextAttemptAt: at, next: DUE };
     }
     case 'WebhookDeliveryAttemptClaimed': {
       const { claim_id, until } = event.data;
-      return { ...pending(state), claim: { id: uuid(claim_id), until: timestamp(until) } };
+      const next = { status: 'claimed', claimId: uuid(claim_id), until: timestamp(until) } as const;
+      return { ...pending(state), next };
     }
     case 'WebhookDeliveryAttempted': {
-      const { attempt, started_at, duration_ms } = event.data;
-      // From the end of the attempt (spec, Delivery behavior). After the last there is no wait, and its end follows.
-      const waitMs = WEBHOOK_RETRY_WAITS_MS[attempt - 1] ?? 0;
-      const nextAttemptAt = plusMs(timestamp(started_at), duration_ms + waitMs);
-      return { ...pending(state), attempts: attempt, nextAttemptAt, claim: null };
+      const before = pending(state);
+      // After the last there is no next one, and the delivery's end follows.
+      const nextAttemptAt = retryAt(event.data) ?? before.nextAttemptAt;
+      return { ...before, attempts: event.data.attempt, nextAttemptAt, next: { status: 'waiting' } };
     }
+    case 'WebhookDeliveryAttemptFellDue':
+      return { ...pending(state), next: DUE };
     case 'WebhookDeliverySucceeded':
       return ended(pending(state), 'succeeded');
     case 'WebhookDeliveryFailed':
@@ -40,7 +44,7 @@ function evolveWebhookDelivery(state: WebhookDelivery, event: WebhookDeliveryEve
         throw new TypeError(`WebhookRedelivered of a delivery that is ${state.status}`);
       }
       const { series } = event.data;
-      return { ...state, status: 'pending', series, attempts: 0, nextAttemptAt: at, claim: null };
+      return { ...state, status: 'pending', series, attempts: 0, nextAttemptAt: at, next: DUE };
     }
   }
 }
@@ -51,7 +55,7 @@ function pending(state: WebhookDelivery): PendingDelivery {
 }
 
 function ended(state: PendingDelivery, status: 'succeeded' | 'failed'): WebhookDelivery {
-  const { nextAttemptAt: _, claim: __, ...facts } = state;
+  const { nextAttemptAt: _, next: __, ...facts } = state;
   return { ...facts, status };
 }
 

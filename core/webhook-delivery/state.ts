@@ -16,10 +16,16 @@ export interface DeliveryFacts {
 
 export interface PendingDelivery extends DeliveryFacts {
   readonly status: 'pending';
+  /** The next attempt is not made before. */
   readonly nextAttemptAt: Timestamp;
-  /** Whose the next attempt is, until then. */
-  readonly claim: { readonly id: Uuid; readonly until: Timestamp } | null;
+  readonly next: NextAttempt;
 }
+
+/** Where the next attempt stands: free to be claimed, not told to be due yet, or somebody's until then. */
+export type NextAttempt =
+  | { readonly status: 'due' }
+  | { readonly status: 'waiting' }
+  | { readonly status: 'claimed'; readonly claimId: Uuid; readonly until: Timestamp };
 
 export interface EndedDelivery extends DeliveryFacts {
   readonly status: 'succeeded' | 'failed';

@@ -1,9 +1,9 @@
 /** One delivery's events folded into the row that is listed of it. */
 import { readEvent } from '../../core/kernel/decider.ts';
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import { plusMs, timestamp } from '../../core/kernel/ids.ts';
-import { WEBHOOK_RETRY_WAITS_MS } from '../../core/kernel/limits.ts';
+import { timestamp } from '../../core/kernel/ids.ts';
 import type { AttemptRow, WebhookDeliveryRow } from '../../core/ports/read-models.ts';
+import { retryAt } from '../../core/webhook-delivery/attempt.ts';
 import { type WebhookDeliveryEvent, webhookDeliveryEventKinds } from '../../core/webhook-delivery/events.ts';
 
 export interface StoredDelivery {
@@ -17,7 +17,7 @@ export interface StoredDelivery {
   readonly series: number;
   readonly created_at: string;
   readonly next_attempt_at: string | null;
-  readonly due_at: string | null;
+  readonly due_since: string | null;
   readonly is_first: boolean;
   readonly attempt_log: readonly AttemptRow[];
   readonly position: string;
@@ -31,30 +31,30 @@ export function foldDelivery(row: StoredDelivery | null, recorded: RecordedEvent
     const { payload_sha256: _digest, ...facts } = event.data;
     return {
       ...{ id: entityIdOf(recorded.stream), account_id: recorded.accountId, ...facts },
-      ...{ status: 'PENDING', series: 1, created_at: occurredAt, next_attempt_at: occurredAt, due_at: occurredAt },
+      ...{ status: 'PENDING', series: 1, created_at: occurredAt, next_attempt_at: occurredAt, due_since: occurredAt },
       ...{ is_first: true, attempt_log: [], position: String(recorded.position) },
     };
   }
   if (row === null) throw new TypeError(`${recorded.stream} does not begin with a request`);
   switch (event.type) {
     case 'WebhookDeliveryAttemptClaimed':
-      return { ...row, due_at: event.data.until };
+      return { ...row, due_since: null };
     case 'WebhookDeliveryAttempted': {
       const { attempt, started_at: at, duration_ms: durationMs, http_status: httpStatus, error, detail } = event.data;
       const { series } = event.data;
       const made: AttemptRow = { series, attempt, at: timestamp(at), durationMs, httpStatus, error, detail };
-      // From the end of the attempt (spec, Delivery behavior).
-      const next = plusMs(timestamp(at), durationMs + (WEBHOOK_RETRY_WAITS_MS[attempt - 1] ?? 0));
       const attempt_log = [...row.attempt_log, made];
-      return { ...row, attempt_log, next_attempt_at: next, due_at: next, is_first: false };
+      return { ...row, attempt_log, next_attempt_at: retryAt(event.data), due_since: null, is_first: false };
     }
+    case 'WebhookDeliveryAttemptFellDue':
+      return { ...row, due_since: occurredAt };
     case 'WebhookDeliverySucceeded':
-      return { ...row, status: 'SUCCESS', next_attempt_at: null, due_at: null };
+      return { ...row, status: 'SUCCESS', next_attempt_at: null, due_since: null };
     case 'WebhookDeliveryFailed':
-      return { ...row, status: 'FAILED', next_attempt_at: null, due_at: null };
+      return { ...row, status: 'FAILED', next_attempt_at: null, due_since: null };
     case 'WebhookRedelivered': {
       const { series } = event.data;
-      return { ...row, series, status: 'PENDING', next_attempt_at: occurredAt, due_at: occurredAt };
+      return { ...row, series, status: 'PENDING', next_attempt_at: occurredAt, due_since: occurredAt };
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The deliveries of a webhook as REST lists them, and what is due as the dispatcher asks. */
 import type { AccountId, Timestamp, WebhookId } from '../../core/kernel/ids.ts';
-import type { PendingDeliveryRow, PendingWebhook, WebhookDeliveryRow } from '../../core/ports/read-models.ts';
+import type { DueDeliveryRow, DueWebhook, WebhookDeliveryRow } from '../../core/ports/read-models.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
 const deliveriesQuery: ReadQuery = {
@@ -22,43 +22,43 @@ export async function readWebhookDeliveries(
   return value as readonly WebhookDeliveryRow[];
 }
 
-const pendingWebhooksQuery: ReadQuery = {
-  answer: (table) => `SELECT coalesce(json_agg(pending), '[]') FROM (
-    SELECT webhook_id AS webhook, account_id AS account, min(due_at) AS "dueAt"
-    FROM ${table('webhook_deliveries')} WHERE due_at IS NOT NULL
-    GROUP BY webhook_id, account_id) AS pending`,
+const dueWebhooksQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(due), '[]') FROM (
+    SELECT DISTINCT webhook_id AS webhook, account_id AS account
+    FROM ${table('webhook_deliveries')} WHERE due_since IS NOT NULL) AS due`,
 };
 
 const NO_CONCERNS = { streams: [] } as const;
 
-export async function readPendingWebhooks(reader: LiveReader): Promise<readonly PendingWebhook[]> {
+export async function readDueWebhooks(reader: LiveReader): Promise<readonly DueWebhook[]> {
   // A parked delivery waits for its operator; the others do not wait with it.
-  return (await reader.read(pendingWebhooksQuery, [], () => NO_CONCERNS)).value as readonly PendingWebhook[];
+  return (await reader.read(dueWebhooksQuery, [], () => NO_CONCERNS)).value as readonly DueWebhook[];
 }
 
-const pendingQuery: ReadQuery = {
+const dueQuery: ReadQuery = {
   answer: (table) => {
-    const columns = `id, account_id AS account, repository_id AS repository, is_first AS "isFirst", due_at AS "dueAt",
-      CASE WHEN is_first THEN position ELSE 0 END AS place`;
-    const from = `FROM ${table('webhook_deliveries')} WHERE webhook_id = $1 AND due_at IS NOT NULL`;
-    return `SELECT coalesce(json_agg(delivery ORDER BY "isFirst" DESC, place, "dueAt"), '[]') FROM (
+    const columns = `id, account_id AS account, repository_id AS repository, is_first AS "isFirst",
+      due_since IS NOT NULL AS "isDue"`;
+    const from = `FROM ${table('webhook_deliveries')} WHERE webhook_id = $1`;
+    return `SELECT coalesce(json_agg(delivery), '[]') FROM (
       (SELECT ${columns} ${from} AND is_first ORDER BY position LIMIT $2)
       UNION ALL
-      (SELECT ${columns} ${from} AND NOT is_first ORDER BY due_at LIMIT $2)) AS delivery`;
+      (SELECT ${columns} ${from} AND due_since IS NOT NULL AND NOT is_first
+       ORDER BY due_since, position LIMIT $2)) AS delivery`;
   },
 };
 
-export async function readPendingDeliveries(
+export async function readDueDeliveries(
   reader: LiveReader,
   webhook: WebhookId,
   limit: number,
-): Promise<readonly PendingDeliveryRow[]> {
-  return (await reader.read(pendingQuery, [webhook, limit], () => NO_CONCERNS)).value as readonly PendingDeliveryRow[];
+): Promise<readonly DueDeliveryRow[]> {
+  return (await reader.read(dueQuery, [webhook, limit], () => NO_CONCERNS)).value as readonly DueDeliveryRow[];
 }
 
 const backlogQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object('pending', count(*), 'oldestAt', min(created_at))
-    FROM ${table('webhook_deliveries')} WHERE due_at IS NOT NULL`,
+    FROM ${table('webhook_deliveries')} WHERE status = 'PENDING'`,
 };
 
 export async function readDeliveryBacklog(

@@ -13,11 +13,12 @@ import { type BenchOptions, readOptions, UsageError, usageText } from './options
 import { prepareProject } from './project.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, LOG } from './scenarios/catalogue.ts';
+import { ALL_NAMES, LOG, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
 import { renderResult } from './table.ts';
+import { benchWebhooks, renderWebhookBench } from './webhooks.ts';
 
 /** Small pushes prepared in advance; more are taken from the start again, in a fresh repository. */
 const CHAIN_COMMITS_PER_SECOND = 150;
@@ -28,7 +29,12 @@ const SELF_CHECK_TOLERANCE = 1.25;
 async function main(): Promise<number> {
   const options = readOptionsOrExplain();
   if (options === null) return 2;
-  if (options.only?.includes(LOG.name) === true) return runLogBench(options, options.only.length === 1);
+  for (const { name, run } of ALONE) {
+    if (options.only?.includes(name) !== true) continue;
+    if (options.only.length > 1) return sayAlone(name);
+    process.stdout.write(await run(options));
+    return 0;
+  }
   const programs = options.sides === 'strata' ? null : await findHttpBackendPrograms();
   if (programs === null && options.sides !== 'strata') {
     say('The bench compares with git http-backend behind nginx and fcgiwrap, and one of them is missing.');
@@ -54,7 +60,7 @@ async function main(): Promise<number> {
     const context = await prepareContext(options, workFolder);
     sides = await startSides(options, context.project, workFolder, programs);
     const result = await runBench({ options, context, sides, programs, say });
-    process.stdout.write(options.json ? `${JSON.stringify(result, null, 2)}\n` : renderResult(result));
+    process.stdout.write(options.json ? jsonText(result) : renderResult(result));
     if (result.faults.length > 0) return 1;
     return options.selfCheck ? judgeSelfCheck(result.scenarios) : 0;
   } finally {
@@ -76,14 +82,31 @@ function readOptionsOrExplain(): BenchOptions | null {
   }
 }
 
-async function runLogBench({ seconds, json }: BenchOptions, alone: boolean): Promise<number> {
-  if (!alone) {
-    say(`${LOG.name} is measured alone: --only ${LOG.name}`);
-    return 2;
-  }
-  const result = await benchLogs({ seconds, say });
-  process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : renderLogBench(result));
-  return 0;
+/** Measured without the others' servers. */
+const ALONE: readonly { readonly name: string; readonly run: (options: BenchOptions) => Promise<string> }[] = [
+  {
+    name: LOG.name,
+    run: async ({ seconds, json }) => {
+      const result = await benchLogs({ seconds, say });
+      return json ? jsonText(result) : renderLogBench(result);
+    },
+  },
+  {
+    name: WEBHOOKS.name,
+    run: async ({ seconds, json }) => {
+      const result = await benchWebhooks({ seconds, say });
+      return json ? jsonText(result) : renderWebhookBench(result);
+    },
+  },
+];
+
+function jsonText(result: object): string {
+  return `${JSON.stringify(result, null, 2)}\n`;
+}
+
+function sayAlone(name: string): number {
+  say(`${name} is measured alone: --only ${name}`);
+  return 2;
 }
 
 async function prepareContext(options: BenchOptions, workFolder: string): Promise<BenchContext> {

@@ -51,6 +51,19 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       assert.deepEqual([found.get(first.eventId), found.get(third.eventId)], [first.body, 'third']);
     });
 
+    test('says whether it holds anything', async (context) => {
+      const { store } = await open(context);
+      const [ada, bob] = [newAccount(), newAccount()];
+      assert.equal(await store.isEmpty(), true);
+      await store.putPayloads([payload(ada, 'body')]);
+      assert.equal(await store.isEmpty(), false);
+      await store.putAnswer(answer(bob, newDelivery(), 1, 'answer'));
+      await store.forgetAccount(ada);
+      assert.equal(await store.isEmpty(), false);
+      await store.forgetAccount(bob);
+      assert.equal(await store.isEmpty(), true);
+    });
+
     test('stores one of many that put the same at once, and tells all of them which', async (context) => {
       const { store } = await open(context);
       const account = newAccount();

@@ -49,6 +49,19 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.notEqual(await vault.put(newAccount(), 'user-agent', 'git/2.47'), refs[0]);
     });
 
+    test('says whether any account has a record of a field', async () => {
+      assert.equal(await vault.holds('s3-key'), false);
+      const account = newAccount();
+      const ref = await vault.put(account, 's3-key', 'k');
+      assert.equal(await vault.holds('s3-key'), true);
+      await vault.delete(account, ref);
+      assert.equal(await vault.holds('s3-key'), false);
+      const erased = newAccount();
+      await vault.put(erased, 's3-key', 'k');
+      await vault.eraseAccount(erased);
+      assert.equal(await vault.holds('s3-key'), false);
+    });
+
     test('reads a record only as the field and for the account it was written for', async () => {
       const account = newAccount();
       const ref = await vault.put(account, 'webhook-secret', 's3cret');

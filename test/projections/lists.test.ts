@@ -185,26 +185,22 @@ describe('the list of deliveries', () => {
     const twin = createMemoryDeliveries(store);
     for (const id of [webhook, other]) {
       assert.deepEqual(await reads.webhookDeliveries(account, id, 50), await twin.webhookDeliveries(account, id, 50));
-      const pending = (await reads.pendingDeliveries(id, 50)).map(({ id: delivery, isFirst, dueAt }) => [
-        ...[delivery, isFirst, dueAt],
-      ]);
-      const expected = await twin.pendingDeliveries(id, 50);
-      assert.deepEqual(
-        pending,
-        expected.map(({ id: delivery, isFirst, dueAt }) => [delivery, isFirst, dueAt]),
-      );
+      assert.deepEqual(await reads.dueDeliveries(id, 50), await twin.dueDeliveries(id, 50));
     }
-    assert.deepEqual(
-      (await reads.pendingDeliveries(webhook, 50)).map(({ id, isFirst }) => [id, isFirst]),
-      [
-        [second, true],
-        [third, true],
-        [first, false],
-      ],
-    );
-    assert.equal((await reads.pendingDeliveries(webhook, 1)).length, 2, 'so many of each sort');
-    assert.deepEqual(await reads.pendingWebhooks(), await twin.pendingWebhooks());
-    assert.deepEqual(await reads.backlog(), await twin.backlog());
+    const due = async (limit: number) =>
+      (await (await current()).dueDeliveries(webhook, limit)).map(({ id, isFirst, isDue }) => [id, isFirst, isDue]);
+    const firsts = [
+      [second, true, false],
+      [third, true, true],
+    ];
+    assert.deepEqual(await due(50), firsts, 'one that was claimed holds up those behind it, one that waits does not');
+    const pending = { pending: 3, oldestAt: '2026-11-21T10:00:00.000Z' };
+    assert.deepEqual([await reads.backlog(), await twin.backlog()], [pending, pending]);
+    await tell(first, 'WebhookDeliveryAttemptFellDue', { series: 1, attempt: 2 });
+    assert.deepEqual(await due(50), [...firsts, [first, false, true]]);
+    assert.equal((await due(1)).length, 2, 'so many of each sort');
+    assert.deepEqual(await reads.dueWebhooks(), [{ webhook, account }]);
+    assert.deepEqual(await twin.dueWebhooks(), [{ webhook, account }]);
     const [newest] = await reads.webhookDeliveries(account, webhook, 1);
     assert.equal(newest?.id, third);
     assert.deepEqual(await reads.webhookDeliveries(newUuid<AccountId>(), webhook, 50), [], "nobody else's");

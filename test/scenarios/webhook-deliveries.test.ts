@@ -160,6 +160,23 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     assert.ok(waitedMs >= 8_000, `${waitedMs} ms`);
   });
 
+  test('that fail twice are made again 8 and then 16 seconds after the end of the attempt before', async (context) => {
+    const failing = answeringStatus(500);
+    const { receiver, webhook, account } = await hooked(context, 'donald', failing, failing, answeringStatus(200));
+    await post(account, `/v1/webhooks/${webhook.id}/ping`);
+    await receiver.until(3);
+    const [delivery] = await untilDeliveries(strata, account, webhook.id, ([only]) => only?.status === 'SUCCESS');
+    const log = delivery?.attempt_log ?? [];
+    const endedMs = log.map(({ at, duration_ms: durationMs }) => Date.parse(at) + durationMs);
+    const waitsMs = log.slice(1).map(({ at }, index) => Date.parse(at) - (endedMs[index] ?? 0));
+    context.diagnostic(`waited ${waitsMs.join(' and ')} ms`);
+    const [first = 0, second = 0] = waitsMs;
+    assert.equal(waitsMs.length, 2);
+    assert.ok(first >= 8_000 && second >= 16_000, `${waitsMs}`);
+    const [one, ...others] = receiver.received;
+    for (const other of others) assert.deepEqual([other.raw, other.headers], [one?.raw, one?.headers]);
+  });
+
   test('follow no redirect, and survive connections that break off', async (context) => {
     const elsewhere = await house.receiver();
     const redirect = answeringStatus(302);

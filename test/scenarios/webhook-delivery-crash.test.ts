@@ -31,7 +31,7 @@ describe('A server killed', { concurrency: true }, () => {
       const fragile: Strata = await strata.restart({ STRATA_FAULT_POINT: point });
       // The server may die before it answers: the push is in the log by then.
       await tryGit(work, ['push', '--quiet', remote, 'main']);
-      await exited(fragile);
+      await fragile.exited();
       const again = await fragile.restart({ STRATA_FAULT_POINT: '' });
 
       const deliveries = await untilDeliveries(
@@ -57,8 +57,3 @@ describe('A server killed', { concurrency: true }, () => {
     });
   }
 });
-
-function exited({ process: child }: Strata): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-  return new Promise((resolve) => child.once('exit', () => resolve()));
-}

@@ -14,11 +14,16 @@ import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-reques
 import { type AttemptContext, attemptDelivery } from '../../core/use-cases/attempt-delivery.ts';
 import { requestDelivery, storePayloads } from '../../core/use-cases/webhook-deliveries.ts';
 import { createWebhook, findWebhook } from '../../core/use-cases/webhooks.ts';
+import { carriedOut } from '../../core/ports/workflows.ts';
+import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import { createDispatcher, type Dispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
+import { hear } from '../../workflows/webhook-delivery/hear.ts';
+import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
+import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
 import { accepted, newAccount } from './accounts.ts';
 import { createMemoryDeliveries } from './memory-deliveries.ts';
+import { createMemoryTimers } from './memory-timers.ts';
 import { CAUSE, startNode } from './node.ts';
-import { createTestTimers } from './test-timers.ts';
 import { type WatchedLog, watchLog } from './watched-log.ts';
 
 export const NO_CONTENT: Exchange = { outcome: 'answered', status: 204, body: new Uint8Array(0), truncated: false };
@@ -37,7 +42,6 @@ export async function delivering(
   log: WatchedLog = watchLog(),
 ) {
   const node = await startNode(log);
-  const timers = createTestTimers(node.clock);
   const sent: SentRequest[] = [];
   const faults: unknown[] = [];
   const logged: string[] = [];
@@ -63,7 +67,7 @@ export async function delivering(
   const leaving = new AbortController();
   const newDispatcher = (): Dispatcher =>
     createDispatcher({
-      ...{ due, clock: node.clock, after: timers.after },
+      ...{ due, clock: node.clock, alarm: node.clock },
       attempt: (delivery) => attemptDelivery(context, delivery, leaving.signal),
       receiverOf: async (account, webhook) => {
         const found = await findWebhook(context, account, webhook);
@@ -71,10 +75,30 @@ export async function delivering(
       },
       onFault: (cause) => faults.push(cause),
     });
-  const dispatcher = newDispatcher();
+  let dispatcher = newDispatcher();
+  log.subscribe({
+    after: await log.head(),
+    categories: [webhookDeliveries.category],
+    onEvents: (batch) => hear(node.entities, dispatcher, batch),
+  });
+  const ending = new AbortController();
+  startEmbeddedEngine({
+    workflows: [carriedOut(webhookDelivery, createWebhookDeliverySteps(context))],
+    events: log,
+    timers: createMemoryTimers(log, [webhookDelivery]),
+    lead: { whenever: (_name, work) => leadAlone(work(ending.signal), ending) },
+    ...{ clock: node.clock, alarm: node.clock },
+    onFault: (_workflow, cause) => faults.push(cause),
+  });
 
   return {
-    ...{ node, context, timers, sent, faults, logged, dispatcher, newDispatcher, due, log },
+    ...{ node, context, sent, faults, logged, due, log },
+    running: () => dispatcher.running(),
+    /** As another process that takes over; what the one before has under way goes on. */
+    takeOver: async (): Promise<void> => {
+      dispatcher = newDispatcher();
+      await dispatcher.start();
+    },
     account: (username: string) => newAccount(node, username),
     webhook: async (account: AccountId, host: string): Promise<WebhookId> => {
       const wanted = { url: `https://${host}/hook`, events: ['push'], active: true } as const;
@@ -90,9 +114,15 @@ export async function delivering(
       const [payloadSha256 = ''] = await storePayloads(context, account, [{ eventId, body: `{"id":"${eventId}"}` }]);
       const wanted = { webhookId, eventId, event: 'push', repositoryId, payloadSha256 } as const;
       const { deliveryId } = accepted(await requestDelivery(context, { account, cause: CAUSE }, wanted));
-      dispatcher.heard(webhookId, account, await log.head());
       return deliveryId;
     },
     stateOf: async (id: WebhookDeliveryId) => (await node.entities.reload(webhookDeliveries, id)).state,
+  };
+}
+
+function leadAlone(work: Promise<void>, ending: AbortController): () => Promise<void> {
+  return async () => {
+    ending.abort();
+    await work;
   };
 }

@@ -2,7 +2,7 @@
 import { categoryOf, entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
 import { timestamp, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { DueDeliveries, PendingDeliveryRow, PendingWebhook, ReadModels } from '../../core/ports/read-models.ts';
+import type { DueDeliveries, DueDeliveryRow, DueWebhook, ReadModels } from '../../core/ports/read-models.ts';
 import { foldDelivery, type StoredDelivery } from '../../projections/webhook-deliveries/fold.ts';
 
 export function createMemoryDeliveries(
@@ -33,31 +33,31 @@ export function createMemoryDeliveries(
           nextAttemptAt: row.next_attempt_at === null ? null : timestamp(row.next_attempt_at),
           attemptLog: row.attempt_log,
         })),
-    pendingWebhooks: async () => {
-      const least = new Map<string, PendingWebhook>();
-      for (const { webhook_id, account_id, due_at } of await rows()) {
-        if (due_at === null || account_id === null) continue;
-        const known = least.get(webhook_id);
-        if (known !== undefined && known.dueAt <= due_at) continue;
-        least.set(webhook_id, { webhook: uuid(webhook_id), account: uuid(account_id), dueAt: timestamp(due_at) });
+    dueWebhooks: async () => {
+      const due = new Map<string, DueWebhook>();
+      for (const { webhook_id, account_id, due_since } of await rows()) {
+        if (due_since === null || account_id === null) continue;
+        due.set(webhook_id, { webhook: uuid(webhook_id), account: uuid(account_id) });
       }
-      return [...least.values()];
+      return [...due.values()];
     },
-    pendingDeliveries: async (webhook, limit) => {
-      const pending = (await rows()).flatMap((row): PendingDeliveryRow[] => {
-        const { id, account_id, repository_id, is_first: isFirst, due_at } = row;
-        if (row.webhook_id !== webhook || due_at === null || account_id === null) return [];
-        const repository =
-          repository_id === null ? null : uuid<NonNullable<PendingDeliveryRow['repository']>>(repository_id);
-        return [{ id: uuid(id), account: uuid(account_id), repository, isFirst, dueAt: timestamp(due_at) }];
-      });
-      const others = pending.filter(({ isFirst }) => !isFirst).toSorted((a, b) => (a.dueAt < b.dueAt ? -1 : 1));
-      return [...pending.filter(({ isFirst }) => isFirst).slice(0, limit), ...others.slice(0, limit)];
+    dueDeliveries: async (webhook, limit) => {
+      const found = (await rows()).filter((row) => row.webhook_id === webhook);
+      const firsts = found.filter((row) => row.is_first);
+      const others = found.filter((row) => !row.is_first && row.due_since !== null);
+      const oldest = others.toSorted((a, b) => ((a.due_since ?? '') < (b.due_since ?? '') ? -1 : 1));
+      return [...firsts.slice(0, limit), ...oldest.slice(0, limit)].map(dueRow);
     },
     backlog: async () => {
-      const pending = (await rows()).filter(({ due_at }) => due_at !== null);
+      const pending = (await rows()).filter(({ status }) => status === 'PENDING');
       const oldest = pending.map(({ created_at }) => created_at).sort()[0];
       return { pending: pending.length, oldestAt: oldest === undefined ? null : timestamp(oldest) };
     },
   };
+}
+
+function dueRow({ id, account_id, repository_id, is_first: isFirst, due_since }: StoredDelivery): DueDeliveryRow {
+  if (account_id === null) throw new TypeError(`Delivery ${id} is nobody's`);
+  const repository = repository_id === null ? null : uuid<NonNullable<DueDeliveryRow['repository']>>(repository_id);
+  return { id: uuid(id), account: uuid(account_id), repository, isFirst, isDue: due_since !== null };
 }

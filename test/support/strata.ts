@@ -45,6 +45,8 @@ export interface Strata {
   readonly process: ChildProcess;
   /** Everything written to its log so far. */
   log(): string;
+  /** Resolves once it has ended, by itself or not. */
+  exited(): Promise<void>;
   /** SIGKILL, waited for. */
   kill(): Promise<void>;
   /** SIGTERM, waited for; the exit code. */
@@ -98,6 +100,9 @@ async function launch(
     env,
     process: child,
     log: () => written,
+    async exited() {
+      await exited;
+    },
     kill: () => end('SIGKILL'),
     async stop() {
       await end('SIGTERM');

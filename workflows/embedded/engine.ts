@@ -11,6 +11,7 @@ import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { CarriedOutWorkflow, Lead, Timer, Timers } from '../../core/ports/workflows.ts';
+import { untilShown } from '../../core/use-cases/until-shown.ts';
 import { Bell } from './bell.ts';
 
 export interface EmbeddedEngineOptions {
@@ -36,7 +37,7 @@ export function startEmbeddedEngine(options: EmbeddedEngineOptions): () => Promi
 
 /** Until the signal. Rejects when the log or the timers cannot be read. */
 async function carryOut(options: EmbeddedEngineOptions, signal: AbortSignal): Promise<void> {
-  const { events, timers } = options;
+  const { events } = options;
   const ending = new AbortController();
   const ended = AbortSignal.any([signal, ending.signal]);
   const runners = options.workflows.map((carriedOut) => new WorkflowRunner(options, carriedOut, ended));
@@ -54,7 +55,7 @@ async function carryOut(options: EmbeddedEngineOptions, signal: AbortSignal): Pr
     },
   });
   try {
-    await timers.caughtUp(after);
+    await Promise.race([shown(options, after, ended), subscription.closed]);
     await Promise.race([subscription.closed, ...runners.map((runner) => runner.run())]);
   } finally {
     ending.abort();
@@ -64,21 +65,13 @@ async function carryOut(options: EmbeddedEngineOptions, signal: AbortSignal): Pr
 }
 
 /** Waits, as long as it takes, until the timers show the position; false when it ended before. */
-async function shown(
+function shown(
   { timers, onFault }: Pick<EmbeddedEngineOptions, 'timers' | 'onFault'>,
   position: LogPosition,
   ended: AbortSignal,
 ): Promise<boolean> {
-  while (!ended.aborted) {
-    try {
-      await timers.caughtUp(position);
-      return true;
-    } catch (error) {
-      // Each try waits for seconds by itself.
-      onFault('timers', error);
-    }
-  }
-  return false;
+  const onBehind = (cause: unknown): void => onFault('timers', cause);
+  return untilShown({ caughtUp: (wanted) => timers.caughtUp(wanted), onBehind }, position, ended);
 }
 
 /** Why a timer that is due is left alone for now: it was carried out, and still stands. */

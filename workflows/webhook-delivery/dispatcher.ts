@@ -1,17 +1,16 @@
 /**
- * Makes the attempts of all deliveries when they are due: which goes next, and how many at a time.
+ * Makes the attempts of all deliveries that are due: which goes next, and how many at a time.
  *
  * Must stay true: whether an attempt is due, and whose it is, the delivery's own stream decides (attempt-delivery.ts); here
- * stands only what to look at when, so anything here may be lost and read again. First attempts of one webhook and repository
- * are made one after another, in their order. A receiver that is slow or dead takes places of its own host and account only.
- * Nothing is polled: one timer stands at the next due time.
+ * stands only what to look at, so anything here may be lost and read again. It waits for no delivery's time: that is the
+ * workflow's (logic.ts), and the log tells when it has come; the one alarm here is for faults of our own. First attempts of
+ * one webhook and repository are made one after another, in their order. A receiver that is slow or dead takes places of
+ * its own host and account only.
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import {
   type AccountId,
-  msBetween,
   plusMs,
-  type RepositoryId,
   type Timestamp,
   type WebhookDeliveryId,
   type WebhookId,
@@ -22,26 +21,36 @@ import {
   WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_WINDOW_DELIVERIES_MAX,
 } from '../../core/kernel/limits.ts';
-import type { Clock } from '../../core/ports/clock.ts';
-import type { DueDeliveries, PendingDeliveryRow } from '../../core/ports/read-models.ts';
+import type { Alarm, Clock } from '../../core/ports/clock.ts';
+import type { DueDeliveries, DueDeliveryRow } from '../../core/ports/read-models.ts';
 import type { Looked } from '../../core/use-cases/attempt-delivery.ts';
+import { fill, isLeftOut, type Lane, newLane, nextOf, NOWHERE, putBack, type Running, runsDry, leave } from './lane.ts';
 
 export interface DispatcherOptions {
   readonly due: DueDeliveries;
   readonly clock: Pick<Clock, 'now'>;
-  /** Calls once after so long; the function returned takes that back. */
-  readonly after: (ms: number, call: () => void) => () => void;
+  readonly alarm: Alarm;
   readonly attempt: (delivery: { readonly id: WebhookDeliveryId; readonly account: AccountId }) => Promise<Looked>;
   /** What a webhook's limit is shared by: its receiver's host. */
   readonly receiverOf: (account: AccountId, webhook: WebhookId) => Promise<string>;
   readonly onFault: (cause: unknown) => void;
 }
 
+/** What the log says of a delivery, at this place of it. */
+export interface HeardDelivery {
+  readonly id: WebhookDeliveryId;
+  readonly webhook: WebhookId;
+  readonly account: AccountId;
+  readonly position: LogPosition;
+}
+
 export interface Dispatcher {
   /** Begins with what is due by now; resolves once that is known. */
   start(): Promise<void>;
-  /** Something of this webhook's became due, at this place of the log. */
-  heard(webhook: WebhookId, account: AccountId, position: LogPosition): void;
+  /** An attempt fell due: the delivery's first, a claimed one's again, or one after a failure. */
+  due(delivery: HeardDelivery, attempt: 'first' | 'claimed' | 'later'): void;
+  /** A first attempt was recorded, by this process or another: what waited behind it may go. */
+  recorded(delivery: HeardDelivery): void;
   /** Starts nothing more; resolves when nothing is under way. */
   close(): Promise<void>;
   /** Attempts under way. */
@@ -50,28 +59,6 @@ export interface Dispatcher {
 
 /** After a fault of ours, a delivery or a webhook is looked at again so much later. */
 const FAULT_PAUSE_MS = 5_000;
-/** Timers hold no longer; what is due later is looked at then and waited for again. */
-const TIMER_MS_MAX = 24 * 60 * 60_000;
-
-/** What is known of a webhook with deliveries that have not ended. */
-interface Lane {
-  readonly webhook: WebhookId;
-  readonly account: AccountId;
-  receiver: string;
-  /** First attempts in their order, then others. */
-  window: PendingDeliveryRow[];
-  /** Whether the read model may have more than the window. */
-  more: boolean;
-  /** Whether an attempt ended since the window was read: reading it again can tell more. */
-  moved: boolean;
-  /** How far the read model must be before it is asked. */
-  position: LogPosition;
-  reading: boolean;
-  stale: boolean;
-  /** When something may be due that is not in the window yet. */
-  readAt: Timestamp | null;
-  readonly running: Map<WebhookDeliveryId, PendingDeliveryRow>;
-}
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return new Lanes(options);
@@ -87,7 +74,7 @@ class Lanes implements Dispatcher {
   readonly #hosts = new Map<string, number>();
   readonly #accounts = new Map<AccountId, number>();
   readonly #underWay = new Set<Promise<void>>();
-  #timer: { readonly at: Timestamp; readonly cancel: () => void } | null = null;
+  #alarm: { readonly at: Timestamp; readonly ending: AbortController } | null = null;
   #running = 0;
   #closed = false;
 
@@ -96,25 +83,30 @@ class Lanes implements Dispatcher {
   }
 
   async start(): Promise<void> {
-    for (const { webhook, account, dueAt } of await this.#options.due.pendingWebhooks()) {
-      const lane = this.#lane(webhook, account);
-      lane.readAt = dueAt;
-      this.#wakeAt(dueAt);
-    }
+    for (const { webhook, account } of await this.#options.due.dueWebhooks()) this.#read(this.#lane(webhook, account));
   }
 
-  heard(webhook: WebhookId, account: AccountId, position: LogPosition): void {
+  due({ id, webhook, account, position }: HeardDelivery, attempt: 'first' | 'claimed' | 'later'): void {
     if (this.#closed) return;
     const lane = this.#lane(webhook, account);
     if (position > lane.position) lane.position = position;
-    // A window that left out first attempts is read again when it runs dry of those it holds.
-    if (!lane.more || !lane.window.some(({ isFirst }) => isFirst)) this.#read(lane);
+    const running = lane.running.get(id);
+    // Whoever makes an attempt looks at the stream after it: that may have been before this.
+    if (running !== undefined) running.heardAt = position;
+    else if (lane.reading || attempt === 'claimed' || !isLeftOut(lane, attempt === 'first')) this.#read(lane);
+  }
+
+  recorded({ id, webhook, position }: HeardDelivery): void {
+    const lane = this.#lanes.get(webhook);
+    if (this.#closed || lane === undefined || !lane.window.some((row) => row.id === id && !row.isDue)) return;
+    if (position > lane.position) lane.position = position;
+    this.#read(lane);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#timer?.cancel();
-    this.#timer = null;
+    this.#alarm?.ending.abort();
+    this.#alarm = null;
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
@@ -125,10 +117,7 @@ class Lanes implements Dispatcher {
   #lane(webhook: WebhookId, account: AccountId): Lane {
     const known = this.#lanes.get(webhook);
     if (known !== undefined) return known;
-    const lane: Lane = {
-      ...{ webhook, account, receiver: webhook, window: [], more: false, moved: false },
-      ...{ position: NOWHERE, reading: false, stale: false, readAt: null, running: new Map() },
-    };
+    const lane = newLane(webhook, account);
     this.#lanes.set(webhook, lane);
     return lane;
   }
@@ -144,23 +133,21 @@ class Lanes implements Dispatcher {
   }
 
   async #readWindow(lane: Lane): Promise<void> {
-    const { due, receiverOf, onFault } = this.#options;
+    const { due, receiverOf, onFault, clock } = this.#options;
     do {
       lane.stale = false;
       lane.moved = false;
       lane.readAt = null;
       try {
         await due.seen(lane.position);
-        const found = await due.pendingDeliveries(lane.webhook, WEBHOOK_WINDOW_DELIVERIES_MAX);
+        const found = await due.dueDeliveries(lane.webhook, WEBHOOK_WINDOW_DELIVERIES_MAX);
         lane.receiver = await receiverOf(lane.account, lane.webhook);
         // An attempt that ended while this was read is known better than it was read.
         if (lane.moved) lane.stale = true;
-        lane.window = found.filter(({ id }) => !lane.running.has(id));
-        const firsts = found.filter(({ isFirst }) => isFirst).length;
-        lane.more = Math.max(firsts, found.length - firsts) >= WEBHOOK_WINDOW_DELIVERIES_MAX;
+        fill(lane, found);
       } catch (error) {
         onFault(error);
-        lane.readAt = plusMs(this.#options.clock.now(), FAULT_PAUSE_MS);
+        lane.readAt = plusMs(clock.now(), FAULT_PAUSE_MS);
         lane.stale = false;
       }
     } while (lane.stale && !this.#closed);
@@ -174,7 +161,7 @@ class Lanes implements Dispatcher {
     for (const lane of this.#ready) {
       if (this.#closed || this.#running >= WEBHOOK_ATTEMPTS_AT_ONCE_MAX) return;
       this.#ready.delete(lane);
-      const next = this.#nextOf(lane);
+      const next = nextOf(lane, this.#options.clock.now());
       if (next === null) {
         this.#rest(lane);
       } else if (this.#hasPlace(lane)) {
@@ -194,35 +181,30 @@ class Lanes implements Dispatcher {
     );
   }
 
-  /** What is due and not held up by an earlier first attempt. */
-  #nextOf(lane: Lane): PendingDeliveryRow | null {
-    const now = this.#options.clock.now();
-    return startable(lane).find(({ dueAt }) => dueAt <= now) ?? null;
-  }
-
-  /** Nothing can start: says when to look again, or forgets the lane. */
+  /** Nothing can start: reads what the window left out, waits for what is held, or forgets the lane. */
   #rest(lane: Lane): void {
-    const times = startable(lane).map(({ dueAt }) => dueAt);
-    if (lane.readAt !== null) times.push(lane.readAt);
-    if (!lane.reading && lane.more && lane.moved && times.every((at) => at > this.#options.clock.now())) {
+    if (!lane.reading && lane.moved && runsDry(lane)) {
       this.#read(lane);
       return;
     }
+    const now = this.#options.clock.now();
+    const times = [...lane.held.values()].filter((at) => at > now);
+    if (lane.readAt !== null) times.push(lane.readAt);
     const earliest = times.reduce<Timestamp | null>((least, at) => (least === null || at < least ? at : least), null);
     if (earliest !== null) this.#wakeAt(earliest);
     else if (lane.window.length === 0 && lane.running.size === 0 && !lane.reading) this.#lanes.delete(lane.webhook);
   }
 
-  #begin(lane: Lane, delivery: PendingDeliveryRow): void {
+  #begin(lane: Lane, row: DueDeliveryRow): void {
     const { receiver, account } = lane;
-    lane.window = lane.window.filter((other) => other !== delivery);
-    lane.running.set(delivery.id, delivery);
+    lane.window = lane.window.filter((other) => other !== row);
+    lane.held.delete(row.id);
+    const running: Running = { row, heardAt: NOWHERE };
+    lane.running.set(row.id, running);
     this.#running += 1;
     add(this.#hosts, receiver, 1);
     add(this.#accounts, account, 1);
-    const ended = this.#attempt(lane, delivery).finally(() => {
-      lane.running.delete(delivery.id);
-      lane.moved = true;
+    const ended = this.#attempt(lane, running).finally(() => {
       this.#running -= 1;
       add(this.#hosts, receiver, -1);
       add(this.#accounts, account, -1);
@@ -237,41 +219,38 @@ class Lanes implements Dispatcher {
     this.#follow(ended);
   }
 
-  async #attempt(lane: Lane, delivery: PendingDeliveryRow): Promise<void> {
+  async #attempt(lane: Lane, running: Running): Promise<void> {
     const { attempt, onFault, clock } = this.#options;
+    const { row } = running;
     try {
-      const { dueAt, isFirst, position } = await attempt({ id: delivery.id, account: delivery.account });
+      const { dueAt, isFirst, position } = await attempt({ id: row.id, account: row.account });
+      leave(lane, row);
       if (position > lane.position) lane.position = position;
-      if (dueAt !== null) this.#keep(lane, { ...delivery, isFirst, dueAt });
+      if (dueAt !== null || isFirst) putBack(lane, { ...row, isFirst, isDue: dueAt !== null });
+      if (dueAt !== null) lane.held.set(row.id, dueAt);
+      if (running.heardAt > position) this.#read(lane);
     } catch (error) {
       onFault(error);
-      this.#keep(lane, { ...delivery, dueAt: plusMs(clock.now(), FAULT_PAUSE_MS) });
+      leave(lane, row);
+      putBack(lane, row);
+      lane.held.set(row.id, plusMs(clock.now(), FAULT_PAUSE_MS));
     }
-  }
-
-  /** Puts a delivery back to wait, unless there are so many that the read model holds it better. */
-  #keep(lane: Lane, delivery: PendingDeliveryRow): void {
-    if (delivery.isFirst) {
-      lane.window = [delivery, ...lane.window];
-      return;
-    }
-    lane.window = [...lane.window, delivery];
-    if (lane.window.length <= 2 * WEBHOOK_WINDOW_DELIVERIES_MAX) return;
-    const latest = lane.window.filter(({ isFirst }) => !isFirst).toSorted((a, b) => (a.dueAt < b.dueAt ? 1 : -1))[0];
-    lane.window = lane.window.filter((other) => other !== latest);
-    lane.more = true;
-    if (latest !== undefined && (lane.readAt === null || latest.dueAt < lane.readAt)) lane.readAt = latest.dueAt;
   }
 
   #wakeAt(at: Timestamp): void {
-    if (this.#closed || (this.#timer !== null && this.#timer.at <= at)) return;
-    this.#timer?.cancel();
-    const ms = Math.min(Math.max(0, msBetween(this.#options.clock.now(), at)), TIMER_MS_MAX);
-    this.#timer = { at, cancel: this.#options.after(ms, () => this.#wake()) };
+    if (this.#closed || (this.#alarm !== null && this.#alarm.at <= at)) return;
+    this.#alarm?.ending.abort();
+    const ending = new AbortController();
+    this.#alarm = { at, ending };
+    this.#follow(
+      this.#options.alarm.until(at, ending.signal).then(() => {
+        if (!ending.signal.aborted) this.#wake();
+      }),
+    );
   }
 
   #wake(): void {
-    this.#timer = null;
+    this.#alarm = null;
     const now = this.#options.clock.now();
     for (const lane of this.#lanes.values()) {
       if (lane.readAt !== null && lane.readAt <= now) this.#read(lane);
@@ -284,20 +263,6 @@ class Lanes implements Dispatcher {
     const followed = work.catch(this.#options.onFault).finally(() => this.#underWay.delete(followed));
     this.#underWay.add(followed);
   }
-}
-
-const NOWHERE = 0n as LogPosition;
-
-/** The first attempts that are the next of their repository, and everything else. */
-function startable({ window, running }: Lane): readonly PendingDeliveryRow[] {
-  const taken = new Set<RepositoryId | null>();
-  for (const { isFirst, repository } of running.values()) if (isFirst && repository !== null) taken.add(repository);
-  return window.filter(({ isFirst, repository }) => {
-    if (!isFirst || repository === null) return true;
-    if (taken.has(repository)) return false;
-    taken.add(repository);
-    return true;
-  });
 }
 
 function add<Key>(counts: Map<Key, number>, key: Key, change: number): void {

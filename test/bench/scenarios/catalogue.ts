@@ -15,10 +15,12 @@ export const REAL_CLIENT = { name: 'real-client', title: 'wall time of a real gi
 export const MEMORY = { name: 'memory', title: 'memory during a 1 GiB push and 20 clones' };
 /** Measured alone, without servers. */
 export const LOG = { name: 'log', title: 'appends and subscribers of each event log, alone' };
+export const WEBHOOKS = { name: 'webhooks', title: 'a healthy receiver beside 10,000 deliveries to a dead one, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
   REAL_CLIENT,
   MEMORY,
   LOG,
+  WEBHOOKS,
 ];

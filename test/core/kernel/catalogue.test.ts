@@ -131,11 +131,14 @@ describe('The golden events', () => {
     );
   });
 
-  test('of a delivery fold into one that failed', () => {
+  test('of a delivery fold into one that failed, and one whose claim has lapsed', () => {
     assert.deepEqual(
-      folded(webhookDeliveries).map((state) => state.status),
+      folded(webhookDeliveries, 'WebhookDeliveryAttemptFellDue').map((state) => state.status),
       ['failed'],
     );
+    const ends = ['WebhookDeliveryAttempted', 'WebhookDeliverySucceeded', 'WebhookDeliveryFailed'] as const;
+    const [due] = folded(webhookDeliveries, ...ends, 'WebhookRedelivered');
+    assert.deepEqual(due?.status === 'pending' && [due.attempts, due.next], [0, { status: 'due' }]);
   });
 
   test('of a repository fold into a closed one', () => {

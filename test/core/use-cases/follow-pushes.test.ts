@@ -30,7 +30,7 @@ import { accepted, newAccount, newRepository } from '../../support/accounts.ts';
 import { createMemoryObjects } from '../../support/memory-object-database.ts';
 import { CAUSE, startNode } from '../../support/node.ts';
 import { eventually } from '../../support/test-timers.ts';
-import { watchLog } from '../../support/watched-log.ts';
+import { settle, watchLog } from '../../support/watched-log.ts';
 
 function eventIdIn({ event_id: id }: JsonObject): EventId {
   assert.ok(typeof id === 'string');
@@ -178,6 +178,34 @@ describe('Webhooks are told of a push', () => {
     await on.context.marks.save('webhook-notifications', { ...mark, eventId: on.node.ids.next<EventId>() });
     await on.follow(5);
     assert.equal(await on.log.head(), before);
+  });
+
+  test('from the end of a log on in which nobody has a webhook, and from its start on once somebody has', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    const delivered: string[] = [];
+    on.log.on.deliver = (events) => {
+      for (const { type, stream } of events) if (categoryOf(stream) === 'repository') delivered.push(type);
+    };
+    const idle = async (): Promise<void> => {
+      const ending = new AbortController();
+      const done = followPushes(on.context, ending.signal);
+      await settle();
+      ending.abort();
+      await done;
+    };
+    await on.push(engine, { 'refs/heads/before': on.commit() });
+    await settle();
+    delivered.length = 0;
+    await idle();
+    assert.deepEqual(delivered, [], 'nothing is read');
+    assert.equal(await on.context.marks.read('webhook-notifications'), null);
+    await on.webhook(ada, ['push']);
+    await on.push(engine, { 'refs/heads/after': on.commit() });
+    // As after a crash before any mark was saved.
+    await on.follow(1);
+    assert.deepEqual(await on.told(), ['push refs/heads/after']);
   });
 
   test('of at most a thousand refs, each with its own commits only', async () => {

@@ -36,14 +36,17 @@ function delivery() {
     return decision.events;
   };
   const claim = (claimId = NODE_A) => tell({ type: 'ClaimAttempt', claimId, now });
+  const fallDue = () => tell({ type: 'MakeAttemptDue', now });
   return {
     state: () => state,
     now: () => now,
     pass: (ms: number) => (now = plusMs(now, ms)),
     tell,
     claim,
+    fallDue,
     /** Makes the next attempt, which takes so long. */
     attempt: (result: AttemptResult, durationMs = 0) => {
+      fallDue();
       assert.equal(claim().length, 1, 'it is due');
       assert.ok(state.status === 'pending');
       const { series, attempts } = state;
@@ -74,7 +77,7 @@ describe('A delivery', () => {
       series: 1,
       attempts: 0,
       nextAttemptAt: FIRST_AT,
-      claim: null,
+      next: { status: 'due' },
     });
   });
 
@@ -133,7 +136,7 @@ describe('A delivery', () => {
       assert.ok(state.status === 'pending');
       assert.equal(state.nextAttemptAt, plusMs(one.now(), waitSeconds * 1_000));
       one.pass(waitSeconds * 1_000 - 1);
-      assert.deepEqual(one.claim(), [], 'not a millisecond early');
+      assert.deepEqual([...one.claim(), ...one.fallDue()], [], 'not a millisecond early');
       one.pass(1);
     }
     assert.deepEqual(typesOf(one.attempt(answered(500))), ['WebhookDeliveryAttempted', 'WebhookDeliveryFailed']);
@@ -189,6 +192,7 @@ describe('A delivery', () => {
     for (const command of [
       { type: 'Redeliver' },
       { type: 'ClaimAttempt', claimId: NODE_A, now: FIRST_AT },
+      { type: 'MakeAttemptDue', now: FIRST_AT },
       { type: 'RecordAttempt', series: 1, attempt: 1, startedAt: FIRST_AT, durationMs: 0, result: TIMED_OUT },
     ] satisfies WebhookDeliveryCommand[]) {
       assert.throws(() => one.tell(command), { message: 'webhook-delivery-not-found' });
@@ -204,12 +208,43 @@ describe('An attempt', () => {
       { type: 'WebhookDeliveryAttemptClaimed', data: { series: 1, attempt: 1, claim_id: NODE_A, until } },
     ]);
     one.pass(WEBHOOK_CLAIM_SPAN_MS - 1);
-    assert.deepEqual(one.claim(NODE_B), []);
+    assert.deepEqual([...one.claim(NODE_B), ...one.fallDue()], []);
     one.pass(1);
+    assert.deepEqual(one.claim(NODE_B), [], 'not before it was said to be due');
+    const due = { series: 1, attempt: 1 };
+    assert.deepEqual(one.fallDue(), [{ type: 'WebhookDeliveryAttemptFellDue', data: due }]);
+    assert.deepEqual(one.fallDue(), [], 'said once');
     assert.equal(one.claim(NODE_B).length, 1, 'its node died between the request and the record');
     const state = one.state();
-    assert.ok(state.status === 'pending');
-    assert.deepEqual([state.claim?.id, state.attempts], [NODE_B, 0], 'the same attempt, not the next');
+    assert.ok(state.status === 'pending' && state.next.status === 'claimed');
+    assert.deepEqual([state.next.claimId, state.attempts], [NODE_B, 0], 'the same attempt, not the next');
+  });
+
+  test('falls due once for each wait, and never while there is nothing to wait for', () => {
+    const one = requestedDelivery();
+    one.pass(1_000_000_000);
+    assert.deepEqual(one.fallDue(), [], 'it is due from the start');
+    one.attempt(TIMED_OUT);
+    one.pass(8_000);
+    assert.deepEqual(one.fallDue(), [{ type: 'WebhookDeliveryAttemptFellDue', data: { series: 1, attempt: 2 } }]);
+    assert.deepEqual(one.fallDue(), []);
+    one.pass(-1);
+    assert.deepEqual(one.claim(), [], 'a clock behind the one that said so waits for its own time');
+    one.pass(1);
+    one.attempt(answered(200));
+    one.pass(1_000_000_000);
+    assert.deepEqual(one.fallDue(), [], 'it has ended');
+  });
+
+  test('is claimed as an earlier version did: again once its claim had lapsed, and at its time', () => {
+    const one = requestedDelivery();
+    const claimed = { series: 1, attempt: 1, claim_id: NODE_A, until: plusMs(FIRST_AT, WEBHOOK_CLAIM_SPAN_MS) };
+    const events: readonly WebhookDeliveryEvent[] = [
+      { type: 'WebhookDeliveryAttemptClaimed', data: claimed },
+      { type: 'WebhookDeliveryAttemptClaimed', data: { ...claimed, claim_id: NODE_B } },
+    ];
+    const state = events.reduce((before, event) => webhookDeliveries.evolve(before, event, FIRST_AT), one.state());
+    assert.ok(state.status === 'pending' && state.next.status === 'claimed' && state.next.claimId === NODE_B);
   });
 
   test('counts once, whoever records it first', () => {

@@ -1,7 +1,9 @@
-/** When attempts are made, in which order, and who waits for whom: on a clock that the test moves. */
+/** When attempts are made, in which order, and who waits for whom: dispatcher and engine on a clock that the test moves. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { msBetween, type RepositoryId, type WebhookDeliveryId } from '../../../core/kernel/ids.ts';
+import { streamName } from '../../../core/kernel/envelope.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
+import { msBetween, plusMs, type RepositoryId, type WebhookDeliveryId } from '../../../core/kernel/ids.ts';
 import {
   WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_CLAIM_SPAN_MS,
@@ -13,20 +15,22 @@ import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
 import { redeliver } from '../../../core/use-cases/webhook-deliveries.ts';
 import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks.ts';
 import { accepted } from '../../support/accounts.ts';
+import { newEvent, newId } from '../../support/events.ts';
 import { delivering, NO_CONTENT, TIMED_OUT } from '../../support/delivering.ts';
 import { CAUSE } from '../../support/node.ts';
-import { eventually } from '../../support/test-timers.ts';
+import { eventually, toNextAwaited } from '../../support/test-timers.ts';
+import { gate, settle } from '../../support/watched-log.ts';
 
 const never = (): Promise<Exchange> => new Promise(() => undefined);
 
-/** Moves the clock from timer to timer until the condition holds. */
-function pastTimers(
-  on: Pick<Awaited<ReturnType<typeof delivering>>, 'timers' | 'dispatcher'>,
-  isSo: () => boolean,
-): Promise<void> {
-  return eventually(() => {
+type Delivering = Awaited<ReturnType<typeof delivering>>;
+
+/** Moves the clock from one awaited time to the next until the condition holds. */
+function pastWaits(on: Delivering, isSo: () => boolean): Promise<void> {
+  return eventually(async () => {
+    await settle();
     if (isSo()) return true;
-    if (on.dispatcher.running() === 0) on.timers.toNext();
+    if (on.running() === 0) toNextAwaited(on.node.clock);
     return false;
   });
 }
@@ -40,12 +44,18 @@ describe('The dispatcher', () => {
     });
     const account = await on.account('ada');
     const id = await on.request(account, await on.webhook(account, 'dead.example'));
-    for (let attempts = 1; attempts <= 8; attempts += 1) {
-      await eventually(() => on.sent.length === attempts && on.dispatcher.running() === 0);
-      const isLast = attempts === 8;
-      await eventually(() => on.timers.standing().length === (isLast ? 0 : 1));
-      assert.equal(on.timers.toNext(), !isLast);
+    const { clock } = on.node;
+    for (const [index, waitSeconds] of [8, 16, 32, 64, 128, 256, 512].entries()) {
+      await eventually(() => on.sent.length === index + 1 && on.running() === 0);
+      const dueAt = plusMs(clock.now(), waitSeconds * 1_000);
+      await eventually(() => clock.awaited().join() === dueAt);
+      clock.set(plusMs(dueAt, -1));
+      await settle();
+      assert.equal(on.sent.length, index + 1, 'not a millisecond early');
+      clock.set(dueAt);
     }
+    await eventually(() => on.sent.length === 8 && on.running() === 0);
+    await eventually(() => clock.awaited().length === 0);
     const starts = on.sent.map(({ at }) => msBetween(on.sent[0]?.at ?? at, at));
     const expected = [0];
     for (const wait of [8, 16, 32, 64, 128, 256, 512]) expected.push((expected.at(-1) ?? 0) + 30_000 + wait * 1_000);
@@ -118,7 +128,7 @@ describe('The dispatcher', () => {
     }
     await on.request(ada, await on.webhook(ada, 'healthy.example'));
     await eventually(() => on.sent.some(({ host }) => host === 'healthy.example'));
-    await eventually(() => on.dispatcher.running() === WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX);
+    await eventually(() => on.running() === WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX);
     assert.equal(on.sent.length, WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX + 1);
   });
 
@@ -131,7 +141,7 @@ describe('The dispatcher', () => {
     for (let count = 0; count < 3 * WEBHOOK_WINDOW_DELIVERIES_MAX; count += 1) {
       wanted.push(await on.request(account, webhook, repository));
     }
-    await eventually(() => on.sent.length >= wanted.length && on.dispatcher.running() === 0);
+    await eventually(() => on.sent.length >= wanted.length && on.running() === 0);
     assert.deepEqual(
       on.sent.map(({ delivery }) => delivery),
       wanted,
@@ -139,17 +149,18 @@ describe('The dispatcher', () => {
     assert.deepEqual(on.faults, []);
   });
 
-  test('polls nothing while it waits: one timer stands for many pending deliveries', async () => {
+  test('asks nothing of anybody while deliveries wait: the engine has one alarm for all of them', async () => {
     const on = await delivering(() => TIMED_OUT);
     const account = await on.account('ada');
     const webhook = await on.webhook(account, 'dead.example');
     for (let count = 0; count < 50; count += 1) await on.request(account, webhook);
-    await eventually(() => on.sent.length === 50 && on.dispatcher.running() === 0);
-    await eventually(() => on.timers.standing().length === 1);
+    await eventually(() => on.sent.length === 50 && on.running() === 0);
+    const dueAt = plusMs(on.node.clock.now(), 8_000);
+    await eventually(() => on.node.clock.awaited().join() === dueAt);
     const { reads, heads } = on.log.counts;
     for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([on.log.counts.reads, on.log.counts.heads], [reads, heads]);
-    assert.equal(on.timers.standing().length, 1);
+    assert.deepEqual(on.node.clock.awaited(), [dueAt]);
   });
 
   test('makes a new first attempt at once though more retries wait than its window holds', async () => {
@@ -159,12 +170,12 @@ describe('The dispatcher', () => {
     const webhook = await on.webhook(account, 'receiver.example');
     const retries = WEBHOOK_WINDOW_DELIVERIES_MAX + 20;
     for (let count = 0; count < retries; count += 1) await on.request(account, webhook);
-    await eventually(() => on.sent.length === retries && on.dispatcher.running() === 0);
+    await eventually(() => on.sent.length === retries && on.running() === 0);
     answer = NO_CONTENT;
     const late = await on.request(account, webhook);
     await eventually(() => on.sent.length === retries + 1);
     assert.equal(on.sent.at(-1)?.delivery, late);
-    await pastTimers(on, () => on.sent.length === 2 * retries + 1);
+    await pastWaits(on, () => on.sent.length === 2 * retries + 1);
     await eventually(async () => (await on.due.backlog()).pending === 0);
   });
 
@@ -179,16 +190,56 @@ describe('The dispatcher', () => {
     await eventually(() => on.sent.length === 1);
     dies = false;
     const claimedAt = on.node.clock.now();
-    const next = on.newDispatcher();
-    await next.start();
-    // What is first in its repository is claimed: the next one waits for it.
-    await pastTimers({ ...on, dispatcher: next }, () => on.sent.length === 3);
+    await on.takeOver();
+    await settle();
+    assert.equal(on.sent.length, 1, 'what is first in its repository is claimed: the next one waits for it');
+    await pastWaits(on, () => on.sent.length === 3);
     assert.deepEqual(
       on.sent.map(({ delivery }) => delivery),
       [claimed, claimed, waiting],
     );
     assert.equal(msBetween(claimedAt, on.node.clock.now()), WEBHOOK_CLAIM_SPAN_MS);
     await eventually(async () => (await on.stateOf(waiting)).status === 'succeeded');
+  });
+
+  test('goes on with what an earlier version left: waiting, claimed, and claimed anew without a word between', async () => {
+    const on = await delivering(() => NO_CONTENT);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'receiver.example');
+    const now = on.node.clock.now();
+    const event = (type: string, data: JsonObject) => newEvent({ type, accountId: account, occurredAt: now, data });
+    const claimed = (attempt: number) =>
+      event('WebhookDeliveryAttemptClaimed', {
+        ...{ series: 1, attempt, claim_id: newId(), until: plusMs(now, WEBHOOK_CLAIM_SPAN_MS) },
+      });
+    const attempted = () =>
+      event('WebhookDeliveryAttempted', {
+        ...{ series: 1, attempt: 1, started_at: now, duration_ms: 5, outcome: 'failed', http_status: 500 },
+        ...{ error: 'status-not-2xx', detail: null, answer_sha256: null },
+      });
+    const histories = () => [
+      [claimed(1), attempted()],
+      [claimed(1), claimed(1)],
+      [claimed(1), attempted(), claimed(2), claimed(2)],
+    ];
+    const upgrade = gate();
+    on.log.on.deliver = () => upgrade.passed;
+    const ids: WebhookDeliveryId[] = [];
+    for (const events of histories()) {
+      const id = await on.request(account, webhook);
+      await on.log.append({ stream: streamName('webhookDelivery', id), expected: 0, events });
+      ids.push(id);
+    }
+    upgrade.open();
+    await settle();
+    assert.deepEqual(on.sent, [], 'nothing is due yet');
+    await pastWaits(on, () => on.sent.length === 3);
+    for (const id of ids) await eventually(async () => (await on.stateOf(id)).status === 'succeeded');
+    assert.deepEqual(
+      on.sent.map(({ at }) => msBetween(now, at)),
+      [8_005, WEBHOOK_CLAIM_SPAN_MS, WEBHOOK_CLAIM_SPAN_MS],
+    );
+    assert.deepEqual(on.faults, []);
   });
 
   test('makes an attempt again when its record was lost in an outage, with the same bytes', async () => {
@@ -204,7 +255,7 @@ describe('The dispatcher', () => {
     };
     const id = await on.request(account, webhook);
     await eventually(() => on.faults.length === 1);
-    await pastTimers(on, () => on.sent.length === 2);
+    await pastWaits(on, () => on.sent.length === 2);
     await eventually(async () => (await on.stateOf(id)).status === 'succeeded');
     const [one, two] = on.sent;
     assert.deepEqual([two?.request.headers, two?.request.body], [one?.request.headers, one?.request.body]);
@@ -223,11 +274,12 @@ describe('The dispatcher', () => {
       await on.request(account, deleted),
       await on.request(account, astray),
     ];
-    await eventually(() => on.sent.length === 3 && on.dispatcher.running() === 0);
+    await eventually(() => on.sent.length === 3 && on.running() === 0);
     accepted(await changeWebhook(on.context, origin, inactive, { active: false }, 'unused'));
     accepted(await deleteWebhook(on.context, origin, deleted));
     outcomes.set('astray.example', { outcome: 'refused', fault: 'address-not-public' });
-    await eventually(() => on.timers.toNext());
+    await eventually(() => on.node.clock.awaited().length === 1);
+    toNextAwaited(on.node.clock);
     for (const id of ids) await eventually(async () => (await on.stateOf(id)).status === 'failed');
     assert.equal(on.sent.length, 4, 'nothing was sent to the first two');
     const errors: readonly string[] = on.logged.slice(3).map((line) => JSON.parse(line).error);
@@ -240,12 +292,11 @@ describe('The dispatcher', () => {
     const webhook = await on.webhook(account, 'receiver.example');
     const id = await on.request(account, webhook);
     const exhaust = async (total: number) => {
-      await pastTimers(on, () => on.sent.length === total);
+      await pastWaits(on, () => on.sent.length === total);
       await eventually(async () => (await on.stateOf(id)).status === 'failed');
     };
     await exhaust(8);
     accepted(await redeliver(on.context, { account, cause: CAUSE }, webhook, id));
-    on.dispatcher.heard(webhook, account, await on.log.head());
     await exhaust(16);
     assert.equal(new Set(on.sent.map(({ delivery }) => delivery)).size, 1);
     const [row] = await on.due.webhookDeliveries(account, webhook, 1);

@@ -1,0 +1,49 @@
+/** What a delivery waits for after each of its events, and what the step then writes. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { RecordedEvent } from '../../../core/kernel/envelope.ts';
+import { plusMs, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
+import { webhookDelivery } from '../../../workflows/webhook-delivery/logic.ts';
+import { goldenEvents } from '../../support/golden.ts';
+
+const golden = goldenEvents().filter(({ category }) => category === webhookDelivery.category);
+
+function goldenOf(type: string): RecordedEvent {
+  const found = golden.find(({ event }) => event.type === type);
+  assert.ok(found !== undefined, type);
+  return found.event;
+}
+
+/** When the step is due that is waited for after an event; null for none. */
+function waitedFor(type: string, changes: JsonObject = {}): Timestamp | null {
+  const event = goldenOf(type);
+  const before = { step: 'due', dueAt: event.occurredAt, memory: {} } as const;
+  return webhookDelivery.next(before, { ...event, data: { ...event.data, ...changes } })?.dueAt ?? null;
+}
+
+describe('A delivery', () => {
+  test('waits for nothing but the lapse of a claim and the time of a retry', () => {
+    const waits = golden.map(({ event }): [string, Timestamp | null] => [event.type, waitedFor(event.type)]);
+    assert.deepEqual(Object.fromEntries(waits), {
+      WebhookDeliveryRequested: null,
+      WebhookDeliveryAttemptClaimed: '2026-11-21T10:01:31.123Z',
+      WebhookDeliveryAttempted: null,
+      WebhookDeliveryAttemptFellDue: null,
+      WebhookDeliverySucceeded: null,
+      WebhookDeliveryFailed: null,
+      WebhookRedelivered: null,
+    });
+  });
+
+  test('waits from the end of each failed attempt but the last, and not after one that nothing was sent in', () => {
+    const failed = { outcome: 'failed', started_at: '2026-11-21T10:00:31.200Z', duration_ms: 345 };
+    const end = timestamp('2026-11-21T10:00:31.545Z');
+    for (const [index, waitSeconds] of [8, 16, 32, 64, 128, 256, 512].entries()) {
+      const dueAt = waitedFor('WebhookDeliveryAttempted', { ...failed, attempt: index + 1 });
+      assert.equal(dueAt, plusMs(end, waitSeconds * 1_000));
+    }
+    assert.equal(waitedFor('WebhookDeliveryAttempted', { ...failed, attempt: 8 }), null);
+    assert.equal(waitedFor('WebhookDeliveryAttempted', { ...failed, attempt: 1, outcome: 'refused' }), null);
+  });
+});

@@ -1,0 +1,41 @@
+/**
+ * The waits of a delivery as a workflow: after an attempt that failed, and for a claim whose process may have died.
+ *
+ * Must stay true: it says when, and nothing else. What is due from the start, or again by redelivery, the dispatcher
+ * takes from the log by itself, and the read model keeps it until it is claimed: a first attempt needs no engine.
+ */
+import { readEvent } from '../../core/kernel/decider.ts';
+import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
+import type { Wait, Workflow } from '../../core/ports/workflows.ts';
+import { retryAt } from '../../core/webhook-delivery/attempt.ts';
+import { type WebhookDeliveryEvent, webhookDeliveryEventKinds } from '../../core/webhook-delivery/events.ts';
+import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
+
+export type WebhookDeliveryStep = 'due';
+
+export const webhookDelivery: Workflow<WebhookDeliveryStep> = {
+  name: 'webhook-delivery',
+  version: 1,
+  category: webhookDeliveries.category,
+  next(_wait, recorded) {
+    const event = readEvent<WebhookDeliveryEvent>(webhookDeliveryEventKinds, recorded);
+    switch (event.type) {
+      case 'WebhookDeliveryAttemptClaimed':
+        return dueAt(timestamp(event.data.until));
+      case 'WebhookDeliveryAttempted':
+        return event.data.outcome === 'failed' ? dueAt(retryAt(event.data)) : null;
+      case 'WebhookDeliveryRequested':
+      case 'WebhookRedelivered':
+      case 'WebhookDeliveryAttemptFellDue':
+      case 'WebhookDeliverySucceeded':
+      case 'WebhookDeliveryFailed':
+        return null;
+    }
+  },
+};
+
+const NOTHING = {};
+
+function dueAt(at: Timestamp | null): Wait<WebhookDeliveryStep> | null {
+  return at === null ? null : { step: 'due', dueAt: at, memory: NOTHING };
+}
