@@ -78,6 +78,8 @@ export const CLAIM_SPAN_MS = 10 * 60_000;
 export const WEBHOOKS_MAX = 20;
 /** How long the secret before a rotation signs beside the new one. */
 export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
+/** How long after that the vault keeps it: a node whose clock is behind signs with it a little longer. */
+export const WEBHOOK_SECRET_REMOVAL_MARGIN_MS = 10 * 60_000;
 /** From the end of an attempt to the next; one attempt more than there are waits (spec, Delivery behavior). */
 export const WEBHOOK_RETRY_WAITS_MS = [8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000] as const;
 export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
