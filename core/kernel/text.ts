@@ -27,6 +27,11 @@ export function cutText(text: string, lengthMax: number): string {
   return copyOf(text.slice(0, splits ? end - 1 : end)) + CUT;
 }
 
+/** Its first UTF-16 code units, half a character as U+FFFD. What is kept of a long text does not keep the rest. */
+export function startOfText(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : copyOf(text.slice(0, lengthMax));
+}
+
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }

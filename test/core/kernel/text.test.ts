@@ -1,7 +1,7 @@
 /** Lengths and cases of texts. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { asciiLowerCase, codePointCount, cutText } from '../../../core/kernel/text.ts';
+import { asciiLowerCase, codePointCount, cutText, startOfText } from '../../../core/kernel/text.ts';
 
 describe('A text', () => {
   test('is as long as it has code points', () => {
@@ -19,5 +19,12 @@ describe('A text', () => {
     assert.equal(cutText('ab😀c', 4), 'ab…');
     assert.equal(cutText('\ufeffa\0bc', 4), '\ufeffa\0…');
     assert.equal(cutText('abc', 1), '…');
+  });
+
+  test('has a start that is as long as asked, without half a character', () => {
+    assert.deepEqual(
+      [startOfText('abc', 3), startOfText('abcd', 3), startOfText('ab😀', 3), startOfText('\ufeffa\0b', 3)],
+      ['abc', 'abc', 'ab\ufffd', '\ufeffa\0'],
+    );
   });
 });
