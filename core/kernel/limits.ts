@@ -87,15 +87,13 @@ export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
 export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
 /** New commits that a push's payload lists: the newest. */
 export const WEBHOOK_PAYLOAD_COMMITS_MAX = 100;
-/** UTF-16 code units of a commit's message, and of a person's name or address, in a payload: a cut text ends with `…`. */
-export const WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX = 4 * KIB;
+/** UTF-16 code units of a commit's or a tag's message, and of a person's name or address, in a payload: a cut text ends with `…`. */
+export const WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const WEBHOOK_PAYLOAD_NAME_LENGTH_MAX = 256;
-/** Of a tag's message, of which a payload has one. */
-export const WEBHOOK_PAYLOAD_TAG_MESSAGE_LENGTH_MAX = 64 * KIB;
 /** Parents of one commit that a payload names: the first. */
 export const WEBHOOK_PAYLOAD_PARENTS_MAX = 100;
 /** Of one payload, and of all that one push makes in sum: each has an equal share, into which it is cut. */
-export const WEBHOOK_PAYLOAD_BYTES_MAX = MIB;
+export const WEBHOOK_PAYLOAD_BYTES_MAX = 256 * KIB;
 export const WEBHOOK_PUSH_PAYLOADS_BYTES_MAX = 128 * MIB;
 /** From the lookup of the receiver's name to the end of its answer (spec, Delivery behavior). */
 export const WEBHOOK_ATTEMPT_SPAN_MS = 30_000;
@@ -113,8 +111,8 @@ export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
 export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
 /** New commits of one push that are held in memory to tell each ref its own. */
 export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
-/** Parents of those commits, in sum. */
-export const WEBHOOK_PUSH_PARENTS_HELD_MAX = 100_000;
+/** What those commits take in sum, in UTF-16 code units of their texts, a parent as 64 of them. */
+export const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
 /** Bodies of deliveries are kept for so long unless a setting says otherwise. */
 export const RETENTION_DAYS_DEFAULT = 30;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */

@@ -8,7 +8,7 @@ import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../kernel/ids.ts';
 import {
   WEBHOOK_PAYLOAD_COMMITS_MAX,
   WEBHOOK_PUSH_COMMITS_HELD_MAX,
-  WEBHOOK_PUSH_PARENTS_HELD_MAX,
+  WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
 } from '../kernel/limits.ts';
 import type { ObjectReader } from '../ports/object-database.ts';
 import type { CommitRow } from '../ports/read-models.ts';
@@ -52,6 +52,8 @@ export async function newCommitsOf(
   const ends = exclude.filter((id, index) => isCommit(id, include.length + index));
   const wanted = new Set(starts);
   const held = await heldCommits(reader, starts, ends);
+  // Refs that were pushed together mostly share their newest commits.
+  const recent = new RecentCommits(reader);
   return {
     of: async (update) => {
       const tip = commitTip(update);
@@ -60,9 +62,7 @@ export async function newCommitsOf(
       const ids: ObjectId[] = [];
       const limit = WEBHOOK_PAYLOAD_COMMITS_MAX;
       for await (const id of reader.walk({ include: [tip], exclude: ends, limit })) ids.push(id);
-      const rows: CommitRow[] = [];
-      for await (const { row } of read(reader, ids)) rows.push(row);
-      return rows;
+      return recent.rows(ids);
     },
   };
 }
@@ -98,13 +98,54 @@ async function heldCommits(
   for await (const id of reader.walk({ include, exclude, limit: WEBHOOK_PUSH_COMMITS_HELD_MAX + 1 })) ids.push(id);
   if (ids.length > WEBHOOK_PUSH_COMMITS_HELD_MAX) return null;
   const held = new Map<ObjectId, HeldCommit>();
-  let parents = 0;
+  let length = 0;
   for await (const commit of read(reader, ids)) {
-    parents += commit.parents.length;
-    if (parents > WEBHOOK_PUSH_PARENTS_HELD_MAX) return null;
+    length += heldLength(commit);
+    if (length > WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX) return null;
     held.set(commit.row.id, commit);
   }
   return held;
+}
+
+const PARENT_LENGTH = 64;
+
+function heldLength({ row, parents }: HeldCommit): number {
+  const people = [row.author.name, row.author.email, row.committer.name, row.committer.email];
+  return people.reduce((sum, text) => sum + text.length, row.message.length + PARENT_LENGTH * parents.length);
+}
+
+/** Commits read last, as many as may be held. */
+class RecentCommits {
+  readonly #reader: ObjectReader;
+  readonly #rows = new Map<ObjectId, CommitRow>();
+  #length = 0;
+
+  constructor(reader: ObjectReader) {
+    this.#reader = reader;
+  }
+
+  async rows(ids: readonly ObjectId[]): Promise<readonly CommitRow[]> {
+    const rows = new Map<ObjectId, CommitRow>();
+    for (const id of ids) {
+      const row = this.#rows.get(id);
+      if (row !== undefined) rows.set(id, row);
+    }
+    const unread = ids.filter((id) => !rows.has(id));
+    for await (const { row } of read(this.#reader, unread)) {
+      rows.set(row.id, row);
+      this.#keep(row);
+    }
+    return ids.flatMap((id) => rows.get(id) ?? []);
+  }
+
+  #keep(row: CommitRow): void {
+    this.#length += heldLength({ row, parents: row.parents });
+    if (this.#length > WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX) {
+      this.#rows.clear();
+      this.#length = heldLength({ row, parents: row.parents });
+    }
+    this.#rows.set(row.id, row);
+  }
 }
 
 async function* read(reader: ObjectReader, ids: readonly ObjectId[]): AsyncGenerator<HeldCommit> {

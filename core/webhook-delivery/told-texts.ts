@@ -7,7 +7,6 @@ import {
   WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,
   WEBHOOK_PAYLOAD_NAME_LENGTH_MAX,
   WEBHOOK_PAYLOAD_PARENTS_MAX,
-  WEBHOOK_PAYLOAD_TAG_MESSAGE_LENGTH_MAX,
 } from '../kernel/limits.ts';
 import { cutText } from '../kernel/text.ts';
 import type { Commit, Signature, TagObject } from '../ports/object-database.ts';
@@ -28,7 +27,7 @@ export function toldCommit({ id, message, author, committer, parents }: Commit):
 
 export function toldTag({ message, tagger }: TagObject): NonNullable<RefEvent['annotation']> {
   return {
-    message: cutText(message, WEBHOOK_PAYLOAD_TAG_MESSAGE_LENGTH_MAX),
+    message: cutText(message, WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX),
     tagger: tagger === null ? null : toldPerson(tagger),
   };
 }
