@@ -276,6 +276,26 @@ describe('Webhooks are told of a push', () => {
     assert.deepEqual(await on.told(), ['push refs/heads/main', 'push refs/heads/next']);
   });
 
+  test('also where an object of it is too large to be read', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    const open: FollowPushesContext['objects']['open'] = async (committed) => {
+      const reader = await on.objects.database.open(committed);
+      return { ...reader, commits: () => Promise.reject(new RangeError('Too large to be read whole')) };
+    };
+    Object.assign(on.context, { objects: { open } });
+    const tip = on.commit();
+    await on.push(engine, { 'refs/heads/main': tip });
+    await on.follow(1);
+    const [delivery] = await on.requested();
+    const id = eventIdIn(delivery?.data ?? {});
+    const payload = JSON.parse((await on.context.deliveries.payloads([id])).get(id) ?? '');
+    assert.deepEqual([payload.after, payload.head_commit, payload.commits], [tip, { id: tip }, []]);
+    assert.equal(on.objects.openReaders(), 0);
+  });
+
   test('unless it is older than bodies are kept; and those of an erased account go with it', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
