@@ -83,6 +83,8 @@ export const WEBHOOK_SECRET_REMOVAL_MARGIN_MS = 10 * 60_000;
 /** From the end of an attempt to the next; one attempt more than there are waits (spec, Delivery behavior). */
 export const WEBHOOK_RETRY_WAITS_MS = [8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000] as const;
 export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
+/** The first and those by redelivery: a delivery's row lists every attempt of each, and is written anew with each. */
+export const WEBHOOK_SERIES_MAX = 100;
 /** A claimed attempt that was not recorded by then is made again: longer than an attempt and its record take. */
 export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
 /** New commits that a push's payload lists: the newest. */
