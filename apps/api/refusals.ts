@@ -12,6 +12,7 @@ import {
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
   OUTGOING_URL_LENGTH_MAX,
   TOKEN_NAME_LENGTH_MAX,
+  WEBHOOK_SERIES_MAX,
   WEBHOOKS_MAX,
 } from '../../core/kernel/limits.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
@@ -90,6 +91,10 @@ export const REFUSALS: { readonly [Code in RefusalCode]: Wording<RefusalOf[Code]
   'file-too-large': { status: 403, words: () => 'The file is larger than 64 MiB' },
   'webhook-not-found': { status: 404, words: () => 'Webhook not found' },
   'webhook-delivery-not-found': { status: 404, words: () => 'Webhook delivery not found' },
+  'webhook-redelivery-limit-reached': {
+    status: 422,
+    words: () => `A delivery is made again at most ${WEBHOOK_SERIES_MAX - 1} times`,
+  },
   'webhook-limit-reached': { status: 422, words: () => `An account has at most ${WEBHOOKS_MAX} webhooks` },
   'webhook-events-empty': { status: 422, field: 'events', words: () => 'A webhook listens for at least one event' },
   'webhook-url-refused': { status: 422, field: 'url', words: (r) => TARGET_FAULTS[r.fault] },

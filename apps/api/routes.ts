@@ -414,13 +414,13 @@ export const ROUTES: readonly Route[] = [
     tag: 'Webhooks',
     summary: 'Deliver once more',
     description:
-      'The same delivery, with the same id and payload, is pending again with eight attempts more; its log is kept. One that is pending stays as it is. 404 once its payload is no longer kept.',
+      'The same delivery, with the same id and payload, is pending again with eight attempts more; its log is kept. One that is pending stays as it is. 404 once its payload is no longer kept, 422 after 99 times.',
     method: 'POST',
     path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver',
     grant: 'API_WEBHOOKS',
     schemas: { params: DELIVERY_PARAMS },
     answers: { 202: ASKED_DELIVERY },
-    problems: [404],
+    problems: [404, 422],
     handle: postRedelivery,
   }),
 ];

@@ -1,11 +1,14 @@
 /**
- * The sweeps that every process with periodic work runs: what was stored for an event that never came.
+ * The sweeps that every process with periodic work runs: what was stored for an event that never came, and secrets whose
+ * time is over.
  *
  * Must stay true: any number of processes may run them; a stop waits for no more than the step under way.
  */
 import type { Logger } from 'pino';
+import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
+import { removeExpiredWebhookSecrets } from '../../core/use-cases/expired-webhook-secrets.ts';
 import { sweepLayers } from '../../core/use-cases/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
@@ -44,6 +47,14 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       VAULT_INTERVAL_MS,
       (signal) => sweepVault(vaultSweep, signal),
       (cause) => onFault('vault-sweep', cause),
+    ),
+  );
+  const secrets = { ...context, marks: createPostgresPolicyMarks(pool) };
+  parts.add(
+    every(
+      VAULT_INTERVAL_MS,
+      (signal) => removeExpiredWebhookSecrets(secrets, signal),
+      (cause) => onFault('webhook-secret-expiry', cause),
     ),
   );
   return () => parts.close();

@@ -78,13 +78,25 @@ export const CLAIM_SPAN_MS = 10 * 60_000;
 export const WEBHOOKS_MAX = 20;
 /** How long the secret before a rotation signs beside the new one. */
 export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
+/** How long after that the vault keeps it: a node whose clock is behind signs with it a little longer. */
+export const WEBHOOK_SECRET_REMOVAL_MARGIN_MS = 10 * 60_000;
 /** From the end of an attempt to the next; one attempt more than there are waits (spec, Delivery behavior). */
 export const WEBHOOK_RETRY_WAITS_MS = [8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000] as const;
 export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
+/** The first and those by redelivery: a delivery's row lists every attempt of each, and is written anew with each. */
+export const WEBHOOK_SERIES_MAX = 100;
 /** A claimed attempt that was not recorded by then is made again: longer than an attempt and its record take. */
 export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
 /** New commits that a push's payload lists: the newest. */
 export const WEBHOOK_PAYLOAD_COMMITS_MAX = 100;
+/** UTF-16 code units of a commit's or a tag's message, and of a person's name or address, in a payload: a cut text ends with `…`. */
+export const WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX = 64 * KIB;
+export const WEBHOOK_PAYLOAD_NAME_LENGTH_MAX = 256;
+/** Parents of one commit that a payload names: the first. */
+export const WEBHOOK_PAYLOAD_PARENTS_MAX = 100;
+/** Of one payload, and of all that one push makes in sum: each has an equal share, into which it is cut. */
+export const WEBHOOK_PAYLOAD_BYTES_MAX = 256 * KIB;
+export const WEBHOOK_PUSH_PAYLOADS_BYTES_MAX = 128 * MIB;
 /** From the lookup of the receiver's name to the end of its answer (spec, Delivery behavior). */
 export const WEBHOOK_ATTEMPT_SPAN_MS = 30_000;
 /** What is kept of an answer's body. */
@@ -101,6 +113,8 @@ export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
 export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
 /** New commits of one push that are held in memory to tell each ref its own. */
 export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
+/** What those commits take in sum, in UTF-16 code units of their texts, a parent as 64 of them. */
+export const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
 /** Bodies of deliveries are kept for so long unless a setting says otherwise. */
 export const RETENTION_DAYS_DEFAULT = 30;
 /** From a layer's put to its append at most; later appends are refused (invariant 2). */

@@ -7,7 +7,6 @@
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../kernel/ids.ts';
 import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../kernel/limits.ts';
-import { ObjectDatabaseError } from '../ports/object-database.ts';
 import type { PolicyMarks } from '../ports/policy-marks.ts';
 import type { Vault } from '../ports/vault.ts';
 import type { ReadMark } from '../ports/vault-references.ts';
@@ -112,7 +111,8 @@ async function tellUntilDone(
     } catch (error) {
       context.onFault(error);
       if (!isOutage(error)) tries += 1;
-      if (tries === TRIES_MAX && error instanceof ObjectDatabaseError) {
+      // Objects that are out of reach, or that nobody can read: a hostile one is no reason to tell nothing.
+      if (tries === TRIES_MAX && !withoutObjects) {
         withoutObjects = true;
         tries = 0;
       }

@@ -1,21 +1,34 @@
 /**
  * The commits that each ref of a push brings: reached from it, and from no ref before the push.
  *
- * Must stay true: the order is that of `git log`; what is held in memory is bounded, and a push that brings more costs one
- * walk a ref instead.
+ * Must stay true: the order is that of `git log`; what is held in memory is bounded, commits of any size included, and a
+ * push that brings more costs one walk a ref instead.
  */
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../kernel/ids.ts';
-import { WEBHOOK_PAYLOAD_COMMITS_MAX, WEBHOOK_PUSH_COMMITS_HELD_MAX } from '../kernel/limits.ts';
-import type { Commit, ObjectReader } from '../ports/object-database.ts';
+import {
+  WEBHOOK_PAYLOAD_COMMITS_MAX,
+  WEBHOOK_PUSH_COMMITS_HELD_MAX,
+  WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
+} from '../kernel/limits.ts';
+import type { ObjectReader } from '../ports/object-database.ts';
+import type { CommitRow } from '../ports/read-models.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 import type { OpenRepository } from '../repository/state.ts';
+import { toldCommit } from '../webhook-delivery/told-texts.ts';
 
 export interface NewCommits {
   /** The newest of the ref's, newest first; as many as a payload lists. */
-  of(update: StoredRefUpdate): Promise<readonly Commit[]>;
+  of(update: StoredRefUpdate): Promise<readonly CommitRow[]>;
 }
 
-const READ_AT_ONCE = 1_000;
+/** Each may have a message of many megabytes until it is cut. */
+const READ_AT_ONCE = 10;
+
+/** A commit as it is told, and what to walk on from. */
+interface HeldCommit {
+  readonly row: CommitRow;
+  readonly parents: readonly ObjectId[];
+}
 
 /** `after` is the repository with the push in it, `told` are the updates that will be asked for. */
 export async function newCommitsOf(
@@ -39,6 +52,8 @@ export async function newCommitsOf(
   const ends = exclude.filter((id, index) => isCommit(id, include.length + index));
   const wanted = new Set(starts);
   const held = await heldCommits(reader, starts, ends);
+  // Refs that were pushed together mostly share their newest commits.
+  const recent = new RecentCommits(reader);
   return {
     of: async (update) => {
       const tip = commitTip(update);
@@ -47,7 +62,7 @@ export async function newCommitsOf(
       const ids: ObjectId[] = [];
       const limit = WEBHOOK_PAYLOAD_COMMITS_MAX;
       for await (const id of reader.walk({ include: [tip], exclude: ends, limit })) ids.push(id);
-      return read(reader, ids);
+      return recent.rows(ids);
     },
   };
 }
@@ -77,25 +92,71 @@ async function heldCommits(
   reader: ObjectReader,
   include: readonly ObjectId[],
   exclude: readonly ObjectId[],
-): Promise<ReadonlyMap<ObjectId, Commit> | null> {
+): Promise<ReadonlyMap<ObjectId, HeldCommit> | null> {
   const ids: ObjectId[] = [];
   if (include.length === 0) return new Map();
   for await (const id of reader.walk({ include, exclude, limit: WEBHOOK_PUSH_COMMITS_HELD_MAX + 1 })) ids.push(id);
   if (ids.length > WEBHOOK_PUSH_COMMITS_HELD_MAX) return null;
-  return new Map((await read(reader, ids)).map((commit) => [commit.id, commit]));
+  const held = new Map<ObjectId, HeldCommit>();
+  let length = 0;
+  for await (const commit of read(reader, ids)) {
+    length += heldLength(commit);
+    if (length > WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX) return null;
+    held.set(commit.row.id, commit);
+  }
+  return held;
 }
 
-async function read(reader: ObjectReader, ids: readonly ObjectId[]): Promise<readonly Commit[]> {
-  const found: Commit[] = [];
+const PARENT_LENGTH = 64;
+
+function heldLength({ row, parents }: HeldCommit): number {
+  const people = [row.author.name, row.author.email, row.committer.name, row.committer.email];
+  return people.reduce((sum, text) => sum + text.length, row.message.length + PARENT_LENGTH * parents.length);
+}
+
+/** Commits read last, as many as may be held. */
+class RecentCommits {
+  readonly #reader: ObjectReader;
+  readonly #rows = new Map<ObjectId, CommitRow>();
+  #length = 0;
+
+  constructor(reader: ObjectReader) {
+    this.#reader = reader;
+  }
+
+  async rows(ids: readonly ObjectId[]): Promise<readonly CommitRow[]> {
+    const rows = new Map<ObjectId, CommitRow>();
+    for (const id of ids) {
+      const row = this.#rows.get(id);
+      if (row !== undefined) rows.set(id, row);
+    }
+    const unread = ids.filter((id) => !rows.has(id));
+    for await (const { row } of read(this.#reader, unread)) {
+      rows.set(row.id, row);
+      this.#keep(row);
+    }
+    return ids.flatMap((id) => rows.get(id) ?? []);
+  }
+
+  #keep(row: CommitRow): void {
+    this.#length += heldLength({ row, parents: row.parents });
+    if (this.#length > WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX) {
+      this.#rows.clear();
+      this.#length = heldLength({ row, parents: row.parents });
+    }
+    this.#rows.set(row.id, row);
+  }
+}
+
+async function* read(reader: ObjectReader, ids: readonly ObjectId[]): AsyncGenerator<HeldCommit> {
   for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
     for (const commit of await reader.commits(ids.slice(at, at + READ_AT_ONCE))) {
-      if (commit !== null) found.push(commit);
+      if (commit !== null) yield { row: toldCommit(commit), parents: commit.parents };
     }
   }
-  return found;
 }
 
-function reachedFrom(held: ReadonlyMap<ObjectId, Commit>, tip: ObjectId): readonly Commit[] {
+function reachedFrom(held: ReadonlyMap<ObjectId, HeldCommit>, tip: ObjectId): readonly CommitRow[] {
   const reached = new Set<ObjectId>();
   const open = [tip];
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
@@ -104,10 +165,10 @@ function reachedFrom(held: ReadonlyMap<ObjectId, Commit>, tip: ObjectId): readon
     reached.add(id);
     open.push(...commit.parents);
   }
-  const newest: Commit[] = [];
-  for (const commit of held.values()) {
+  const newest: CommitRow[] = [];
+  for (const { row } of held.values()) {
     if (newest.length === WEBHOOK_PAYLOAD_COMMITS_MAX) break;
-    if (reached.has(commit.id)) newest.push(commit);
+    if (reached.has(row.id)) newest.push(row);
   }
   return newest;
 }

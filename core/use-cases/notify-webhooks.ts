@@ -8,14 +8,9 @@ import type { Webhook } from '../account/state.ts';
 import { readEvent } from '../kernel/decider.ts';
 import { type Cause, entityIdOf, type RecordedEvent } from '../kernel/envelope.ts';
 import { type ObjectId, objectId, type RepositoryId, uuid } from '../kernel/ids.ts';
-import {
-  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
-  COMMIT_LISTED_NAME_LENGTH_MAX,
-  WEBHOOK_PUSH_REFS_MAX,
-} from '../kernel/limits.ts';
+import { WEBHOOK_PAYLOAD_BYTES_MAX, WEBHOOK_PUSH_PAYLOADS_BYTES_MAX, WEBHOOK_PUSH_REFS_MAX } from '../kernel/limits.ts';
 import type { Log } from '../ports/log.ts';
-import type { Commit, ObjectDatabase, ObjectReader, Signature } from '../ports/object-database.ts';
-import type { CommitRow, PersonRow } from '../ports/read-models.ts';
+import type { ObjectDatabase, ObjectReader } from '../ports/object-database.ts';
 import {
   type RefsUpdated,
   type RepositoryEvent,
@@ -25,6 +20,7 @@ import {
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../repository/state.ts';
 import { eventIdOf, eventsOfUpdate } from '../webhook-delivery/notifications.ts';
 import { type PayloadRepository, type RefEvent, refEventPayload } from '../webhook-delivery/payload.ts';
+import { toldTag } from '../webhook-delivery/told-texts.ts';
 import type { Entity } from './entity.ts';
 import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.ts';
 import type { PastEntities } from './past-entities.ts';
@@ -70,17 +66,25 @@ export async function notifyOfPush(
   const { updates } = refsUpdated(event);
   const told = updates.filter((update) => eventsOfUpdate(update).length > 0).slice(0, WEBHOOK_PUSH_REFS_MAX);
   if (told.length === 0) return;
+  const bytesMax = payloadShare(told);
   const reader = options.withoutObjects ? null : await turn(() => openObjects(context, telling));
   try {
     const commits =
       reader === null ? null : await turn(() => newCommitsOf(reader, telling.entity.state, told, updates));
     for (let at = 0; at < told.length; at += SLICE_REFS_MAX) {
       const slice = told.slice(at, at + SLICE_REFS_MAX);
-      await turn(() => tell(context, telling, slice, { reader, commits }));
+      await turn(() => tell(context, telling, slice, { reader, commits, bytesMax }));
     }
   } finally {
     reader?.close();
   }
+}
+
+/** Bytes that each payload of the push may have: whoever listens, so that it follows from the push alone. */
+function payloadShare(told: readonly StoredRefUpdate[]): number {
+  let events = 0;
+  for (const update of told) events += eventsOfUpdate(update).length;
+  return Math.min(WEBHOOK_PAYLOAD_BYTES_MAX, Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / events));
 }
 
 function refsUpdated(event: RecordedEvent): RefsUpdated['data'] {
@@ -135,6 +139,8 @@ interface Objects {
   readonly reader: ObjectReader | null;
   /** Null without objects. */
   readonly commits: NewCommits | null;
+  /** Of one payload. */
+  readonly bytesMax: number;
 }
 
 /** Stores the payloads of some refs, then requests their deliveries, event by event. */
@@ -142,21 +148,21 @@ async function tell(
   context: NotifyContext,
   { webhooks, repository, event, cause }: Telling,
   updates: readonly StoredRefUpdate[],
-  { reader, commits }: Objects,
+  { reader, commits, bytesMax }: Objects,
 ): Promise<void> {
   const bodies: { readonly event: RefEvent; readonly eventId: RefEvent['eventId']; readonly body: string }[] = [];
   for (const update of updates) {
-    for (const kind of eventsOfUpdate(update)) {
-      if (!webhooks.some(({ events }) => events.includes(kind))) continue;
+    const kinds = eventsOfUpdate(update).filter((kind) => webhooks.some(({ events }) => events.includes(kind)));
+    if (kinds.length === 0) continue;
+    const said = {
+      newCommits: (await commits?.of(update)) ?? [],
+      headCommit: await headCommitOf(reader, update),
+      annotation: await annotationOf(reader, update),
+    };
+    for (const kind of kinds) {
       const eventId = eventIdOf(context.ids, event.id, kind, update.ref);
-      const found = (await commits?.of(update)) ?? [];
-      const refEvent: RefEvent = {
-        ...{ eventId, kind, update, repository },
-        newCommits: found.map(rowOf),
-        headCommit: await headCommitOf(reader, update),
-        annotation: await annotationOf(reader, update),
-      };
-      bodies.push({ event: refEvent, eventId, body: refEventPayload(refEvent) });
+      const refEvent: RefEvent = { eventId, kind, update, repository, ...said };
+      bodies.push({ event: refEvent, eventId, body: refEventPayload(refEvent, bytesMax) });
     }
   }
   if (bodies.length === 0) return;
@@ -188,22 +194,5 @@ async function headCommitOf(reader: ObjectReader | null, update: StoredRefUpdate
 async function annotationOf(reader: ObjectReader | null, update: StoredRefUpdate): Promise<RefEvent['annotation']> {
   if (update.type !== 'tag' || reader === null) return null;
   const tag = await reader.tag(objectId(update.after));
-  if (tag === null) return null;
-  const message = tag.message.slice(0, COMMIT_LISTED_MESSAGE_LENGTH_MAX);
-  return { message, tagger: tag.tagger === null ? null : personRow(tag.tagger) };
-}
-
-function rowOf({ id, message, author, committer, parents }: Commit): CommitRow {
-  return {
-    ...{ id, parents },
-    message: message.slice(0, COMMIT_LISTED_MESSAGE_LENGTH_MAX),
-    author: personRow(author),
-    committer: personRow(committer),
-    authoredAt: author.seconds,
-    committedAt: committer.seconds,
-  };
-}
-
-function personRow({ name, email }: Signature): PersonRow {
-  return { name: name.slice(0, COMMIT_LISTED_NAME_LENGTH_MAX), email: email.slice(0, COMMIT_LISTED_NAME_LENGTH_MAX) };
+  return tag === null ? null : toldTag(tag);
 }

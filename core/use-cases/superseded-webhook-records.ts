@@ -1,6 +1,6 @@
 /**
- * What an event of a webhook supersedes in the vault, read from the log: for the sweep, which removes it where the event's
- * writer was cut off.
+ * What an event of a webhook supersedes in the vault, read from the log: for the sweeps, which remove it where the event's
+ * writer was cut off, or once its time is over.
  *
  * Must stay true: what is found is named by no later state of the webhook, however many events followed.
  */
@@ -27,6 +27,17 @@ export async function supersededWebhookRecords(
   const { url, secrets } = await namedBefore(events, recorded, event.data.webhook_id, Number.POSITIVE_INFINITY);
   // Older ones were superseded by rotations.
   return url === null ? [] : [url, ...secrets.slice(0, 2)];
+}
+
+/** The secret that a `WebhookSecretRotated` of the webhook rotated out. */
+export async function secretBeforeRotation(
+  events: Pick<EventStore, 'readStream'>,
+  rotated: RecordedEvent,
+  webhookId: string,
+): Promise<VaultRef> {
+  const [secret] = (await namedBefore(events, rotated, webhookId, 1)).secrets;
+  if (secret === undefined) throw new TypeError(`Webhook ${webhookId} had no secret before its rotation`);
+  return secret;
 }
 
 interface Named {

@@ -6,7 +6,7 @@
  */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { plusMs, type Timestamp } from '../kernel/ids.ts';
-import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS } from '../kernel/limits.ts';
+import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS, WEBHOOK_SERIES_MAX } from '../kernel/limits.ts';
 import { statedResult } from './attempt.ts';
 import type { WebhookDeliveryCommand } from './commands.ts';
 import type { WebhookDeliveryEvent } from './events.ts';
@@ -31,6 +31,7 @@ export function decideWebhookDelivery(
     }
     case 'Redeliver':
       if (state.status === 'pending') return accept<WebhookDeliveryEvent>();
+      if (state.series >= WEBHOOK_SERIES_MAX) return refuse({ code: 'webhook-redelivery-limit-reached' });
       return accept<WebhookDeliveryEvent>({ type: 'WebhookRedelivered', data: { series: state.series + 1 } });
   }
 }

@@ -2,7 +2,7 @@
  * The bodies that receivers get (spec, Push payload shape; interface, Webhooks).
  *
  * Must stay true: the same facts give the same bytes for ever: members stand in the order written here. A payload is made
- * once for an event, stored, and sent as it is by every attempt.
+ * once for an event, stored, and sent as it is by every attempt. However large the commits are, it is within its bound.
  */
 import type { WebhookEventKind } from '../account/webhook-events.ts';
 import {
@@ -16,6 +16,7 @@ import {
   type WebhookId,
 } from '../kernel/ids.ts';
 import { WEBHOOK_PAYLOAD_COMMITS_MAX } from '../kernel/limits.ts';
+import { cutText } from '../kernel/text.ts';
 import type { CommitRow, PersonRow } from '../ports/read-models.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 import { type RefEventKind, shortRef } from './notifications.ts';
@@ -51,8 +52,37 @@ export interface RefEvent {
   readonly repository: PayloadRepository;
 }
 
-/** The JSON text of a push, a creation or a deletion. A ref that is no branch and no tag makes none: TypeError. */
-export function refEventPayload({ eventId, kind, update, repository, ...more }: RefEvent): string {
+/**
+ * The JSON text of a push, a creation or a deletion, of at most so many bytes: to fit, its longest texts are cut to half
+ * again and again, and then the oldest commits are left away. A ref that is no branch and no tag makes none: TypeError;
+ * RangeError where the longest names do not fit, for which 48 KiB are enough.
+ */
+export function refEventPayload(event: RefEvent, bytesMax: number): string {
+  let listed = { ...event, newCommits: event.newCommits.slice(0, WEBHOOK_PAYLOAD_COMMITS_MAX) };
+  const lengths = textLengths(listed);
+  for (
+    let lengthMax = Math.max(TEXT_LENGTH_MIN, ...lengths);
+    lengthMax >= TEXT_LENGTH_MIN;
+    lengthMax = Math.floor(lengthMax / 2)
+  ) {
+    // Each takes a byte for a code unit at least: what cannot fit is not written out.
+    if (lengths.reduce((sum, length) => sum + Math.min(length, lengthMax), 0) > bytesMax) continue;
+    const text = jsonOf(withTextsCut(listed, lengthMax));
+    if (fits(text, bytesMax)) return text;
+  }
+  listed = withTextsCut(listed, TEXT_LENGTH_MIN);
+  while (listed.newCommits.length > 0) {
+    listed = { ...listed, newCommits: listed.newCommits.slice(0, Math.floor(listed.newCommits.length / 2)) };
+    const text = jsonOf(listed);
+    if (fits(text, bytesMax)) return text;
+  }
+  throw new RangeError(`A payload of ${event.update.ref} does not fit into ${bytesMax} bytes`);
+}
+
+/** Texts are cut no shorter: a subject line is more use than a commit more. */
+const TEXT_LENGTH_MIN = 64;
+
+function jsonOf({ eventId, kind, update, repository, ...more }: RefEvent): string {
   const short = shortRef(update.ref);
   if (short === null) throw new TypeError(`No event is made of ${update.ref}`);
   const deleted = update.kind === 'delete';
@@ -72,6 +102,44 @@ export function refEventPayload({ eventId, kind, update, repository, ...more }: 
     tag: short.type === 'branch' ? null : tagOf(short.name, update, annotation),
     repository: repositoryOf(repository),
   });
+}
+
+function fits(text: string, bytesMax: number): boolean {
+  // A code unit takes at most three bytes of UTF-8, and at least one.
+  if (text.length * 3 <= bytesMax) return true;
+  return text.length <= bytesMax && new TextEncoder().encode(text).length <= bytesMax;
+}
+
+function textLengths({ newCommits, annotation }: RefEvent): readonly number[] {
+  const people = newCommits.flatMap(({ author, committer }) => [author, committer]);
+  const texts = [...newCommits.map(({ message }) => message), ...people.flatMap(({ name, email }) => [name, email])];
+  if (annotation !== null)
+    texts.push(annotation.message, annotation.tagger?.name ?? '', annotation.tagger?.email ?? '');
+  return texts.map((text) => text.length);
+}
+
+function withTextsCut<Event extends RefEvent>(event: Event, lengthMax: number): Event {
+  const { newCommits, annotation } = event;
+  const personCut = ({ name, email }: PersonRow): PersonRow => ({
+    name: cutText(name, lengthMax),
+    email: cutText(email, lengthMax),
+  });
+  return {
+    ...event,
+    newCommits: newCommits.map((commit) => ({
+      ...commit,
+      message: cutText(commit.message, lengthMax),
+      author: personCut(commit.author),
+      committer: personCut(commit.committer),
+    })),
+    annotation:
+      annotation === null
+        ? null
+        : {
+            message: cutText(annotation.message, lengthMax),
+            tagger: annotation.tagger === null ? null : personCut(annotation.tagger),
+          },
+  };
 }
 
 export interface Ping {

@@ -6,8 +6,9 @@
 import type { OrderCommit } from '../../core/git/commit-queue.ts';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../core/kernel/limits.ts';
-import type { Commit } from '../../core/ports/object-database.ts';
+import type { Commit, Signature } from '../../core/ports/object-database.ts';
 import type { CommitRow } from '../../core/ports/read-models.ts';
+import { startOfText } from '../../core/kernel/text.ts';
 import { storableText } from '../runner/bulk.ts';
 
 /** Id, message, author's name and e-mail, committer's, authored at, committed at, parents. */
@@ -23,23 +24,35 @@ export type CommitEntry = readonly [
   ...(readonly string[]),
 ];
 
+/** As much of a commit as its row holds, however long its texts are. */
+export function listedCommit(commit: Commit): Commit {
+  return {
+    ...commit,
+    message: startOfText(commit.message, COMMIT_LISTED_MESSAGE_LENGTH_MAX),
+    author: listedPerson(commit.author),
+    committer: listedPerson(commit.committer),
+  };
+}
+
+function listedPerson(person: Signature): Signature {
+  const name = startOfText(person.name, COMMIT_LISTED_NAME_LENGTH_MAX);
+  return { ...person, name, email: startOfText(person.email, COMMIT_LISTED_NAME_LENGTH_MAX) };
+}
+
+/** Of a `listedCommit`. */
 export function commitEntry({ id, message, author, committer, parents }: Commit): string {
   const entry: CommitEntry = [
     id,
-    shortened(message, COMMIT_LISTED_MESSAGE_LENGTH_MAX),
-    shortened(author.name, COMMIT_LISTED_NAME_LENGTH_MAX),
-    shortened(author.email, COMMIT_LISTED_NAME_LENGTH_MAX),
-    shortened(committer.name, COMMIT_LISTED_NAME_LENGTH_MAX),
-    shortened(committer.email, COMMIT_LISTED_NAME_LENGTH_MAX),
+    storableText(message),
+    storableText(author.name),
+    storableText(author.email),
+    storableText(committer.name),
+    storableText(committer.email),
     author.seconds,
     committer.seconds,
     ...parents,
   ];
   return JSON.stringify(entry);
-}
-
-function shortened(text: string, lengthMax: number): string {
-  return storableText(text.length > lengthMax ? text.slice(0, lengthMax) : text);
 }
 
 export function commitRow(entry: CommitEntry): CommitRow {

@@ -2,10 +2,12 @@
  * Finds the commits that moved tips bring: from the tips back to commits that have their row already.
  *
  * Must stay true: what is found together with what is known is closed under parents, or the walk says so by
- * throwing `MissingCommits`; so a commit with a row never has an ancestor without one.
+ * throwing `MissingCommits`; so a commit with a row never has an ancestor without one. What is held in memory is
+ * bounded, commits of any size included.
  */
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { Commit } from '../../core/ports/object-database.ts';
+import { listedCommit } from './entry.ts';
 import type { HistoryReader } from './git-reading.ts';
 
 /** Objects that the repository's layers of that revision should hold, and do not. */
@@ -44,7 +46,11 @@ const STEPS_MAX = 4;
 const STEP_COMMITS_MAX = 256;
 /** Commits held in memory at a time. */
 const HELD_COMMITS_MAX = 20_000;
-export const READ_COMMITS_AT_ONCE = 1_000;
+/** What they take, by `weightOf`. */
+const HELD_WEIGHT_MAX = 64 * 1024 * 1024;
+export const READ_COMMITS_AT_ONCE = 500;
+/** Each may have a message of many megabytes until it is cut. */
+const UNCUT_COMMITS_AT_ONCE = 10;
 
 export async function findNewCommits(search: Search): Promise<NewCommits> {
   const { reader, known } = search;
@@ -52,14 +58,16 @@ export async function findNewCommits(search: Search): Promise<NewCommits> {
   const boundary = new Set<ObjectId>();
   const include = await commitTips(search);
   let frontier: readonly ObjectId[] = include;
+  let weight = 0;
   for (let step = 0; frontier.length > 0; step += 1) {
-    if (step === STEPS_MAX || frontier.length > STEP_COMMITS_MAX) {
+    if (step === STEPS_MAX || frontier.length > STEP_COMMITS_MAX || weight > HELD_WEIGHT_MAX) {
       for (const id of await present(reader, await search.standing())) boundary.add(id);
       return walkAll(search, include, [...boundary]);
     }
     const parents = new Set<ObjectId>();
     for (const commit of await readCommits(reader, frontier)) {
       found.set(commit.id, commit);
+      weight += weightOf(commit);
       for (const parent of commit.parents) parents.add(parent);
     }
     const unseen = [...parents].filter((id) => !found.has(id) && !boundary.has(id));
@@ -89,13 +97,25 @@ async function present(reader: HistoryReader, ids: readonly ObjectId[]): Promise
   return ids.filter((_, index) => infos[index]?.type === 'commit');
 }
 
+/** As much of each as its row holds. */
 export async function readCommits(reader: HistoryReader, ids: readonly ObjectId[]): Promise<readonly Commit[]> {
-  const commits = await reader.commits(ids);
-  return ids.map((id, index) => {
-    const commit = commits[index] ?? null;
-    if (commit === null) throw new MissingCommits(`Commit ${id} is in no layer`);
-    return commit;
-  });
+  const found: Commit[] = [];
+  for (let at = 0; at < ids.length; at += UNCUT_COMMITS_AT_ONCE) {
+    const some = ids.slice(at, at + UNCUT_COMMITS_AT_ONCE);
+    const commits = await reader.commits(some);
+    for (const [index, id] of some.entries()) {
+      const commit = commits[index] ?? null;
+      if (commit === null) throw new MissingCommits(`Commit ${id} is in no layer`);
+      found.push(listedCommit(commit));
+    }
+  }
+  return found;
+}
+
+/** About the bytes of memory that a commit's row takes. */
+function weightOf({ message, author, committer, parents }: Commit): number {
+  const people = author.name.length + author.email.length + committer.name.length + committer.email.length;
+  return 500 + message.length + people + 64 * parents.length;
 }
 
 async function walkAll(
@@ -111,8 +131,15 @@ async function walkAll(
     return { commits: [], walk: { include, exclude } };
   }
   const commits: Commit[] = [];
+  let weight = 0;
   for (let at = 0; at < ids.length; at += READ_COMMITS_AT_ONCE) {
-    commits.push(...(await readCommits(reader, ids.slice(at, at + READ_COMMITS_AT_ONCE))));
+    for (const commit of await readCommits(reader, ids.slice(at, at + READ_COMMITS_AT_ONCE))) {
+      commits.push(commit);
+      weight += weightOf(commit);
+    }
+    if (weight <= HELD_WEIGHT_MAX) continue;
+    if (commitsMax !== null) throw new TooManyCommits(`New commits of more than ${HELD_WEIGHT_MAX} bytes`);
+    return { commits: [], walk: { include, exclude } };
   }
   return { commits, walk: null };
 }

@@ -45,4 +45,31 @@ describe('Webhooks on two nodes', () => {
     for (const word of [secret ?? '', '8.8.8.8', '9443']) assert.ok(!written.includes(word), word);
     assert.ok(!`${strict.log()}${lenient.log()}${again.log()}`.includes(secret ?? ''));
   });
+
+  test('are twenty an account, however many are created at once, by whichever node', async (context) => {
+    const parts = await sharedParts(context);
+    const nodes = [await startNode(context, parts), await startNode(context, parts)] as const;
+    const ada = await createAccount(nodes[0], 'ada');
+    const create = (at: number) =>
+      api(nodes[at % 2 === 0 ? 0 : 1], ada.token, 'POST', '/v1/webhooks', {
+        ...{ url: `https://8.8.8.8/${at}`, events: ['push'] },
+      });
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, at) => create(at)));
+    const created = answers.filter(({ status }) => status === 201);
+    assert.equal(created.length, 20);
+    for (const { status, body } of answers.filter((answer) => !created.includes(answer))) {
+      assert.deepEqual([status, body], [422, { detail: 'An account has at most 20 webhooks' }]);
+    }
+    const ids = created.map(({ body }) => (body as WebhookObject).id).toSorted();
+    for (const node of nodes) {
+      const { webhooks } = (await api(node, ada.token, 'GET', '/v1/webhooks')).body as {
+        readonly webhooks: readonly WebhookObject[];
+      };
+      assert.deepEqual(webhooks.map(({ id }) => id).toSorted(), ids);
+      assert.equal((await create(nodes.indexOf(node))).status, 422, 'the 21st on either node');
+    }
+    assert.equal((await api(nodes[0], ada.token, 'DELETE', `/v1/webhooks/${ids[0]}`)).status, 204);
+    assert.equal((await create(1)).status, 201, 'on the other node at once');
+    assert.equal((await create(0)).status, 422);
+  });
 });

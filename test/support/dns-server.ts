@@ -1,15 +1,22 @@
 /**
  * A tiny name server on the loopback, whose answers a test may change between two questions.
  *
- * Must stay true: it answers A and AAAA over UDP with a time to live of zero, and keeps every question it was asked.
+ * Must stay true: it answers A and AAAA over UDP with a time to live of zero, an alias as a resolver does, with what the
+ * other name has; it keeps every question it was asked.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { cleanUp, type Ending } from './cleanup.ts';
 
+/** An alias of another name, which has these addresses. */
+export interface DnsAlias {
+  readonly alias: string;
+  readonly addresses: readonly string[];
+}
+
 /** Addresses of both families; `absent` for NXDOMAIN, `failing` for SERVFAIL, `silent` for no answer at all. */
-export type DnsAnswer = readonly string[] | 'absent' | 'failing' | 'silent';
+export type DnsAnswer = readonly string[] | DnsAlias | 'absent' | 'failing' | 'silent';
 
 export interface DnsServer {
   /** `address:port`. */
@@ -19,6 +26,7 @@ export interface DnsServer {
   answer(name: string, answer: DnsAnswer | (() => DnsAnswer)): void;
 }
 
+const CNAME = 5;
 const TYPES: Readonly<Record<number, 4 | 6>> = { 1: 4, 28: 6 };
 
 export async function startDnsServer(context: Ending): Promise<DnsServer> {
@@ -65,23 +73,35 @@ function questionOf(message: Buffer): Question {
 
 function answerTo(message: Buffer, { type, end }: Question, answer: Exclude<DnsAnswer, 'silent'>): Buffer {
   const family = TYPES[type];
-  const addresses = typeof answer === 'string' ? [] : answer.filter((address) => isIP(address) === family);
-  const records = addresses.map((address) => {
-    const bytes = family === 4 ? Buffer.from(address.split('.').map(Number)) : bytesOfIpv6(address);
-    const head = Buffer.alloc(12);
-    // A pointer to the question's name, its type, class IN, no time to live.
-    head.writeUInt16BE(0xc00c, 0);
-    head.writeUInt16BE(type, 2);
-    head.writeUInt16BE(1, 4);
-    head.writeUInt16BE(bytes.length, 10);
-    return Buffer.concat([head, bytes]);
-  });
+  const alias = typeof answer === 'object' && 'alias' in answer ? answer : null;
+  const all = typeof answer === 'string' ? [] : 'alias' in answer ? answer.addresses : answer;
+  const addresses = all.filter((address) => isIP(address) === family);
+  // A pointer to the question's name, or the name that this is an alias of.
+  const owner = alias === null ? Buffer.from('c00c', 'hex') : encodedName(alias.alias);
+  const records = addresses.map((address) =>
+    record(owner, type, family === 4 ? Buffer.from(address.split('.').map(Number)) : bytesOfIpv6(address)),
+  );
+  if (alias !== null) records.unshift(record(Buffer.from('c00c', 'hex'), CNAME, owner));
   const head = Buffer.from(message.subarray(0, 12));
   const code = answer === 'absent' ? 3 : answer === 'failing' ? 2 : 0;
   head.writeUInt16BE(0x8180 | code, 2);
   head.writeUInt16BE(records.length, 6);
   head.writeUInt32BE(0, 8);
   return Buffer.concat([head, message.subarray(12, end), ...records]);
+}
+
+/** Of class IN, without time to live. */
+function record(owner: Buffer, type: number, bytes: Buffer): Buffer {
+  const head = Buffer.alloc(10);
+  head.writeUInt16BE(type, 0);
+  head.writeUInt16BE(1, 2);
+  head.writeUInt16BE(bytes.length, 8);
+  return Buffer.concat([owner, head, bytes]);
+}
+
+function encodedName(name: string): Buffer {
+  const labels = name.split('.').map((label) => Buffer.concat([Buffer.of(label.length), Buffer.from(label, 'latin1')]));
+  return Buffer.concat([...labels, Buffer.of(0)]);
 }
 
 function bytesOfIpv6(address: string): Buffer {

@@ -17,7 +17,7 @@ import { keepLog } from './log.ts';
 import { copyMadeDataDir } from './made-data-dir.ts';
 
 /** Nobody's data outlives a test, so nothing is written twice or waited for. */
-const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '200' };
+const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '400' };
 /** Any number; the same for every process that makes the template. */
 const TEMPLATE_LOCK = 7_303_014;
 

@@ -1,6 +1,6 @@
 /** An HTTPS receiver on the loopback that does with each connection whatever a test tells it to. */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import type { Certificate } from './certificates.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
@@ -19,6 +19,27 @@ export type Behaviour = (socket: TLSSocket) => void;
 /** Answers with these bytes and closes. */
 export function answering(text: string): Behaviour {
   return (socket) => socket.end(text);
+}
+
+/** Writes again and again until the other side is gone. */
+export function flooding(first: string, more: () => string): Behaviour {
+  return (socket) => {
+    socket.write(first);
+    const flood = (): void => {
+      while (!socket.destroyed && socket.write(more())) continue;
+    };
+    socket.on('drain', flood);
+    flood();
+  };
+}
+
+/** Writes a little now and then until the other side is gone. */
+export function dripping(first: string, drop: string, intervalMs = 10): Behaviour {
+  return (socket) => {
+    socket.write(first);
+    const timer = setInterval(() => (socket.destroyed ? clearInterval(timer) : socket.write(drop)), intervalMs);
+    socket.on('close', () => clearInterval(timer));
+  };
 }
 
 export async function startReceiver(
@@ -61,4 +82,29 @@ function isWhole(received: string): boolean {
   const end = received.indexOf('\r\n\r\n');
   const [, length = '0'] = /\r\ncontent-length: *(\d+)/i.exec(received) ?? [];
   return end !== -1 && received.length >= end + 4 + Number(length);
+}
+
+/** A server without TLS. */
+export async function plainServer(
+  context: Ending,
+  onConnection: (socket: Socket) => void,
+): Promise<{ readonly port: number; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createPlainServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    onConnection(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+  cleanUp(context, close);
+  return { port, close };
 }

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAuthority } from './certificates.ts';
+import { type Authority, createAuthority } from './certificates.ts';
 import type { Ending } from './cleanup.ts';
 import { answering, type Behaviour, startReceiver } from './receiver.ts';
 import { type Account, api, type Strata } from './strata.ts';
@@ -35,6 +35,8 @@ export interface WebhookReceiver {
 }
 
 export interface ReceiverHouse {
+  /** For receivers that need a certificate of their own. */
+  readonly authority: Authority;
   /** For the server: trust in the authority, and leave to reach the loopback. */
   readonly env: Readonly<Record<string, string>>;
   /** Another receiver; `behaviours` are those of its first connections in turn, the last one stays. */
@@ -49,6 +51,7 @@ export async function receiverHouse(context: Ending): Promise<ReceiverHouse> {
   await writeFile(file, authority.cert);
   const certificate = authority.issue(['127.0.0.1', 'localhost']);
   return {
+    authority,
     env: { STRATA_ALLOW_PRIVATE_TARGETS: 'true', NODE_EXTRA_CA_CERTS: file },
     async receiver(...behaviours) {
       const standing = behaviours.length === 0 ? [NO_CONTENT] : behaviours;
@@ -117,7 +120,12 @@ export interface ListedDelivery {
   readonly event: string;
   readonly status: string;
   readonly attempts: number;
-  readonly attempt_log: readonly { readonly at: string; readonly error: string | null; readonly duration_ms: number }[];
+  readonly attempt_log: readonly {
+    readonly at: string;
+    readonly http_status: number | null;
+    readonly error: string | null;
+    readonly duration_ms: number;
+  }[];
 }
 
 export async function listDeliveries(

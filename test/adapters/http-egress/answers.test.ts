@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { before, describe, test, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -18,8 +17,7 @@ import {
 } from '../../../core/kernel/limits.ts';
 import type { Exchange, OutgoingRequest } from '../../../core/ports/outgoing-requests.ts';
 import { type Authority, type Certificate, createAuthority } from '../../support/certificates.ts';
-import { cleanUp } from '../../support/cleanup.ts';
-import { answering, type Behaviour, startReceiver } from '../../support/receiver.ts';
+import { answering, type Behaviour, dripping, flooding, plainServer, startReceiver } from '../../support/receiver.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const ANSWER_BYTES_MAX = 1_000;
@@ -58,27 +56,6 @@ async function end(context: TestContext, behaviour: Behaviour, more: Partial<Out
 function failure(exchange: Exchange): string {
   assert.equal(exchange.outcome, 'failed', JSON.stringify(exchange));
   return exchange.outcome === 'failed' ? exchange.failure : '';
-}
-
-/** Writes again and again until the other side is gone. */
-function flooding(first: string, more: () => string): Behaviour {
-  return (socket) => {
-    socket.write(first);
-    const flood = (): void => {
-      while (!socket.destroyed && socket.write(more())) continue;
-    };
-    socket.on('drain', flood);
-    flood();
-  };
-}
-
-/** Writes a little now and then until the other side is gone. */
-function dripping(first: string, drop: string): Behaviour {
-  return (socket) => {
-    socket.write(first);
-    const timer = setInterval(() => (socket.destroyed ? clearInterval(timer) : socket.write(drop)), 10);
-    socket.on('close', () => clearInterval(timer));
-  };
 }
 
 function answer(head: string, body = ''): Behaviour {
@@ -343,28 +320,3 @@ describe('A request that cannot be written', () => {
     assert.deepEqual(receiver.requests, []);
   });
 });
-
-/** A server without TLS. */
-async function plainServer(
-  context: TestContext,
-  onConnection: (socket: Socket) => void,
-): Promise<{ readonly port: number; close(): Promise<void> }> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-    onConnection(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const close = async (): Promise<void> => {
-    if (!server.listening) return;
-    const closed = once(server, 'close');
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  };
-  cleanUp(context, close);
-  return { port, close };
-}

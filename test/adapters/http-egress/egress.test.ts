@@ -199,6 +199,22 @@ describe('A target that is a name', () => {
     assert.deepEqual(dialled, []);
   });
 
+  test('is refused when it is an alias of what has a forbidden address, and not when that is public', async (context) => {
+    const dns = await startDnsServer(context);
+    const { dial, dialled } = recordingDial();
+    const outgoing = egress({ ...byDns(dns), dial });
+    for (const addresses of [['10.0.0.1'], [PUBLIC, '127.0.0.1'], [PUBLIC, '::1'], ['169.254.169.254']]) {
+      dns.answer('alias.example', { alias: 'metadata.internal', addresses });
+      assert.equal(await outgoing.check('https://alias.example/'), 'address-not-public', String(addresses));
+      const refused = { outcome: 'refused', fault: 'address-not-public' };
+      assert.deepEqual(await send(outgoing, 'https://alias.example/'), refused);
+    }
+    assert.deepEqual(dialled, []);
+    dns.answer('alias.example', { alias: 'receiver.example', addresses: [PUBLIC, PUBLIC_IPV6] });
+    await send(outgoing, 'https://alias.example/');
+    assert.deepEqual(dialled, [[PUBLIC, PUBLIC_IPV6]]);
+  });
+
   test('is not a door to this service: its own names in every form', async (context) => {
     const dns = await startDnsServer(context);
     const outgoing = egress(byDns(dns));

@@ -1,7 +1,7 @@
 /** Lengths and cases of texts. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { asciiLowerCase, codePointCount } from '../../../core/kernel/text.ts';
+import { asciiLowerCase, codePointCount, cutText, startOfText } from '../../../core/kernel/text.ts';
 
 describe('A text', () => {
   test('is as long as it has code points', () => {
@@ -10,5 +10,21 @@ describe('A text', () => {
 
   test('in lower case has changed in A to Z alone', () => {
     assert.equal(asciiLowerCase('AbcXYZ-É\u212a\u0130'), 'abcxyz-É\u212a\u0130');
+  });
+
+  test('that is cut says so by its last character, and halves none', () => {
+    assert.equal(cutText('abcd', 4), 'abcd');
+    assert.equal(cutText('abcde', 4), 'abc…');
+    assert.equal(cutText('a😀bc', 4), 'a😀…');
+    assert.equal(cutText('ab😀c', 4), 'ab…');
+    assert.equal(cutText('\ufeffa\0bc', 4), '\ufeffa\0…');
+    assert.equal(cutText('abc', 1), '…');
+  });
+
+  test('has a start that is as long as asked, without half a character', () => {
+    assert.deepEqual(
+      [startOfText('abc', 3), startOfText('abcd', 3), startOfText('ab😀', 3), startOfText('\ufeffa\0b', 3)],
+      ['abc', 'abc', 'ab\ufffd', '\ufeffa\0'],
+    );
   });
 });

@@ -15,7 +15,7 @@ import {
   ZERO_OBJECT_ID,
 } from '../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
-import { WEBHOOK_PUSH_REFS_MAX } from '../../../core/kernel/limits.ts';
+import { WEBHOOK_PAYLOAD_COMMITS_MAX, WEBHOOK_PUSH_REFS_MAX } from '../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
@@ -224,6 +224,45 @@ describe('Webhooks are told of a push', () => {
     assert.equal(on.objects.openReaders(), 0);
   });
 
+  test('whose commits are too large to hold, each ref with its own newest, read once for all', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    let read = 0;
+    const open: FollowPushesContext['objects']['open'] = async (committed) => {
+      const reader = await on.objects.database.open(committed);
+      const commits: typeof reader.commits = (ids) => {
+        read += ids.length;
+        return reader.commits(ids);
+      };
+      return { ...reader, commits };
+    };
+    Object.assign(on.context, { objects: { open } });
+    const message = 'long '.repeat(20_000);
+    const tree = on.objects.tree({});
+    const chain: ObjectId[] = [];
+    for (let seconds = 1; seconds <= 600; seconds += 1) {
+      chain.push(on.objects.commit({ tree, parents: chain.slice(-1), message, seconds }));
+    }
+    const [before, tip] = chain.slice(-2);
+    assert.ok(before !== undefined && tip !== undefined);
+    await on.push(engine, { 'refs/heads/a': tip, 'refs/heads/b': before, 'refs/heads/c': tip });
+    await on.follow(3);
+    const ids = (await on.requested()).map(({ data }) => eventIdIn(data));
+    const bodies = [...(await on.context.deliveries.payloads(ids)).values()];
+    for (const [index, newest] of [tip, before, tip].entries()) {
+      const { commits } = JSON.parse(bodies[index] ?? '') as { readonly commits: readonly { readonly id: ObjectId }[] };
+      const end = chain.indexOf(newest) + 1;
+      assert.deepEqual(
+        commits.map(({ id }) => id),
+        chain.slice(end - WEBHOOK_PAYLOAD_COMMITS_MAX, end),
+      );
+    }
+    assert.ok(read < chain.length + WEBHOOK_PAYLOAD_COMMITS_MAX + 10, `${read} were read`);
+    assert.equal(on.objects.openReaders(), 0);
+  });
+
   test("though another account's wide push is being told", async () => {
     const on = await following();
     const [ada, bob] = [await newAccount(on.node, 'ada'), await newAccount(on.node, 'bob')];
@@ -263,6 +302,26 @@ describe('Webhooks are told of a push', () => {
     await on.follow(2);
     Object.assign(on.context, { objects });
     assert.deepEqual(await on.told(), ['push refs/heads/main', 'push refs/heads/next']);
+  });
+
+  test('also where an object of it is too large to be read', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    const open: FollowPushesContext['objects']['open'] = async (committed) => {
+      const reader = await on.objects.database.open(committed);
+      return { ...reader, commits: () => Promise.reject(new RangeError('Too large to be read whole')) };
+    };
+    Object.assign(on.context, { objects: { open } });
+    const tip = on.commit();
+    await on.push(engine, { 'refs/heads/main': tip });
+    await on.follow(1);
+    const [delivery] = await on.requested();
+    const id = eventIdIn(delivery?.data ?? {});
+    const payload = JSON.parse((await on.context.deliveries.payloads([id])).get(id) ?? '');
+    assert.deepEqual([payload.after, payload.head_commit, payload.commits], [tip, { id: tip }, []]);
+    assert.equal(on.objects.openReaders(), 0);
   });
 
   test('unless it is older than bodies are kept; and those of an erased account go with it', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { plusMs, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS } from '../../../core/kernel/limits.ts';
+import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS, WEBHOOK_SERIES_MAX } from '../../../core/kernel/limits.ts';
 import { type AttemptResult, resultOf } from '../../../core/webhook-delivery/attempt.ts';
 import type { WebhookDeliveryCommand } from '../../../core/webhook-delivery/commands.ts';
 import { decideWebhookDelivery } from '../../../core/webhook-delivery/decide.ts';
@@ -185,6 +185,17 @@ describe('A delivery', () => {
       }
       assert.equal(one.state().status, 'failed');
     }
+  });
+
+  test('is made again as often as the limit says, and not once more', () => {
+    const one = requestedDelivery();
+    for (let series = 1; series < WEBHOOK_SERIES_MAX; series += 1) {
+      one.attempt(answered(200));
+      assert.equal(one.tell({ type: 'Redeliver' }).length, 1, String(series));
+      one.pass(1_000);
+    }
+    one.attempt(answered(200));
+    assert.throws(() => one.tell({ type: 'Redeliver' }), { message: 'webhook-redelivery-limit-reached' });
   });
 
   test('that was never requested takes no command', () => {

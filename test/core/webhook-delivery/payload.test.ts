@@ -3,9 +3,20 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { type EventId, objectId, timestamp, uuid, type WebhookId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
-import { WEBHOOK_PAYLOAD_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import {
+  REF_COMPONENT_BYTES_MAX,
+  REF_NAME_BYTES_MAX,
+  WEBHOOK_PAYLOAD_BYTES_MAX,
+  WEBHOOK_PAYLOAD_COMMITS_MAX,
+  WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,
+  WEBHOOK_PAYLOAD_NAME_LENGTH_MAX,
+  WEBHOOK_PAYLOAD_PARENTS_MAX,
+  WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
+  WEBHOOK_PUSH_REFS_MAX,
+} from '../../../core/kernel/limits.ts';
 import type { CommitRow } from '../../../core/ports/read-models.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
+import { toldCommit, toldTag } from '../../../core/webhook-delivery/told-texts.ts';
 import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../../core/webhook-delivery/notifications.ts';
 import {
   type PayloadOwner,
@@ -51,8 +62,12 @@ function payload(more: Partial<RefEvent>): { readonly [name: string]: unknown } 
     repository,
     ...more,
   };
-  const text = refEventPayload(facts);
-  assert.equal(refEventPayload(structuredClone(facts)), text, 'the same facts, the same bytes');
+  const text = refEventPayload(facts, WEBHOOK_PAYLOAD_BYTES_MAX);
+  assert.equal(
+    refEventPayload(structuredClone(facts), WEBHOOK_PAYLOAD_BYTES_MAX),
+    text,
+    'the same facts, the same bytes',
+  );
   return JSON.parse(text);
 }
 
@@ -68,7 +83,7 @@ const REPOSITORY = {
 
 describe("A push's payload", () => {
   test('is these bytes', () => {
-    const text = refEventPayload({
+    const facts: RefEvent = {
       eventId,
       kind: 'push',
       update: update({ before: ZERO_OBJECT_ID, after: id(1), kind: 'create' }),
@@ -76,7 +91,8 @@ describe("A push's payload", () => {
       headCommit: id(1),
       annotation: null,
       repository,
-    });
+    };
+    const text = refEventPayload(facts, WEBHOOK_PAYLOAD_BYTES_MAX);
     assert.equal(
       text,
       `{"id":"${eventId}","type":"push","ref":"refs/heads/feature/x","ref_name":"feature/x","ref_type":"branch",` +
@@ -149,6 +165,108 @@ describe("A push's payload", () => {
       const [listed] = payload({ newCommits: [{ ...commit(1), committedAt }] })['commits'] as [{ timestamp: string }];
       assert.equal(listed.timestamp, text);
     }
+  });
+});
+
+describe('A payload of a hostile history', () => {
+  /** As one push of the most refs that are told has it. */
+  const SHARE_BYTES = Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / (2 * WEBHOOK_PUSH_REFS_MAX));
+  const signature = (text: string) => ({ name: text, email: text, seconds: 1_700_000_000, offsetMinutes: 0 });
+  /** Everything in it is as large as it may be, in characters of which JSON takes six bytes. */
+  const hostile = (n: number): CommitRow => {
+    const text = '\u0001'.repeat(100_000);
+    const parents = Array.from({ length: 1_000 }, (_, at) => id(at));
+    return toldCommit({
+      id: id(n),
+      tree: id(0),
+      parents,
+      author: signature(text),
+      committer: signature(text),
+      message: text,
+    });
+  };
+  const HOSTILE = Array.from({ length: WEBHOOK_PAYLOAD_COMMITS_MAX }, (_, n) => hostile(1_000 - n));
+
+  function made(more: Partial<RefEvent>, bytesMax: number) {
+    const facts = { eventId, kind: 'push', update: update({}), newCommits: HOSTILE, headCommit: id(3) } as const;
+    const text = refEventPayload({ ...facts, annotation: null, repository, ...more }, bytesMax);
+    const body = JSON.parse(text) as {
+      readonly commits: readonly {
+        readonly id: string;
+        readonly message: string;
+        readonly author: { readonly name: string };
+      }[];
+      readonly tag: { readonly message: string } | null;
+    };
+    return { text, body, sizeBytes: Buffer.byteLength(text) };
+  }
+
+  test('tells of commits, tags and people in bounded length', () => {
+    const { message, author, committer, parents } = hostile(1);
+    const lengths = [author.name, author.email, committer.name, committer.email].map((text) => text.length);
+    assert.deepEqual(lengths, Array(4).fill(WEBHOOK_PAYLOAD_NAME_LENGTH_MAX));
+    assert.deepEqual([message.length, message.at(-1)], [WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX, '…']);
+    assert.equal(parents.length, WEBHOOK_PAYLOAD_PARENTS_MAX);
+    const tag = toldTag({ id: id(1), tagger: null, message: 'x'.repeat(WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX + 1) });
+    assert.equal(tag.message.length, WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX);
+    const whole = 'x'.repeat(WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX);
+    const limit = toldCommit({
+      ...hostile(1),
+      tree: id(0),
+      author: signature(''),
+      committer: signature(''),
+      message: whole,
+    });
+    assert.equal(limit.message, whole);
+  });
+
+  test('is within its bound, all commits listed, their texts cut alike', () => {
+    const newCommits = HOSTILE.map((one) => ({ ...one, parents: one.parents.slice(0, 2) }));
+    const { body, sizeBytes } = made({ newCommits }, WEBHOOK_PAYLOAD_BYTES_MAX);
+    assert.ok(sizeBytes <= WEBHOOK_PAYLOAD_BYTES_MAX, String(sizeBytes));
+    assert.equal(body.commits.length, WEBHOOK_PAYLOAD_COMMITS_MAX);
+    const [{ message, author }] = body.commits as [(typeof body.commits)[0]];
+    assert.match(message, /^\u0001+…$/);
+    assert.ok(message.length >= 64 && author.name.length === message.length, 'no longer than others');
+  });
+
+  test('is not cut while it fits, and by one byte more it is', () => {
+    const facts = { newCommits: [commit(2), { ...commit(1), message: 'long '.repeat(10_000) }] };
+    const { text, sizeBytes } = made(facts, WEBHOOK_PAYLOAD_BYTES_MAX);
+    assert.equal(made(facts, sizeBytes).text, text);
+    const { body, ...cut } = made(facts, sizeBytes - 1);
+    assert.ok(cut.sizeBytes < sizeBytes);
+    assert.deepEqual(
+      body.commits.map(({ message }) => message.length),
+      [25_000, commit(2).message.length],
+      'the short text is left as it is',
+    );
+  });
+
+  test('leaves its oldest commits away where not even short texts fit', () => {
+    const { body, sizeBytes } = made({}, SHARE_BYTES);
+    assert.ok(sizeBytes <= SHARE_BYTES, String(sizeBytes));
+    assert.ok(body.commits.length > 0 && body.commits.length < WEBHOOK_PAYLOAD_COMMITS_MAX);
+    assert.equal(body.commits.at(-1)?.id, id(1_000), 'the newest is there');
+  });
+
+  test("fits with the longest names into the smallest share, a tag's text included", () => {
+    const component = '"'.repeat(REF_COMPONENT_BYTES_MAX);
+    const name = Array(40)
+      .fill(component)
+      .join('/')
+      .slice(0, REF_NAME_BYTES_MAX - 11);
+    const annotation = toldTag({
+      id: id(1),
+      tagger: signature('\u0001'.repeat(300)),
+      message: '\u0001'.repeat(100_000),
+    });
+    const tagged = update({ ref: `refs/tags/${name}`, type: 'tag', peeled: id(3) });
+    const facts = { update: tagged, annotation, repository: { ...repository, defaultBranch: name } };
+    const { body, sizeBytes } = made(facts, SHARE_BYTES);
+    assert.ok(sizeBytes <= SHARE_BYTES && body.tag?.message.endsWith('…'), String(sizeBytes));
+    assert.ok(made(facts, 48 * 1024).sizeBytes <= 48 * 1024);
+    assert.throws(() => made(facts, 1_000), RangeError);
   });
 });
 

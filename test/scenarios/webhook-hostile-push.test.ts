@@ -1,0 +1,142 @@
+/**
+ * The attack: a push of a few hundred kilobytes whose commits say a megabyte each, on a thousand refs, of which webhooks
+ * are to be told: gigabytes of payloads to make, keep and send, while others wait.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  WEBHOOK_PAYLOAD_BYTES_MAX,
+  WEBHOOK_PAYLOAD_COMMITS_MAX,
+  WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
+  WEBHOOK_PUSH_REFS_MAX,
+} from '../../core/kernel/limits.ts';
+import {
+  api,
+  createAccount,
+  createRefs,
+  createRepository,
+  git,
+  gitUrl,
+  newWorkTree,
+  type Strata,
+} from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import {
+  createWebhook,
+  listDeliveries,
+  type ListedDelivery,
+  type Payload,
+  type ReceivedDelivery,
+  receiverHouse,
+} from '../support/webhook-receiver.ts';
+
+/** Just short enough for Node to keep it on its heap. */
+const MESSAGE_BYTES = 1_000_000;
+const SHARE_BYTES = Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / (2 * WEBHOOK_PUSH_REFS_MAX));
+
+/** A hundred commits on `huge`, on top of another (git-fast-import(1)). */
+function hugeMessages(first: number, base: string): string {
+  const person = `${'n'.repeat(10_000)} <${'e'.repeat(10_000)}@example.org> 1700000000 +0000`;
+  const commits = Array.from({ length: WEBHOOK_PAYLOAD_COMMITS_MAX }, (_, n) => {
+    const message = `Commit ${first + n}\n\n`.padEnd(MESSAGE_BYTES, 'long ');
+    const from = n === 0 ? `from ${base}^0\n` : '';
+    return `commit refs/heads/huge\nauthor ${person}\ncommitter ${person}\ndata ${message.length}\n${message}\n${from}\n`;
+  });
+  return commits.join('');
+}
+
+describe('A push of huge commits', { concurrency: true }, () => {
+  test('on a thousand refs is told in payloads of bounded size, in sum too, and holds up nobody else', async (context) => {
+    const house = await receiverHouse(context);
+    const strata = await startNode(context, await sharedParts(context), house.env);
+    const [mallory, ada] = [await createAccount(strata, 'mallory'), await createAccount(strata, 'ada')];
+    const [flooded, other] = [await house.receiver(), await house.receiver()];
+    const flood = await createWebhook(strata, mallory, flooded.url, ['create']);
+    const webhook = await createWebhook(strata, ada, other.url, ['push', 'ping']);
+    const remote = await createRepository(strata, mallory, 'engine');
+    await createRepository(strata, ada, 'notes');
+    const work = await newWorkTree(context);
+    await git(work, ['push', '--quiet', remote, 'main']);
+    await git(work, ['fast-import', '--quiet'], hugeMessages(0, 'refs/heads/main'));
+    const tip = (await git(work, ['rev-parse', 'huge'])).trim();
+    await git(work, ['push', '--quiet', remote, 'huge']);
+    const [, alone] = await flooded.until(2);
+    const wide = await newWorkTree(context);
+    await git(wide, ['fetch', '--quiet', work, 'huge']);
+    const second = await createRepository(strata, mallory, 'wide');
+    const refs = Array.from({ length: WEBHOOK_PUSH_REFS_MAX }, (_, at) => `refs/heads/${String(at).padStart(4, '0')}`);
+    await createRefs(wide, refs, tip);
+    await git(wide, ['push', '--quiet', second, 'refs/heads/0*:refs/heads/0*']);
+
+    await git(work, ['push', '--quiet', gitUrl(strata, ada, 'notes'), 'main']);
+    assert.equal((await api(strata, ada.token, 'POST', `/v1/webhooks/${webhook.id}/ping`)).status, 202);
+    await other.until(2);
+    assert.ok(flooded.received.length < 2 + WEBHOOK_PUSH_REFS_MAX, 'before the flood had passed');
+
+    assertTold(alone, 'refs/heads/huge', WEBHOOK_PAYLOAD_BYTES_MAX);
+    assert.match(alone?.payload.commits.at(-1)?.message ?? '', /^Commit 99\n\nlong .*…$/);
+    const received = await flooded.until(50);
+    for (const [index, delivery] of received.slice(2).entries()) assertTold(delivery, refs[index] ?? '', SHARE_BYTES);
+    const newest = () => listDeliveries(strata, mallory, flood.id, '?limit=100&include_payload=true');
+    const refOf = (delivery: ListedDelivery | undefined) => (delivery?.['payload'] as Payload | undefined)?.ref;
+    let last = await newest();
+    for (let asked = 0; asked < 600 && refOf(last[0]) !== refs.at(-1); asked += 1) {
+      await sleep(100);
+      last = await newest();
+    }
+    assert.deepEqual(last.toReversed().map(refOf), refs.slice(-100), 'all are told');
+    for (const { ['payload']: payload } of last) assert.ok(sizeOf(payload) <= SHARE_BYTES);
+    assert.doesNotMatch(strata.log(), /"level":50/);
+  });
+
+  test('that takes more than all memory is listed and told', async (context) => {
+    const house = await receiverHouse(context);
+    const small = { ...house.env, NODE_OPTIONS: '--max-old-space-size=400' };
+    const strata = await startNode(context, await sharedParts(context), small);
+    const mallory = await createAccount(strata, 'mallory');
+    const receiver = await house.receiver();
+    await createWebhook(strata, mallory, receiver.url, ['push']);
+    const remote = await createRepository(strata, mallory, 'engine');
+    const work = await newWorkTree(context);
+    const commits = 700;
+    for (let first = 0; first < commits; first += WEBHOOK_PAYLOAD_COMMITS_MAX) {
+      const base = first === 0 ? 'refs/heads/main' : 'refs/heads/huge';
+      await git(work, ['fast-import', '--quiet'], hugeMessages(first, base));
+    }
+    await git(work, ['push', '--quiet', remote, 'huge:main']);
+    const [told] = await receiver.until(1);
+    assertTold(told, 'refs/heads/main', WEBHOOK_PAYLOAD_BYTES_MAX);
+    const listed = await untilListed(strata, mallory.token, '/v1/repos/mallory/engine/commits?limit=1');
+    assert.deepEqual([listed.pagination.total, listed.commits[0]?.hexsha], [commits + 1, told?.payload.after]);
+    assert.equal(strata.process.exitCode ?? strata.process.signalCode, null);
+  });
+});
+
+function sizeOf(payload: unknown): number {
+  return Buffer.byteLength(JSON.stringify(payload));
+}
+
+interface Commits {
+  readonly commits: readonly { readonly hexsha: string }[];
+  readonly pagination: { readonly total: number };
+}
+
+/** The answer once the read model has come so far. */
+async function untilListed(strata: Strata, token: string, target: string): Promise<Commits> {
+  const deadline = Date.now() + 120_000;
+  for (;;) {
+    const { status, text, body } = await api(strata, token, 'GET', target);
+    if (status === 200) return body as Commits;
+    if (status !== 503 || Date.now() > deadline) throw new Error(`${target} answers ${status}: ${text}`);
+    await sleep(200);
+  }
+}
+
+function assertTold(delivery: ReceivedDelivery | undefined, ref: string, bytesMax: number): void {
+  assert.ok(delivery !== undefined && delivery.raw.length <= bytesMax, `${ref} in ${delivery?.raw.length} bytes`);
+  const { ref: told, commits }: Payload = delivery.payload;
+  assert.equal(told, ref);
+  // On a new repository the commit below them is new, too, and the payload is full.
+  assert.deepEqual([commits.length, commits.at(-1)?.id], [WEBHOOK_PAYLOAD_COMMITS_MAX, delivery.payload.after]);
+}

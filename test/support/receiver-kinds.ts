@@ -1,0 +1,163 @@
+/**
+ * Receivers of every kind that webhooks meet, and what must become of an attempt at each (spec, States and transitions):
+ * 2xx is a success, everything else is tried again.
+ *
+ * Must stay true: each does the same at every connection; none answers from outside of the loopback.
+ */
+import { gzipSync } from 'node:zlib';
+import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
+import type { OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
+import { type Authority, type Certificate, createAuthority } from './certificates.ts';
+import type { Ending } from './cleanup.ts';
+import { answering, type Behaviour, dripping, flooding, plainServer, startReceiver } from './receiver.ts';
+import { selfSignedCertificate } from './self-signed-certificate.ts';
+
+export interface ReceiverKind {
+  readonly what: string;
+  /** Of each attempt. */
+  readonly httpStatus: number | null;
+  /** Null for a success. */
+  readonly error: OutgoingFailure | 'status-not-2xx' | null;
+  /** How much of its answer's body is kept. */
+  readonly keptBytes: number;
+  /** Starts one; its port. */
+  readonly start: (context: Ending, authority: Authority) => Promise<number>;
+}
+
+/** `elsewhere` is where redirects lead. */
+export function receiverKinds(elsewhere: string): readonly ReceiverKind[] {
+  return [...answers(elsewhere), ...slow(), ...broken(), ...unreachable()];
+}
+
+function answers(elsewhere: string): readonly ReceiverKind[] {
+  const location = `Location: ${elsewhere}\r\n`;
+  const length = 4 * WEBHOOK_ANSWER_BYTES_MAX;
+  const endless = (head: string): Behaviour => flooding(`HTTP/1.1 ${head}\r\n\r\n`, () => 'y'.repeat(10_000));
+  const bomb = gzipSync(Buffer.alloc(50_000_000), { level: 9 }).toString('latin1');
+  const gzip = `Content-Encoding: gzip\r\nContent-Length: ${bomb.length}`;
+  const full = WEBHOOK_ANSWER_BYTES_MAX;
+  return [
+    succeeding('answers 200', 200, answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), 2),
+    succeeding('answers 204', 204, answering('HTTP/1.1 204 No Content\r\n\r\n')),
+    succeeding('answers 299', 299, answering('HTTP/1.1 299 Odd\r\nContent-Length: 0\r\n\r\n')),
+    succeeding('answers by HTTP/1.0', 200, answering('HTTP/1.0 200 OK\r\n\r\nold'), 3),
+    succeeding('hints before its answer', 204, answering('HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n')),
+    succeeding('answers without end', 200, endless('200 OK'), full),
+    succeeding('answers more than it says', 200, answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc'), 1),
+    succeeding(
+      'answers four times what is kept',
+      200,
+      answering(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${'z'.repeat(length)}`),
+      full,
+    ),
+    succeeding(
+      'answers with a bomb of gzip, which nobody inflates',
+      200,
+      (socket) => socket.end(Buffer.from(`HTTP/1.1 200 OK\r\n${gzip}\r\n\r\n${bomb}`, 'latin1')),
+      full,
+    ),
+    failing('answers an error without end', 500, 'status-not-2xx', endless('500 Error'), full),
+    ...[301, 302, 303, 307, 308].map((status) =>
+      failing(
+        `redirects by ${status}`,
+        status,
+        'status-not-2xx',
+        answering(`HTTP/1.1 ${status} Elsewhere\r\n${location}Content-Length: 0\r\n\r\n`),
+      ),
+    ),
+    ...[304, 400, 401, 404, 410, 429, 500, 503].map((status) => refusing(status)),
+  ];
+}
+
+function refusing(status: number): ReceiverKind {
+  const body = status === 304 ? '' : 'no';
+  const text = `HTTP/1.1 ${status} Refused\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  return failing(`answers ${status}`, status, 'status-not-2xx', answering(text), body.length);
+}
+
+function slow(): readonly ReceiverKind[] {
+  const head = 'HTTP/1.1 200 OK\r\n';
+  return [
+    failing('never answers', null, 'timed-out', () => undefined),
+    failing('drips its headers', null, 'timed-out', dripping(head, 'x: y\r\n', 100)),
+    failing('drips its body', 200, 'timed-out', dripping(`${head}Content-Length: 15000\r\n\r\n`, 'x', 100)),
+    failing('hints and then is silent', null, 'timed-out', (socket) => socket.write('HTTP/1.1 103 Hints\r\n\r\n')),
+    listening('never shakes hands', 'timed-out', async (context) => {
+      return (await plainServer(context, (socket) => socket.pause())).port;
+    }),
+  ];
+}
+
+function broken(): readonly ReceiverKind[] {
+  const head = 'HTTP/1.1 200 OK\r\n';
+  const large = `${head}x: ${'y'.repeat(100_000)}\r\n\r\n`;
+  const many = `${head}${Array.from({ length: 1_000 }, (_, n) => `x${n}: 1\r\n`).join('')}\r\n`;
+  const extension = flooding(`${head}Transfer-Encoding: chunked\r\n\r\n1;x=`, () => 'y'.repeat(10_000));
+  return [
+    failing('closes without an answer', null, 'connection-lost', (socket) => socket.end()),
+    failing('closes before its headers end', null, 'connection-lost', answering(head)),
+    failing('breaks off in its body', 200, 'connection-lost', answering(`${head}Content-Length: 10\r\n\r\n12345`)),
+    failing('resets the connection in its body', 200, 'connection-lost', (socket) =>
+      socket.write(`${head}Content-Length: 10\r\n\r\n12345`, () => socket.destroy()),
+    ),
+    failing('informs only', null, 'answer-malformed', answering('HTTP/1.1 100 Continue\r\n\r\n')),
+    failing('hints only', null, 'connection-lost', answering('HTTP/1.1 103 Hints\r\n\r\n')),
+    failing(
+      'switches protocols',
+      null,
+      'answer-malformed',
+      answering('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+    ),
+    failing('speaks something else', null, 'answer-malformed', answering('SSH-2.0-OpenSSH_9.9\r\n')),
+    failing('answers a status that is none', 999, 'answer-malformed', answering('HTTP/1.1 999 X\r\n\r\n')),
+    failing('sends a huge header', null, 'answer-headers-too-large', answering(large)),
+    failing('sends a thousand headers', 200, 'answer-headers-too-large', answering(many)),
+    failing('floods where no body is', 200, 'answer-too-large', extension),
+  ];
+}
+
+function unreachable(): readonly ReceiverKind[] {
+  const certified = (what: string, certify: (authority: Authority) => Certificate): ReceiverKind =>
+    listening(what, 'certificate-invalid', async (context, authority) => {
+      return (await startReceiver(context, certify(authority))).port;
+    });
+  return [
+    listening('refuses connections', 'connection-failed', async (context) => {
+      const server = await plainServer(context, () => undefined);
+      await server.close();
+      return server.port;
+    }),
+    listening('resets connections', 'tls-failed', async (context) => {
+      return (await plainServer(context, (socket) => socket.once('data', () => socket.resetAndDestroy()))).port;
+    }),
+    listening('speaks without TLS', 'tls-failed', async (context) => {
+      return (await plainServer(context, (socket) => socket.end(`HTTP/1.1 200 OK\r\n\r\n`))).port;
+    }),
+    certified('signed its certificate itself', () => selfSignedCertificate()),
+    certified('has a certificate of an authority unknown', () => createAuthority('Another').issue(['127.0.0.1'])),
+    certified('has a certificate for another name', (authority) => authority.issue(['other.example'])),
+    certified('has a certificate that expired', (authority) => authority.issue(['127.0.0.1'], { expired: true })),
+  ];
+}
+
+function succeeding(what: string, httpStatus: number, behaviour: Behaviour, keptBytes = 0): ReceiverKind {
+  return { what, httpStatus, error: null, keptBytes, start: starting(behaviour) };
+}
+
+function failing(
+  what: string,
+  httpStatus: number | null,
+  error: NonNullable<ReceiverKind['error']>,
+  behaviour: Behaviour,
+  keptBytes = 0,
+): ReceiverKind {
+  return { what, httpStatus, error, keptBytes, start: starting(behaviour) };
+}
+
+function starting(behaviour: Behaviour): ReceiverKind['start'] {
+  return async (context, authority) => (await startReceiver(context, authority.issue(['127.0.0.1']), behaviour)).port;
+}
+
+function listening(what: string, error: OutgoingFailure, start: ReceiverKind['start']): ReceiverKind {
+  return { what, httpStatus: null, error, keptBytes: 0, start };
+}
