@@ -215,7 +215,7 @@ const READS: readonly Mutation[] = [
   {
     without: 'streams that are not there',
     file: `${ADAPTER}/log-reader.ts`,
-    text: 'if (error instanceof StreamNotFoundError) return [];',
+    text: 'if (error instanceof StreamNotFoundError) return true;',
     by: '',
     test: CONTRACT,
     red: 'a stream without events gives none',
@@ -425,6 +425,14 @@ const TAIL: readonly Mutation[] = [
     by: 'if (failure !== null)',
     test: `${TESTS}/tail-window.test.ts`,
     red: 'gives what came before a failure first',
+  },
+  {
+    without: 'catching the failure of what is read ahead',
+    file: `${ADAPTER}/subscription.ts`,
+    text: '    window.catch(() => undefined);\n',
+    by: '',
+    test: `${TESTS}/shared-tail.test.ts`,
+    red: 'go on when what they read ahead broke',
   },
   {
     without: 'an end to the own reading of a subscription that is closed',

@@ -71,7 +71,8 @@ describe('subscriptions at the end of EventStoreDB', () => {
     timeout: 60_000,
   }, async (context) => {
     const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
-    const slow = hold(store, LOG_START);
+    const slow = hold(store, await store.head());
+    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
     const fast = collect(store, LOG_START);
     const written = [await append(store)];
     await slow.busy;
@@ -132,8 +133,9 @@ describe('subscriptions at the end of EventStoreDB', () => {
     timeout: 60_000,
   }, async (context) => {
     const { server, store } = await openLog(context);
+    const first = hold(store, await store.head());
+    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
     const written = [await append(store)];
-    const first = hold(store, LOG_START);
     await first.busy;
     written.push(await append(store));
     const second = hold(store, LOG_START);
@@ -153,6 +155,47 @@ describe('subscriptions at the end of EventStoreDB', () => {
     await eventually('all have all', async () => everyone.every(({ events }) => events.length >= written.length));
     for (const { events } of everyone) assert.deepEqual(idsOf(events), written);
     await eventually('they share', async () => server.openSubscriptions() === 1);
+  });
+
+  test('begin anew when their connection is given up', { timeout: 30_000 }, async (context) => {
+    const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
+    const all = [collect(store, await store.head()), collect(store, await store.head(), ['repository'])];
+    await eventually('they stand at the end', async () => server.openSubscriptions() === 1);
+    let attempts = 0;
+    server.faults.append = () => (attempts++ === 0 ? 'stall' : null);
+    const written = [await append(store), await append(store)];
+    for (const one of all) await one.until(() => one.events.length === 2);
+    assert.deepEqual(
+      all.map(({ events }) => idsOf(events)),
+      [written, written],
+    );
+  });
+
+  test('go on when what they read ahead broke while they were busy', { timeout: 30_000 }, async (context) => {
+    const { server, store } = await openLog(context);
+    const events = Array.from({ length: 1_500 }, () => newEvent({ data: {} }));
+    for (const part of [events.slice(0, 700), events.slice(700, 1_400), events.slice(1_400)]) {
+      await store.append({ stream: newStream(), expected: 'none', events: part });
+    }
+    let reads = 0;
+    const ahead = Promise.withResolvers<void>();
+    server.faults.read = (what) => {
+      reads += what === 'all' ? 1 : 0;
+      // The head, the first window, and then the one ahead.
+      if (reads !== 3) return;
+      ahead.resolve();
+      return new Promise(() => undefined);
+    };
+    const busy = hold(store, LOG_START);
+    await Promise.all([busy.busy, ahead.promise]);
+    await server.restart();
+    await store.head();
+    busy.release();
+    await eventually('it has all', async () => busy.events.length >= events.length);
+    assert.deepEqual(
+      idsOf(busy.events),
+      events.map(({ id }) => id),
+    );
   });
 
   test('are closed in the middle of their own reading, and the connection stays', async (context) => {
