@@ -88,7 +88,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
   });
 
   const quietMs = options.subscriptionQuietMs ?? SUBSCRIPTION_QUIET_MS;
-  const tail = createSharedTail({ head, log, quietMs, learn });
+  const tail = createSharedTail({ head, log, quietMs });
 
   async function close(): Promise<void> {
     // What ended a subscription before is its owner's to see, through `closed`.

@@ -30,7 +30,6 @@ export interface SharedTailOptions {
   readonly log: Log;
   /** How long nothing may come before the head is looked at; after a hint a tenth of it. */
   readonly quietMs: number;
-  readonly learn: (position: LogPosition) => void;
 }
 
 interface Tail {
@@ -61,7 +60,7 @@ export function createSharedTail(options: SharedTailOptions): SharedTail {
 
 /** Opens a stream of everything behind the position. */
 function openTail(options: SharedTailOptions, session: Session, position: LogPosition): Tail {
-  const { head, log, quietMs, learn } = options;
+  const { head, log, quietMs } = options;
   const window = createTailWindow(position);
   const over = new AbortController();
   let hinted = false;
@@ -88,7 +87,6 @@ function openTail(options: SharedTailOptions, session: Session, position: LogPos
       // Nothing comes twice, wherever the server begins.
       if (positionOf(event) <= window.end()) continue;
       const passed = toPassed(event, log);
-      learn(passed.position);
       window.put(passed);
       leaveIfDeserted();
     }

@@ -347,6 +347,14 @@ const TAIL: readonly Mutation[] = [
     red: 'share one stream, each with its categories',
   },
   {
+    without: 'ending the stream when all who read there are too slow',
+    file: `${ADAPTER}/shared-tail.ts`,
+    text: '      window.put(passed);\n      leaveIfDeserted();\n',
+    by: '      window.put(passed);\n',
+    test: `${TESTS}/shared-tail.test.ts`,
+    red: 'take nothing from the wire while the only one there is too slow',
+  },
+  {
     without: 'opening a stream anew after a break',
     file: `${ADAPTER}/shared-tail.ts`,
     text: 'if (current === null || current.ended.aborted)',

@@ -92,6 +92,24 @@ describe('subscriptions at the end of EventStoreDB', () => {
     assert.deepEqual([server.counts.subscriptions, server.openSubscriptions()], [1, 1]);
   });
 
+  test('take nothing from the wire while the only one there is too slow for it', {
+    timeout: 60_000,
+  }, async (context) => {
+    const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
+    const slow = hold(store, await store.head());
+    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
+    const written = [await append(store)];
+    await slow.busy;
+    for (let n = 0; n < 20; n += 1) written.push(await append(store, 'repository', LARGE));
+    await eventually('the stream has ended', async () => server.openSubscriptions() === 0);
+    slow.release();
+    await eventually('it has caught up', async () => slow.events.length === written.length);
+    await eventually('it is back at the end', async () => server.openSubscriptions() === 1);
+    written.push(await append(store));
+    await eventually('it goes on', async () => slow.events.length === written.length);
+    assert.deepEqual(idsOf(slow.events), written);
+  });
+
   test('leave no gap before one that joins them while the log grows', async (context) => {
     const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
     const written = [await append(store)];
