@@ -15,6 +15,7 @@ import { parseEventStoreDbAddress } from './connection.ts';
 import { createLogReader } from './log-reader.ts';
 import { retryRepeatable } from './retry.ts';
 import { createSessions, type Session } from './sessions.ts';
+import { createSharedTail } from './shared-tail.ts';
 import { startSubscription } from './subscription.ts';
 
 const CONNECT_SPAN_MS = 5_000;
@@ -39,7 +40,7 @@ export interface EventStoreDbOptions {
   /** How long a read may bring nothing. */
   readonly readSilenceMs?: number;
   readonly readRetrySpanMs?: number;
-  /** How long a subscription may bring nothing before the head is looked at. */
+  /** How long the stream of subscriptions may bring nothing before the head is looked at. */
   readonly subscriptionQuietMs?: number;
   /** For the age of guards; performance.now by default. */
   readonly nowMs?: () => number;
@@ -86,6 +87,9 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     return position;
   });
 
+  const quietMs = options.subscriptionQuietMs ?? SUBSCRIPTION_QUIET_MS;
+  const tail = createSharedTail({ head, log, quietMs });
+
   async function close(): Promise<void> {
     // What ended a subscription before is its owner's to see, through `closed`.
     await Promise.allSettled([...subscriptions].map((subscription) => subscription.close()));
@@ -101,8 +105,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     head,
     subscribe: (wanted) => {
       if (closed !== null) throw new EventStoreError('log-unavailable', 'The event log was closed');
-      const quietMs = options.subscriptionQuietMs ?? SUBSCRIPTION_QUIET_MS;
-      const subscription = startSubscription({ sessions, reader, head, log, quietMs, learn }, wanted);
+      const subscription = startSubscription({ sessions, reader, tail, log, learn }, wanted);
       subscriptions.add(subscription);
       const forget = (): boolean => subscriptions.delete(subscription);
       subscription.closed.then(forget, forget);

@@ -17,15 +17,28 @@ import {
 import { LOG_START, type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import { EventStoreError, type ExpectedRevision, type ReadStreamOptions } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { isSystemStream, positionOf, type ReceivedEvent, toEsdbPosition, toRecorded } from './event-form.ts';
+import { positionOf, type ReceivedEvent, toEsdbPosition, toRecorded } from './event-form.ts';
 import { NoAnswerError } from './failures.ts';
+import { BATCH_EVENTS_MAX, type Passed, toPassed } from './passed.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 const PAGE_EVENTS = 1_000;
+/** A window holds this much data, or a little more by its last event. */
+const WINDOW_SIZE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** What stands behind a position. */
+export interface Window {
+  /** At most `BATCH_EVENTS_MAX`. */
+  readonly passed: readonly Passed[];
+  /** False when there may be more right behind it. */
+  readonly reachedEnd: boolean;
+}
 
 export interface LogReader {
   readStream(session: Session, stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
   readAll(session: Session, after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
+  /** For a subscription: the server's own events included. Ends with the signal, by an error. */
+  readWindow(session: Session, after: LogPosition, signal: AbortSignal): Promise<Window>;
   /** The position of the last event, the server's own included. */
   head(session: Session): Promise<LogPosition>;
   /** The stream's last revision. */
@@ -40,11 +53,13 @@ export interface LogReaderOptions {
 }
 
 export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions): LogReader {
-  /** The events of a read. */
-  async function collect(
+  /** Hands the events of a read over, until one is answered with false; whether the read came to its end. */
+  async function walk(
     session: Session,
     open: (client: Session['client']) => StreamingRead<ResolvedEvent> | StreamingRead<AllStreamResolvedEvent>,
-  ): Promise<ReceivedEvent[]> {
+    wantsMore: (event: ReceivedEvent) => boolean,
+    signal: AbortSignal = session.ended,
+  ): Promise<boolean> {
     const startedMs = performance.now();
     const read = open(session.client);
     // An error that comes after the iteration has ended would be thrown where nobody can catch it.
@@ -53,27 +68,37 @@ export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions):
     const silent = end(`EventStoreDB was silent for ${silenceMs} ms`);
     const cut = end('The connection to EventStoreDB was given up');
     let timer = setTimeout(silent, silenceMs);
-    session.ended.addEventListener('abort', cut);
-    if (session.ended.aborted) cut();
+    const signals = [session.ended, signal];
+    for (const ended of signals) ended.addEventListener('abort', cut);
+    if (signals.some(({ aborted }) => aborted)) cut();
     try {
-      const events: ReceivedEvent[] = [];
+      let more = true;
       for await (const { event } of read) {
         clearTimeout(timer);
         timer = setTimeout(silent, silenceMs);
-        if (event !== undefined) events.push(event);
+        more = event === undefined || wantsMore(event);
+        if (!more) break;
       }
       session.heardMs = performance.now();
-      return events;
+      return more;
     } catch (error) {
-      if (error instanceof StreamNotFoundError) return [];
+      if (error instanceof StreamNotFoundError) return true;
       // Nothing else was heard of this client meanwhile either: it is dead.
-      if (error instanceof NoAnswerError && session.heardMs < startedMs) sessions.discard(session, error.message);
+      if (error instanceof NoAnswerError && !signal.aborted && session.heardMs < startedMs)
+        sessions.discard(session, error.message);
       throw error;
     } finally {
       clearTimeout(timer);
-      session.ended.removeEventListener('abort', cut);
+      for (const ended of signals) ended.removeEventListener('abort', cut);
       read.cancel().catch(() => undefined);
     }
+  }
+
+  /** The events of a read. */
+  async function collect(session: Session, open: Parameters<typeof walk>[1]): Promise<readonly ReceivedEvent[]> {
+    const events: ReceivedEvent[] = [];
+    await walk(session, open, (event) => events.push(event) > 0);
+    return events;
   }
 
   function recordedIn(event: ReceivedEvent): RecordedEvent {
@@ -104,11 +129,9 @@ export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions):
   }
 
   /** A page of everything from a position on, the event there included. */
-  function page(session: Session, from: LogPosition, maxCount: number): Promise<ReceivedEvent[]> {
+  function page(from: LogPosition, maxCount: number): Parameters<typeof walk>[1] {
     const fromPosition = from === LOG_START ? START : toEsdbPosition(from);
-    return collect(session, (client) =>
-      client.readAll({ direction: FORWARDS, fromPosition, maxCount, requiresLeader: true }),
-    );
+    return (client) => client.readAll({ direction: FORWARDS, fromPosition, maxCount, requiresLeader: true });
   }
 
   return {
@@ -120,19 +143,31 @@ export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions):
       while (found.length < limit) {
         // One more for the event at the position, which was seen.
         const wanted = Math.min(limit - found.length, PAGE_EVENTS) + 1;
-        const events = await page(session, position, wanted);
+        const events = await collect(session, page(position, wanted));
         for (const event of events) {
           const at = positionOf(event);
           if (at <= position || found.length === limit) continue;
           position = at;
-          if (isSystemStream(event.streamId)) continue;
-          const recorded = toRecorded(event);
-          if (recorded === null) passOver(log, event);
-          else found.push(recorded);
+          const recorded = toPassed(event, log).event;
+          if (recorded !== null) found.push(recorded);
         }
         if (events.length < wanted) break;
       }
       return found;
+    },
+    readWindow: async (session, after, signal) => {
+      const passed: Passed[] = [];
+      let seen = 0;
+      let sizeBytes = 0;
+      const wantsMore = (event: ReceivedEvent): boolean => {
+        seen += 1;
+        if (positionOf(event) <= after) return true;
+        const next = toPassed(event, log);
+        sizeBytes += next.sizeBytes;
+        return passed.push(next) < BATCH_EVENTS_MAX && sizeBytes < WINDOW_SIZE_BYTES_MAX;
+      };
+      const ended = await walk(session, page(after, BATCH_EVENTS_MAX + 1), wantsMore, signal);
+      return { passed, reachedEnd: ended && seen <= BATCH_EVENTS_MAX };
     },
     head: async (session) => {
       const options = { direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true } as const;
@@ -140,10 +175,4 @@ export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions):
       return last === undefined ? LOG_START : positionOf(last);
     },
   };
-}
-
-/** The log is Strata's alone: an event that somebody else wrote is nothing of the record, and worth a line. */
-export function passOver(log: Log, event: ReceivedEvent): void {
-  const { streamId: stream, revision } = event;
-  log.warn({ stream, revision: String(revision) }, 'Passed over an event that Strata did not write');
 }

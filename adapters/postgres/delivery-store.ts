@@ -1,10 +1,10 @@
 /** Bodies of deliveries on PostgreSQL (core/ports/delivery-store.ts), and the checkpoints of policies beside them. */
 import type pg from 'pg';
-import { categoryOf, entityIdOf, type LogPosition, type StreamName, streamName } from '../../core/kernel/envelope.ts';
-import { type EventId, uuid, type WebhookDeliveryId } from '../../core/kernel/ids.ts';
+import type { EventId, WebhookDeliveryId } from '../../core/kernel/ids.ts';
 import { type DeliveryStore, DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import { failureOf } from './failures.ts';
+import { READ_MARK_COLUMNS, type ReadMarkRow, toReadMark } from './read-mark-rows.ts';
 
 /** What another has stored meanwhile is not seen by the same statement, hence the second reading. */
 const PUT_PAYLOADS = `
@@ -83,13 +83,6 @@ export function createPostgresDeliveryStore(pool: pg.Pool): DeliveryStore {
   };
 }
 
-interface MarkRow {
-  readonly position: string;
-  readonly stream: StreamName;
-  readonly revision: number;
-  readonly event_id: string;
-}
-
 const SAVE_MARK = `
   INSERT INTO policy_marks (policy, position, stream, revision, event_id) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (policy) DO UPDATE SET position = excluded.position, stream = excluded.stream,
@@ -98,12 +91,9 @@ const SAVE_MARK = `
 export function createPostgresPolicyMarks(pool: pg.Pool): PolicyMarks {
   return {
     async read(policy) {
-      const text = 'SELECT position, stream, revision, event_id FROM policy_marks WHERE policy = $1';
-      const [row] = (await query<MarkRow>(pool, text, [policy])).rows;
-      if (row === undefined) return null;
-      const stream = streamName(categoryOf(row.stream), entityIdOf(row.stream));
-      const position = BigInt(row.position) as LogPosition;
-      return { position, stream, revision: row.revision, eventId: uuid(row.event_id) };
+      const text = `SELECT ${READ_MARK_COLUMNS} FROM policy_marks WHERE policy = $1`;
+      const { rows } = await query<ReadMarkRow>(pool, text, [policy]);
+      return toReadMark(rows[0]);
     },
     async save(policy, { position, stream, revision, eventId }) {
       await query(pool, SAVE_MARK, [policy, position, stream, revision, eventId]);

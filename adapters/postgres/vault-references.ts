@@ -5,18 +5,11 @@
  * record that was just asked for again stays, and one that is gone is made anew.
  */
 import type pg from 'pg';
-import { entityIdOf, type LogPosition, categoryOf, streamName, type StreamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, timestamp, uuid } from '../../core/kernel/ids.ts';
 import { type VaultField, vaultRef } from '../../core/ports/vault.ts';
 import type { VaultReferences } from '../../core/ports/vault-references.ts';
+import { READ_MARK_COLUMNS, type ReadMarkRow, toReadMark } from './read-mark-rows.ts';
 import { vaultQuery } from './vault-query.ts';
-
-interface MarkRow {
-  readonly position: string;
-  readonly stream: StreamName;
-  readonly revision: number;
-  readonly event_id: string;
-}
 
 interface RecordRow {
   readonly account_id: string;
@@ -47,12 +40,9 @@ export function createPostgresVaultReferences(pool: pg.Pool): VaultReferences {
       return timestamp(row.now.toISOString());
     },
     readUpTo: async () => {
-      const text = 'SELECT position, stream, revision, event_id FROM vault_read_mark';
-      const [row] = (await vaultQuery<MarkRow>(pool, text, [])).rows;
-      if (row === undefined) return null;
-      const stream = streamName(categoryOf(row.stream), entityIdOf(row.stream));
-      const position = BigInt(row.position) as LogPosition;
-      return { position, stream, revision: row.revision, eventId: uuid(row.event_id) };
+      const text = `SELECT ${READ_MARK_COLUMNS} FROM vault_read_mark`;
+      const { rows } = await vaultQuery<ReadMarkRow>(pool, text, []);
+      return toReadMark(rows[0]);
     },
     note: async (named, { position, stream, revision, eventId }) => {
       await vaultQuery(pool, NOTE, [[...named], position, stream, revision, eventId]);

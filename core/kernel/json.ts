@@ -68,3 +68,11 @@ function byCodeUnit(a: string, b: string): number {
 export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !isArray(value);
 }
+
+/** Every text in a value, however deep; keys are none. */
+export function* textsIn(value: JsonValue): Generator<string> {
+  if (typeof value === 'string') yield value;
+  else if (typeof value === 'object' && value !== null) {
+    for (const member of isArray(value) ? value : Object.values(value)) yield* textsIn(member);
+  }
+}

@@ -8,7 +8,7 @@
  */
 import { type StreamName, streamName } from '../kernel/envelope.ts';
 import { type LayerId, parseUuid, plusMs, type RepositoryId } from '../kernel/ids.ts';
-import { isJsonObject, type JsonValue } from '../kernel/json.ts';
+import { type JsonObject, textsIn } from '../kernel/json.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../kernel/limits.ts';
 import type { Clock } from '../ports/clock.ts';
 import { type EventStore, EventStoreError } from '../ports/event-store.ts';
@@ -118,12 +118,9 @@ async function unnamed(
 }
 
 /** By any text in the data, so that events of types yet to come keep what they name, on older nodes too. */
-function removeNamed(left: OldLayers, value: JsonValue): void {
-  if (typeof value === 'string') {
-    const id = LAYER_KEY.exec(value)?.[2] ?? value;
-    const named = parseUuid<LayerId>(id);
+function removeNamed(left: OldLayers, data: JsonObject): void {
+  for (const text of textsIn(data)) {
+    const named = parseUuid<LayerId>(LAYER_KEY.exec(text)?.[2] ?? text);
     if (named !== null) left.delete(named);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const member of isJsonObject(value) ? Object.values(value) : value) removeNamed(left, member);
   }
 }

@@ -19,7 +19,7 @@ import {
   type StreamName,
 } from '../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../kernel/ids.ts';
-import { isJsonObject, type JsonValue } from '../kernel/json.ts';
+import { textsIn } from '../kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../kernel/limits.ts';
 import { EventStoreError } from '../ports/event-store.ts';
 import type { Log } from '../ports/log.ts';
@@ -125,17 +125,10 @@ async function startOf({ events, references, log }: VaultSweepContext): Promise<
 function refsIn(events: readonly RecordedEvent[]): ReadonlySet<VaultRef> {
   const refs = new Set<VaultRef>();
   for (const { sourceAddressRef, data } of events) {
-    addRefs(refs, sourceAddressRef);
-    addRefs(refs, data);
+    for (const text of textsIn([sourceAddressRef, data])) {
+      const ref = parseVaultRef(text);
+      if (ref !== null) refs.add(ref);
+    }
   }
   return refs;
-}
-
-function addRefs(refs: Set<VaultRef>, value: JsonValue): void {
-  if (typeof value === 'string') {
-    const ref = parseVaultRef(value);
-    if (ref !== null) refs.add(ref);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const member of isJsonObject(value) ? Object.values(value) : value) addRefs(refs, member);
-  }
 }

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suiteEnding } from '../support/cleanup.ts';
 import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';
 import { openServer } from '../support/eventstoredb/open-log.ts';
@@ -99,15 +100,54 @@ describe('With the event log in EventStoreDB', () => {
     await server.restart();
     const commit = await commitFile(work, 'file', 'after a restart\n');
     await git(work, ['push', '--quiet', url, 'main']);
+    const listed = git(work, ['ls-remote', url, 'main']);
     await server.stop();
-    assert.match((await tryGit(work, ['ls-remote', url])).stderr, /503/);
+    const waiting = api(strata, eve.token, 'GET', '/v1/repos/eve/kept/commits');
+    await sleep(1_000);
     await server.start();
+    assert.deepEqual(
+      [(await waiting).status, await listed],
+      [200, `${commit}\trefs/heads/main\n`],
+      'a short one: it waits',
+    );
+
+    await server.stop();
+    const later = await commitFile(work, 'file', 'in an outage\n');
+    const [read, created, pushed, cloned] = await Promise.all([
+      api(strata, eve.token, 'GET', '/v1/repos/eve/kept/commits'),
+      api(strata, eve.token, 'POST', '/v1/repositories', { name: 'other' }),
+      tryGit(work, ['push', url, 'main']),
+      tryGit(work, ['clone', url, 'copy']),
+    ]);
+    for (const answer of [read, created]) {
+      // The second is of one that waited for the others first.
+      const reasons: Record<string, RegExp> = {
+        5: /cannot reach its storage, try again/,
+        1: /is catching up, try again/,
+      };
+      assert.equal(answer.status, 503);
+      assert.match(answer.text, reasons[answer.headers.get('retry-after') ?? ''] ?? /no Retry-After/);
+    }
+    for (const { stderr } of [pushed, cloned]) assert.match(stderr, /The event log cannot be reached: .*503/s);
+    const ready = await fetch(`${strata.url}/readyz`);
+    assert.deepEqual([ready.status, ((await ready.json()) as { parts: unknown }).parts], [503, { log: 'no answer' }]);
+    for (const target of ['/healthz', '/metrics', '/v1/openapi.json']) {
+      assert.equal((await fetch(strata.url + target)).status, 200, target);
+    }
+    await server.start();
+    await eventually('it is ready', async () => (await fetch(`${strata.url}/readyz`)).status === 200);
+    assert.equal((await api(strata, eve.token, 'POST', '/v1/repositories', { name: 'other' })).status, 201);
+    await git(work, ['push', '--quiet', url, 'main']);
+
+    server.faults.stalled = true;
+    assert.match((await tryGit(work, ['ls-remote', url])).stderr, /503/, 'one that takes calls and answers none');
+    server.faults.stalled = false;
     await eventually('it answers again', async () => (await tryGit(work, ['ls-remote', url])).code === 0);
-    assert.match(await git(work, ['ls-remote', url, 'main']), new RegExp(commit));
+    assert.match(await git(work, ['ls-remote', url, 'main']), new RegExp(later));
     await commitFile(work, 'file', 'after an outage\n');
     await git(work, ['push', '--quiet', url, 'main']);
     const answer = await api(strata, eve.token, 'GET', '/v1/repos/eve/kept/commits');
-    assert.equal((answer.body as { commits: unknown[] }).commits.length, 3);
+    assert.equal((answer.body as { commits: unknown[] }).commits.length, 4);
   });
 
   test('an address where nothing answers stops the start, by the name of the setting', async (context) => {

@@ -6,6 +6,7 @@ import * as grpc from '@grpc/grpc-js';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';
 import { openLog } from '../../support/eventstoredb/open-log.ts';
+import { eventually } from '../../support/processes.ts';
 
 describe('a subscription to EventStoreDB', () => {
   test('goes on after restarts of the server, without loss and without doubles', {
@@ -42,8 +43,9 @@ describe('a subscription to EventStoreDB', () => {
   });
 
   test('moves over events of the server itself, which can be the head', async (context) => {
-    const { server, store, log } = await openLog(context);
+    const { server, store, log } = await openLog(context, { subscriptionQuietMs: 60_000 });
     const filtered = collect(store, await store.head(), ['account']);
+    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     server.appendSystemEvent();
     const head = await store.head();
@@ -81,7 +83,8 @@ describe('a subscription to EventStoreDB', () => {
     // 50, 100, 200, 400 and 800 ms and more; without a delay it would be hundreds.
     assert.ok(asked >= 2 && asked <= 7, `asked ${asked} times`);
     server.faults.read = null;
-    await live.until(() => live.events.length === 1);
+    await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    await live.until(() => live.events.length === 2);
   });
 
   test('ends when the log lost its end, or has another event there', { timeout: 30_000 }, async (context) => {

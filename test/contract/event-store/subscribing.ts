@@ -1,8 +1,9 @@
 /** Subscriptions: every event once, in commit order. Part of the event store's contract. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { StreamName } from '../../../core/kernel/envelope.ts';
-import type { EventStore } from '../../../core/ports/event-store.ts';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import type { LogPosition, RecordedEvent, StreamName } from '../../../core/kernel/envelope.ts';
+import type { EventStore, Subscription } from '../../../core/ports/event-store.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';
 
 const APPENDERS = 64;
@@ -46,6 +47,41 @@ export function subscribingContract(store: () => EventStore): void {
           assert.equal(event.revision, nextRevision.get(event.stream) ?? 0);
           nextRevision.set(event.stream, event.revision + 1);
         }
+      }
+    });
+
+    test('begun one after another while appends go on, slow ones too, each gives all behind its start once', {
+      timeout: 60_000,
+    }, async () => {
+      const start = await store().head();
+      let writing = true;
+      const writers = Array.from({ length: 4 }, async () => {
+        while (writing) {
+          await store().append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+          await nextTurn();
+        }
+      });
+      const begun: { after: LogPosition; seen: LogPosition[]; subscription: Subscription }[] = [];
+      for (let n = 0; n < 12; n += 1) {
+        const after = n % 3 === 0 ? start : await store().head();
+        const seen: LogPosition[] = [];
+        const onEvents = async (events: readonly RecordedEvent[]): Promise<void> => {
+          seen.push(...events.map(({ position }) => position));
+          if (n % 4 === 3) await sleep(20);
+        };
+        begun.push({ after, seen, subscription: store().subscribe({ after, onEvents }) });
+        await sleep(10);
+      }
+      writing = false;
+      await Promise.all(writers);
+      const all = (await store().readAll(start, 100_000)).map(({ position }) => position);
+      for (const { after, seen, subscription } of begun) {
+        while (lastOf(seen) < lastOf(all)) await sleep(5);
+        await subscription.close();
+        assert.deepEqual(
+          seen,
+          all.filter((position) => position > after),
+        );
       }
     });
 

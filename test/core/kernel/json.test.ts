@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../../core/kernel/json.ts';
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, textsIn } from '../../../core/kernel/json.ts';
 
 /** Any value an event may hold; keys and texts of all of Unicode, control characters and `__proto__` included. */
 const { value: anyValue } = fc.letrec<{ value: JsonValue }>((tie) => ({
@@ -117,4 +117,10 @@ describe('Canonical JSON', () => {
       [true, false, false, false, false],
     );
   });
+});
+
+test('The texts in a value are found however deep they stand, and keys are none', () => {
+  const value = { key: 'a', list: ['b', { deep: [['c']], none: null }], number: 1, yes: true };
+  assert.deepEqual([...textsIn(value)], ['a', 'b', 'c']);
+  assert.deepEqual([[...textsIn('alone')], [...textsIn(null)], [...textsIn(7)]], [['alone'], [], []]);
 });

@@ -50,6 +50,8 @@ export interface ProtocolServer {
   appendSystemEvent(): void;
   /** How many streams of appends are open. */
   openBatches(): number;
+  /** How many subscriptions are open. */
+  openSubscriptions(): number;
   /** Ends all connections at once and comes back on the same port, with the same log. */
   restart(): Promise<void>;
   /** Ends all connections and frees the port. */
@@ -64,6 +66,7 @@ export async function startProtocolServer(options: ProtocolServerOptions = {}): 
   const counts = { appends: 0, streamReads: 0, allReads: 0, subscriptions: 0, features: 0 };
   const scheme = options.tls === undefined ? '?tls=false' : '';
   const batches: AppendContext['batches'] = new Set();
+  const subscribed: AppendContext['subscribed'] = new Set();
   let port = options.port ?? 0;
   let running: grpc.Server | null = null;
 
@@ -75,7 +78,7 @@ export async function startProtocolServer(options: ProtocolServerOptions = {}): 
   async function start(): Promise<void> {
     const server = new grpc.Server({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 });
     batches.clear();
-    const context: AppendContext = { log, faults, counts, batches, restart: () => void restart() };
+    const context: AppendContext = { log, faults, counts, batches, subscribed, restart: () => void restart() };
     addServices(
       server,
       context,
@@ -123,6 +126,7 @@ export async function startProtocolServer(options: ProtocolServerOptions = {}): 
       return `esdb://127.0.0.1:${port}${scheme}`;
     },
     openBatches: () => batches.size,
+    openSubscriptions: () => subscribed.size,
     ...{ log, faults, counts, appendSystemEvent, restart, stop, start },
   };
 }

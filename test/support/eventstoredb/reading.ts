@@ -9,13 +9,15 @@ import type { RecordedLog, StoredEvent } from './recorded-log.ts';
 
 const BACKWARDS = 1;
 
+type ReadCall = grpc.ServerWritableStream<streams.ReadReq, streams.ReadResp>;
+
 export interface ReadContext {
   readonly log: RecordedLog;
   readonly faults: Faults;
   readonly counts: Record<'streamReads' | 'allReads' | 'subscriptions', number>;
+  /** The subscriptions that are open. */
+  readonly subscribed: Set<ReadCall>;
 }
-
-type ReadCall = grpc.ServerWritableStream<streams.ReadReq, streams.ReadResp>;
 
 export async function readEvents(context: ReadContext, call: ReadCall): Promise<void> {
   const { counts, faults, log } = context;
@@ -93,7 +95,7 @@ function* behind(events: readonly StoredEvent[], from: number): Generator<Stored
 
 /** Everything behind a position, now and later. */
 async function subscribe(
-  { log, faults }: ReadContext,
+  { log, faults, subscribed }: ReadContext,
   call: ReadCall,
   from: streams.ReadReq.Options.AllOptions,
 ): Promise<void> {
@@ -102,6 +104,7 @@ async function subscribe(
   const stop = log.onAppended(() => wake());
   call.on('cancelled', () => wake());
   call.on('close', () => wake());
+  subscribed.add(call);
   try {
     call.write(confirmation(randomUUID()));
     let next = from.hasEnd() ? log.events.length : 0;
@@ -118,6 +121,7 @@ async function subscribe(
       if (!call.write(eventAnswer(event))) await drained(call);
     }
   } finally {
+    subscribed.delete(call);
     stop();
   }
 }
