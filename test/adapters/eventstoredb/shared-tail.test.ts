@@ -89,7 +89,8 @@ describe('subscriptions at the end of EventStoreDB', () => {
     written.push(await append(store));
     await eventually('both go on', async () => [slow, fast].every(({ events }) => events.length === written.length));
     assert.deepEqual([idsOf(slow.events), idsOf(fast.events)], [written, written]);
-    assert.deepEqual([server.counts.subscriptions, server.openSubscriptions()], [1, 1]);
+    // A fast one that the machine holds up loses its place, too: then the stream is another, but still one.
+    assert.equal(server.openSubscriptions(), 1);
   });
 
   test('take nothing from the wire while the only one there is too slow for it', {
