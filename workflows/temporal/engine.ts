@@ -1,0 +1,62 @@
+/**
+ * The engine on Temporal: every run of a workflow that waits is a run of one small workflow there, which holds the time
+ * and has the steps carried out by any process of the service.
+ *
+ * Must stay true: the events are the truth. Temporal keeps ids, names of steps, times and revisions only, and whatever
+ * it lost is told to it again from the log. It may be away for as long as it likes: nothing here fails for that.
+ */
+import type { Timestamp } from '../../core/kernel/ids.ts';
+import type { Alarm, Clock } from '../../core/ports/clock.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Log } from '../../core/ports/log.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import type { CarriedOutWorkflow, Lead } from '../../core/ports/workflows.ts';
+import { openTemporalServer, type Reachability } from './server.ts';
+
+export interface TemporalEngineOptions {
+  readonly workflows: readonly CarriedOutWorkflow[];
+  readonly events: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
+  /** One process of all tells Temporal of events. */
+  readonly lead: Lead;
+  /** How far it was told. */
+  readonly marks: PolicyMarks;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly alarm: Alarm;
+  /** A step that failed, or a server that does not answer: it is tried again by itself. */
+  readonly onFault: (workflow: string, cause: unknown) => void;
+  readonly log: Log;
+  /** Of the server: `host:port`. */
+  readonly address: string;
+  /** It must exist there. */
+  readonly namespace: string;
+  readonly stepsAtOnceMax?: number;
+}
+
+export interface TemporalEngineState extends Reachability {
+  /** What Temporal is still to be told of; null in a process that does not tell it: another does. */
+  readonly behind: Behind | null;
+}
+
+export interface Behind {
+  /** So many runs at least have events that it was not told of. */
+  readonly runs: number;
+  /** When the oldest of these events happened; null for none. */
+  readonly oldestAt: Timestamp | null;
+}
+
+export interface TemporalEngine {
+  /** From memory, at once. */
+  state(): TemporalEngineState;
+  /** Ends it within seconds, whether Temporal answers or not; steps that are still under way are carried out again. */
+  close(): Promise<void>;
+}
+
+/** Begins to carry out what is due, now or as soon as Temporal answers. */
+export function startTemporalEngine(options: TemporalEngineOptions): TemporalEngine {
+  const { address, namespace, clock, onFault } = options;
+  const server = openTemporalServer({ address, namespace, clock, onLost: (cause) => onFault('temporal', cause) });
+  return {
+    state: () => ({ ...server.reachability(), behind: null }),
+    close: () => server.close(),
+  };
+}
