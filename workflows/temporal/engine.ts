@@ -5,13 +5,14 @@
  * Must stay true: the events are the truth. Temporal keeps ids, names of steps, times and revisions only, and whatever
  * it lost is told to it again from the log. It may be away for as long as it likes: nothing here fails for that.
  */
-import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { CarriedOutWorkflow, Lead } from '../../core/ports/workflows.ts';
+import { type Behind, startFeed } from './feed.ts';
 import { openTemporalServer, type Reachability } from './server.ts';
+import { keepWorking } from './worker.ts';
 
 export interface TemporalEngineOptions {
   readonly workflows: readonly CarriedOutWorkflow[];
@@ -30,18 +31,13 @@ export interface TemporalEngineOptions {
   /** It must exist there. */
   readonly namespace: string;
   readonly stepsAtOnceMax?: number;
+  /** Runs kept in memory between their turns; with 0, each turn replays its run. */
+  readonly runsCachedMax?: number;
 }
 
 export interface TemporalEngineState extends Reachability {
   /** What Temporal is still to be told of; null in a process that does not tell it: another does. */
   readonly behind: Behind | null;
-}
-
-export interface Behind {
-  /** So many runs at least have events that it was not told of. */
-  readonly runs: number;
-  /** When the oldest of these events happened; null for none. */
-  readonly oldestAt: Timestamp | null;
 }
 
 export interface TemporalEngine {
@@ -51,12 +47,21 @@ export interface TemporalEngine {
   close(): Promise<void>;
 }
 
+/** Queues of this name, and of this name with a workflow's, are ours in the namespace. */
+const TASK_QUEUE = 'strata';
+
 /** Begins to carry out what is due, now or as soon as Temporal answers. */
 export function startTemporalEngine(options: TemporalEngineOptions): TemporalEngine {
   const { address, namespace, clock, onFault } = options;
   const server = openTemporalServer({ address, namespace, clock, onLost: (cause) => onFault('temporal', cause) });
+  const workflows = options.workflows.map(({ workflow }) => workflow);
+  const feed = startFeed({ ...options, workflows, server, taskQueue: TASK_QUEUE });
+  const stopWorking = keepWorking({ ...options, taskQueue: TASK_QUEUE });
   return {
-    state: () => ({ ...server.reachability(), behind: null }),
-    close: () => server.close(),
+    state: () => ({ ...server.reachability(), behind: feed.behind() }),
+    close: async () => {
+      await Promise.all([feed.close(), stopWorking()]);
+      await server.close();
+    },
   };
 }

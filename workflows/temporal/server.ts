@@ -16,6 +16,13 @@ export interface Reachability {
   readonly since: Timestamp;
 }
 
+/** A server, told by its namespace's id from one that lost its data. */
+export interface StandingServer {
+  readonly id: string;
+  /** Aborted when another answers in its place. */
+  readonly replaced: AbortSignal;
+}
+
 export interface TemporalServerOptions {
   /** `host:port`. */
   readonly address: string;
@@ -28,14 +35,14 @@ export interface TemporalServerOptions {
 export interface TemporalServer {
   readonly client: Client;
   reachability(): Reachability;
-  /** One call, with a bound on its time; its outcome counts for the reachability. */
+  /** One call, with a bound on its time: rejects when it did not answer by then. */
   call<Answer>(make: () => Promise<Answer>): Promise<Answer>;
-  /** Of the namespace, by which a server that lost its data is told from the one before. */
-  namespaceId(): Promise<string>;
+  /** Asks which server it is. */
+  standing(): Promise<StandingServer>;
   close(): Promise<void>;
 }
 
-const CALL_SPAN_MS = 5_000;
+const CALL_SPAN_MS = 3_000;
 /** How often it is asked whether it is there: while it is, and while it is not. */
 const LOOK_MS = 5_000;
 const LOOK_AGAIN_MS = 1_000;
@@ -63,9 +70,16 @@ export function openTemporalServer({ address, namespace, clock, onLost }: Tempor
     return connection.withDeadline(Date.now() + CALL_SPAN_MS, make);
   }
 
-  async function describe(): Promise<string> {
+  let standing: { readonly id: string; readonly replacing: AbortController } | null = null;
+
+  async function describe(): Promise<StandingServer> {
     const { namespaceInfo } = await call(() => connection.workflowService.describeNamespace({ namespace }));
-    return namespaceInfo?.id ?? '';
+    const id = namespaceInfo?.id ?? '';
+    if (standing?.id !== id) {
+      standing?.replacing.abort();
+      standing = { id, replacing: new AbortController() };
+    }
+    return { id, replaced: standing.replacing.signal };
   }
 
   async function watch(): Promise<void> {
@@ -89,7 +103,7 @@ export function openTemporalServer({ address, namespace, clock, onLost }: Tempor
     client,
     reachability: () => known,
     call,
-    namespaceId: describe,
+    standing: describe,
     close: async () => {
       ending.abort();
       await connection.close();
