@@ -104,53 +104,68 @@ function startEmbedded(
 function startOnTemporal(
   { foundation, metrics, log, onFault }: WorkflowsOptions,
   workflows: readonly CarriedOutWorkflow[],
-  { address, namespace }: TemporalSettings,
+  temporal: TemporalSettings,
 ): StartedWorkflows {
   const { context, pool } = foundation;
   const { clock } = context;
   const parts = closer();
-  const saysLost = sayOnce(log);
-  const engine = startTemporalEngine({
+  let engine: TemporalEngine | null = null;
+  const lost = lostAndFound(log);
+  const duty = createDuty(() => clock.monotonicMs());
+  engine = startTemporalEngine({
     workflows,
-    ...{ address, namespace, clock, log },
+    ...temporal,
+    ...{ clock, log },
     events: context.events,
     lead: createPostgresLead({ pool, log }),
     marks: createPostgresPolicyMarks(pool),
     alarm: createAlarm(clock),
     onFault: (workflow, cause) => {
-      if (workflow === 'temporal') saysLost.lost(cause);
-      else onFault(`workflow-${workflow}`, cause);
+      // While it is away every try fails: one line says so.
+      if (workflow === 'temporal' && engine?.state().reachable !== true) {
+        lost.fails(cause);
+        return;
+      }
+      if (workflow === 'temporal') duty.fails();
+      onFault(`workflow-${workflow}`, cause);
     },
   });
   parts.add(() => engine.close());
   const look = async (): Promise<void> => {
-    if (engine.state().reachable) saysLost.found();
+    lost.look(engine.state().reachable);
   };
   parts.add(every(LOOK_INTERVAL_MS, look, (cause) => onFault('workflow-temporal', cause)));
   metrics.gauge('strata_workflow_engine_reachable', '1 while Temporal answers this process, else 0', () =>
     engine.state().reachable ? 1 : 0,
   );
-  return { duty: { isDegraded: () => isDegraded(engine, clock.now()) }, stop: () => parts.close() };
+  const isDegraded = (): boolean => duty.isDegraded() || isBehind(engine, clock.now());
+  return { duty: { isDegraded }, stop: () => parts.close() };
 }
 
-function isDegraded(engine: TemporalEngine, now: Parameters<typeof msBetween>[1]): boolean {
+function isBehind(engine: TemporalEngine, now: Parameters<typeof msBetween>[1]): boolean {
   const { reachable, behind } = engine.state();
   if (!reachable) return true;
   const oldestAt = behind?.oldestAt ?? null;
   return oldestAt !== null && msBetween(oldestAt, now) > BEHIND_MS;
 }
 
-/** One line when Temporal is lost, and one when it is back, however often it is asked meanwhile. */
-function sayOnce(log: Log): { lost(cause: unknown): void; found(): void } {
+/** One line when Temporal is lost, and one when it is back, however often it is tried meanwhile. */
+function lostAndFound(log: Log): { fails(cause: unknown): void; look(reachable: boolean): void } {
+  let lastCause: unknown = null;
   let isLost = false;
   return {
-    lost: (cause) => {
-      if (!isLost) log.warn({ err: cause }, 'Temporal cannot be reached: what waits is carried out once it can be');
-      isLost = true;
+    fails: (cause) => {
+      lastCause = cause;
     },
-    found: () => {
-      if (isLost) log.info({}, 'Temporal is reached');
-      isLost = false;
+    look: (reachable) => {
+      if (reachable) {
+        if (isLost) log.info({}, 'Temporal is reached');
+        lastCause = null;
+        isLost = false;
+      } else if (!isLost && lastCause !== null) {
+        log.warn({ err: lastCause }, 'Temporal cannot be reached: what waits is carried out once it can be');
+        isLost = true;
+      }
     },
   };
 }

@@ -11,10 +11,11 @@ import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { CarriedOutWorkflow, Lead } from '../../core/ports/workflows.ts';
 import { type Behind, startFeed } from './feed.ts';
+import type { Line } from './line.ts';
 import { openTemporalServer, type Reachability } from './server.ts';
 import { keepWorking } from './worker.ts';
 
-export interface TemporalEngineOptions {
+export interface TemporalEngineOptions extends Line {
   readonly workflows: readonly CarriedOutWorkflow[];
   readonly events: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
   /** One process of all tells Temporal of events. */
@@ -26,8 +27,6 @@ export interface TemporalEngineOptions {
   /** A step that failed, or a server that does not answer: it is tried again by itself. */
   readonly onFault: (workflow: string, cause: unknown) => void;
   readonly log: Log;
-  /** Of the server: `host:port`. */
-  readonly address: string;
   /** It must exist there. */
   readonly namespace: string;
   readonly stepsAtOnceMax?: number;
@@ -52,8 +51,8 @@ const TASK_QUEUE = 'strata';
 
 /** Begins to carry out what is due, now or as soon as Temporal answers. */
 export function startTemporalEngine(options: TemporalEngineOptions): TemporalEngine {
-  const { address, namespace, clock, onFault } = options;
-  const server = openTemporalServer({ address, namespace, clock, onLost: (cause) => onFault('temporal', cause) });
+  const { onFault } = options;
+  const server = openTemporalServer({ ...options, onLost: (cause) => onFault('temporal', cause) });
   const workflows = options.workflows.map(({ workflow }) => workflow);
   const feed = startFeed({ ...options, workflows, server, taskQueue: TASK_QUEUE });
   const stopWorking = keepWorking({ ...options, taskQueue: TASK_QUEUE });

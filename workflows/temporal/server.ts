@@ -7,6 +7,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
+import { type Line, lineOptions } from './line.ts';
 import { pause } from './pause.ts';
 
 export interface Reachability {
@@ -23,9 +24,7 @@ export interface StandingServer {
   readonly replaced: AbortSignal;
 }
 
-export interface TemporalServerOptions {
-  /** `host:port`. */
-  readonly address: string;
+export interface TemporalServerOptions extends Line {
   readonly namespace: string;
   readonly clock: Pick<Clock, 'now'>;
   /** Each time that the server no longer answers, and why. */
@@ -49,9 +48,10 @@ const LOOK_AGAIN_MS = 1_000;
 /** gRPC would wait for up to two minutes before it tries a line that broke again. */
 const RECONNECT_MS_MAX = 2_000;
 
-export function openTemporalServer({ address, namespace, clock, onLost }: TemporalServerOptions): TemporalServer {
+export function openTemporalServer(options: TemporalServerOptions): TemporalServer {
+  const { namespace, clock, onLost } = options;
   const connection = Connection.lazy({
-    address,
+    ...lineOptions(options),
     channelArgs: { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX },
     // The default repeats calls for 20 seconds.
     interceptors: [],

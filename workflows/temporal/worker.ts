@@ -9,12 +9,12 @@ import { bundleWorkflowCode, NativeConnection, Worker, type WorkflowBundleWithSo
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type ActivityContext, createLookActivities, createStepActivities } from './activities.ts';
+import { type Line, lineOptions } from './line.ts';
 import { pause } from './pause.ts';
 import { stepQueueOf } from './protocol.ts';
 import { sdkLogger, useRuntime } from './runtime.ts';
 
-export interface WorkersOptions extends Omit<ActivityContext, 'ended'> {
-  readonly address: string;
+export interface WorkersOptions extends Omit<ActivityContext, 'ended'>, Line {
   readonly namespace: string;
   readonly taskQueue: string;
   readonly log: Log;
@@ -60,7 +60,7 @@ async function workUntil(options: WorkersOptions, ended: AbortSignal): Promise<v
 /** Until the signal, or until a worker ends by itself. */
 async function work(options: WorkersOptions, ended: AbortSignal, onRunning: () => void): Promise<void> {
   const bundle = await workflowBundle();
-  const connection = await NativeConnection.connect({ address: options.address });
+  const connection = await NativeConnection.connect(lineOptions(options));
   const running: { readonly worker: Worker; readonly run: Promise<void> }[] = [];
   try {
     for (const worker of await createWorkers({ ...options, ended }, bundle, connection)) {
