@@ -9,7 +9,7 @@ import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { importedModules } from './architecture/dependency-rule.ts';
 import { projectTree, ROOT, type SourceTree } from './architecture/source-tree.ts';
-import { OPTIONAL_SUITES } from './support/optional-suites.ts';
+import { isThere, OPTIONAL_SUITES } from './support/optional-suites.ts';
 import type { TestCounts } from './support/result-reporter.ts';
 import { type FileResult, runTestFile } from './support/test-process.ts';
 
@@ -104,9 +104,9 @@ function printDetails(results: readonly FileResult[]): void {
   const skipped = results.flatMap(({ file, skipped: tests }) => tests.map((skip) => ({ file, ...skip })));
   if (skipped.length > 0) console.log('\nskipped');
   for (const { file, test, reason } of skipped) console.log(`  ${file}: ${test} (${reason})`);
-  const absent = OPTIONAL_SUITES.filter(({ variable }) => (process.env[variable] ?? '') === '');
+  const absent = OPTIONAL_SUITES.filter(({ part }) => !isThere(part));
   if (absent.length > 0) console.log('\noptional suites that did not run');
-  for (const { name, variable, command } of absent) console.log(`  ${name}, needs ${variable}:\n    ${command}`);
+  for (const { name, part, command } of absent) console.log(`  ${name}, needs ${part}:\n    ${command}`);
   const failed = results.filter((result) => !result.passed);
   if (failed.length > 0) console.log('\nfailed');
   for (const { file, failed: tests } of failed) for (const test of tests) console.log(`  ${file}: ${test}`);

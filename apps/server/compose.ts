@@ -26,6 +26,7 @@ import { createHttpServer } from './http.ts';
 import { createMetrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
+import { createDuty, type Duty, readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
@@ -37,7 +38,9 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
 /** A deletion that its own request did not finish is finished between one and two of these later. */
 const DELETIONS_INTERVAL_MS = 5_000;
-const READY_SPAN_MS = 2_000;
+
+/** Faults of what leads all deliveries; one of an attempt is its delivery's alone. */
+const STOPS_DELIVERIES: ReadonlySet<string> = new Set(['webhook-deliveries', 'webhook-notifications']);
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -79,14 +82,24 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       privateAllowed: settings.allowPrivateTargets,
     });
     const deliveries = composeDeliveryStore(foundation);
+    const duties: Record<string, Pick<Duty, 'isDegraded'>> = {};
     if (runs('worker')) {
       const finishDeletions = createDeletionFinisher({ ...context, readModels });
       parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-      parts.add(startWorkflows({ foundation, timers, log, onFault }));
+      const workflows = startWorkflows({ foundation, timers, temporal: settings.temporal, metrics, log, onFault });
+      duties['workflows'] = workflows.duty;
+      parts.add(workflows.stop);
       parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
       const { webUrl, retentionDays } = settings;
-      const webhooks = { foundation, deliveries, objects, outgoing, due: readModels, metrics, log, onFault };
-      parts.add(startWebhooks({ ...webhooks, webUrl, retentionDays, version: packageJson.version }));
+      const webhooks = { foundation, deliveries, objects, outgoing, due: readModels, metrics, log };
+      const delivering = createDuty(() => context.clock.monotonicMs());
+      duties['webhooks'] = delivering;
+      const onWebhookFault = (what: string, cause: unknown): void => {
+        if (STOPS_DELIVERIES.has(what)) delivering.fails();
+        onFault(what, cause);
+      };
+      const version = packageJson.version;
+      parts.add(startWebhooks({ ...webhooks, webUrl, retentionDays, version, onFault: onWebhookFault }));
     }
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
@@ -141,10 +154,26 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       const { oldestAt } = await readModels.backlog();
       return oldestAt === null ? 0 : msBetween(oldestAt, context.clock.now()) / 1_000;
     });
+    metrics.gauge(
+      'strata_workflow_overdue',
+      'Steps of workflows that should have been carried out by now',
+      async () => {
+        return (await timers.overdue(context.clock.now())).count;
+      },
+    );
+    metrics.gauge(
+      'strata_workflow_oldest_overdue_seconds',
+      'How late the oldest of them is, 0 without any',
+      async () => {
+        const now = context.clock.now();
+        const { oldestAt } = await timers.overdue(now);
+        return oldestAt === null ? 0 : msBetween(oldestAt, now) / 1_000;
+      },
+    );
     const probes = {
       roles: settings.roles,
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
-      ready: () => readiness([['log', context.entities.barrier()]]),
+      ready: () => readiness({ log: context.entities.barrier() }, duties),
     };
     const http = createHttpServer({
       tls: settings.tls,
@@ -166,24 +195,4 @@ async function stop(http: Server, parts: { close(): Promise<void> }): Promise<vo
   http.closeIdleConnections();
   await closed;
   await parts.close();
-}
-
-/** A part that does not answer in time counts as down. */
-async function readiness(
-  checks: readonly (readonly [string, Promise<unknown>])[],
-): Promise<{ readonly ready: boolean; readonly parts: Readonly<Record<string, string>> }> {
-  const parts: Record<string, string> = {};
-  for (const [name, check] of checks) {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve('no answer'), READY_SPAN_MS);
-    });
-    const answer = check.then(
-      () => 'ok',
-      () => 'unavailable',
-    );
-    parts[name] = await Promise.race([answer, late]);
-    clearTimeout(timer);
-  }
-  return { ready: Object.values(parts).every((state) => state === 'ok'), parts };
 }

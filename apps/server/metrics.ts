@@ -18,6 +18,8 @@ export interface Metrics {
   roles(running: readonly Role[]): void;
   /** An attempt at a webhook delivery was recorded. */
   readonly webhookAttempted: (outcome: AttemptOutcome, durationMs: number) => void;
+  /** A step of a workflow ended: it did what it had to, or it is carried out again. */
+  readonly workflowStep: (workflow: string, outcome: 'done' | 'failed') => void;
   /** Figures read when the metrics are: name, help, value. One that cannot be read is NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   text(): Promise<string>;
@@ -67,6 +69,12 @@ export function createMetrics(): Metrics {
     help: 'Attempts at webhook deliveries by outcome: succeeded, failed, or refused, when nothing was sent',
     labelNames: ['outcome'],
     buckets: SECONDS,
+    registers,
+  });
+  const workflowSteps = new Counter({
+    name: 'strata_workflow_steps_total',
+    help: 'Steps of workflows carried out by this process, by workflow and outcome: done, or failed, to be tried again',
+    labelNames: ['workflow', 'outcome'],
     registers,
   });
   const projected = new Counter({
@@ -126,6 +134,7 @@ export function createMetrics(): Metrics {
       for (const role of ROLES) gauge.set({ role }, running.includes(role) ? 1 : 0);
     },
     webhookAttempted: (outcome, durationMs) => webhookSeconds.observe({ outcome }, durationMs / 1_000),
+    workflowStep: (workflow, outcome) => workflowSteps.inc({ workflow, outcome }),
     gauge(name, help, read) {
       const collect = async (): Promise<void> => gauge.set(await figure(read));
       const gauge: Gauge = new Gauge({ name, help, registers, collect });

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { DueDeliveries, ReadModels } from '../../core/ports/read-models.ts';
-import type { Timers } from '../../core/ports/workflows.ts';
+import type { OverdueTimers, Timers } from '../../core/ports/workflows.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
 import { createModels } from '../../projections/models.ts';
@@ -27,7 +27,7 @@ export interface ComposedProjections {
   /** Not yet started. */
   readonly runner: ProjectionRunner;
   readonly readModels: ReadModels & UsageReader & DueDeliveries;
-  readonly timers: Timers;
+  readonly timers: Timers & OverdueTimers;
   /** The models' names. */
   readonly models: readonly string[];
   /** Stops the runner and ends its connections. */

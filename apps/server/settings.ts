@@ -4,12 +4,13 @@
  * Must stay true: a value that cannot be used stops the start with the setting's name, the value (unless it is
  * a secret) and what was expected; nothing else in the program reads these variables.
  */
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import { RETENTION_DAYS_DEFAULT } from '../../core/kernel/limits.ts';
+import { createSettingsReader, type Environment } from './settings-reader.ts';
+import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 
 export interface Settings {
   readonly port: number;
@@ -25,6 +26,8 @@ export interface Settings {
   readonly databaseUrl: string | null;
   /** Null: the event log is in PostgreSQL; everything else is there in any case. */
   readonly eventStoreDb: { readonly address: string; readonly folder: string } | null;
+  /** Null: the engine of workflows inside the server. */
+  readonly temporal: TemporalSettings | null;
   /** Null: the key in the data directory. */
   readonly masterKey: string | null;
   readonly cacheBytesMax: number;
@@ -55,61 +58,9 @@ export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 export function readSettings(environment: Environment, workingDirectory: string): Settings {
-  const faults: string[] = [];
-  const fault = (name: string, value: string, expected: string): void => {
-    faults.push(`${name} is ${value}: expected ${expected}`);
-  };
-  const text = (name: string): string | null => {
-    const value = environment[name];
-    return value === undefined || value === '' ? null : value;
-  };
-  const integer = (name: string, fallback: number, min: number, max: number): number => {
-    const value = text(name);
-    if (value === null) return fallback;
-    const parsed = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
-    if (parsed >= min && parsed <= max) return parsed;
-    fault(name, JSON.stringify(value), `a whole number from ${min} to ${max}`);
-    return fallback;
-  };
-  const oneOf = <Value extends string>(name: string, values: readonly [Value, ...Value[]], fallback: Value): Value => {
-    const value = text(name);
-    const found = values.find((candidate) => candidate === value);
-    if (value !== null && found === undefined) fault(name, JSON.stringify(value), `one of ${values.join(', ')}`);
-    return found ?? fallback;
-  };
-  const someOf = <Value extends string>(name: string, values: readonly Value[]): readonly Value[] => {
-    const value = text(name);
-    if (value === null) return values;
-    const wanted = new Set<string>(value.split(',').map((entry) => entry.trim()));
-    const found = values.filter((candidate) => wanted.has(candidate));
-    if (found.length === wanted.size) return found;
-    fault(name, JSON.stringify(value), `one or more of ${values.join(', ')}, separated by commas`);
-    return values;
-  };
-  const url = (name: string, fallback: string): string => {
-    const value = text(name);
-    if (value === null) return fallback;
-    const parsed = URL.canParse(value) ? new URL(value) : null;
-    if (parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.username === '') {
-      return value.replace(/\/+$/, '');
-    }
-    fault(name, JSON.stringify(value), 'an http or https URL such as https://git.example.org');
-    return fallback;
-  };
-  const file = (name: string): Buffer | null => {
-    const value = text(name);
-    if (value === null) return null;
-    try {
-      return readFileSync(path.resolve(workingDirectory, value));
-    } catch (error) {
-      fault(name, JSON.stringify(value), `a readable file (${error instanceof Error ? error.message : 'unreadable'})`);
-      return null;
-    }
-  };
-
+  const reader = createSettingsReader(environment, workingDirectory);
+  const { faults, fault, text, integer, oneOf, someOf, url, file } = reader;
   const port = integer('STRATA_PORT', 8080, 1, 65_535);
   const host = text('STRATA_HOST') ?? '127.0.0.1';
   const cert = file('STRATA_TLS_CERT');
@@ -138,7 +89,6 @@ export function readSettings(environment: Environment, workingDirectory: string)
       fault('STRATA_EVENTSTORE_URL', why, 'the address of an EventStoreDB, esdb://user:password@host:2113');
     }
   }
-  oneOf('STRATA_WORKFLOWS', ['embedded'], 'embedded');
   oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
   const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
   const settings: Settings = {
@@ -151,6 +101,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     tls,
     databaseUrl,
     eventStoreDb,
+    temporal: readTemporalSettings(reader),
     masterKey,
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
     plans: plansOf(file('STRATA_PLANS'), fault),

@@ -77,6 +77,11 @@ export interface Timer extends DueStep {
   readonly dueAt: Timestamp;
 }
 
+/** What should have been carried out by now, of all workflows. */
+export interface OverdueTimers {
+  overdue(now: Timestamp): Promise<{ readonly count: number; readonly oldestAt: Timestamp | null }>;
+}
+
 /** The one node that does something for all. */
 export interface Lead {
   /**

@@ -1,6 +1,7 @@
 /** What is due first, for the engine that carries it out (core/ports/workflows.ts). */
+import type { Timestamp } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
-import type { Timer, Timers } from '../../core/ports/workflows.ts';
+import type { OverdueTimers, Timer, Timers } from '../../core/ports/workflows.ts';
 import { createLiveReader, type ReadQuery } from '../live-reader.ts';
 import type { Projection, Queryable } from '../runner/projection.ts';
 import type { ProjectionRunner } from '../runner/runner.ts';
@@ -11,6 +12,11 @@ const earliestQuery: ReadQuery = {
     WHERE workflow = $1 ORDER BY due_at, workflow_id LIMIT $2) AS t`,
 };
 
+const overdueQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object('count', count(*), 'oldestAt', min(due_at))
+    FROM ${table('timers')} WHERE due_at <= $1`,
+};
+
 export interface TimersOptions {
   readonly database: Queryable;
   /** The very projection of the runner. */
@@ -19,7 +25,7 @@ export interface TimersOptions {
   readonly runner: Pick<ProjectionRunner, 'waitFor' | 'known' | 'wentBack'>;
 }
 
-export function createTimers({ database, projection, runner }: TimersOptions): Timers {
+export function createTimers({ database, projection, runner }: TimersOptions): Timers & OverdueTimers {
   const reader = createLiveReader(database, projection, runner);
   return {
     caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [projection.name]),
@@ -27,6 +33,10 @@ export function createTimers({ database, projection, runner }: TimersOptions): T
       // A parked stream stands where it was: its step is carried out again, and finds out what is true.
       const { value } = await reader.read(earliestQuery, [workflow, limit], () => ({ streams: [] }));
       return value as readonly Timer[];
+    },
+    async overdue(now) {
+      const { value } = await reader.read(overdueQuery, [now], () => ({ streams: [] }));
+      return value as { readonly count: number; readonly oldestAt: Timestamp | null };
     },
   };
 }

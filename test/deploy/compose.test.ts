@@ -1,6 +1,6 @@
 /** deploy/compose.yaml means what it says: its settings exist, its secrets are asked for, its parts fit together. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { parse } from 'yaml';
@@ -17,6 +17,7 @@ interface Service {
   readonly ports?: readonly string[];
   readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address?: string }>>;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly image?: string;
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly build?: { readonly context: string; readonly dockerfile: string };
   readonly restart?: string;
@@ -37,7 +38,11 @@ const GIVEN: Readonly<Record<string, string>> = {
   STRATA_BASE_URL: 'https://git.example.org',
   STRATA_MASTER_KEY: 'ab'.repeat(32),
   POSTGRES_PASSWORD: 'cd'.repeat(24),
+  TEMPORAL_POSTGRES_PASSWORD: 'ef'.repeat(24),
 };
+
+/** Does its work and ends; what needs it waits for the end. */
+const ENDS = 'temporal-schema';
 
 /** `${NAME:?words}` and `${NAME:-default}`, as Compose reads them. Throws for what was to be given and is not. */
 function filledIn(value: string, given: Readonly<Record<string, string>>): string {
@@ -55,9 +60,19 @@ function environmentOf(service: Service, given: Readonly<Record<string, string>>
 }
 
 describe('deploy/compose.yaml', () => {
-  test('holds the log, the database, two nodes and a proxy before them', () => {
-    assert.deepEqual(services.map(([name]) => name).sort(), ['eventstore', 'node-1', 'node-2', 'postgres', 'proxy']);
+  test('holds the log, the database, Temporal with its own, two nodes and a proxy before them', () => {
+    const temporal = ['temporal', 'temporal-namespace', 'temporal-postgres', 'temporal-schema'];
+    const names = ['eventstore', 'node-1', 'node-2', 'postgres', 'proxy', ...temporal];
+    assert.deepEqual(services.map(([name]) => name).sort(), names);
     assert.equal(nodes.length, 2);
+  });
+
+  test('runs versions that are named, and tools of the version of their server', () => {
+    for (const [name, { image = '', build }] of services) {
+      if (build === undefined) assert.match(image, /:\d/, name);
+    }
+    const tagOf = (name: string): string | undefined => compose.services[name]?.image?.split(':')[1];
+    for (const name of ['temporal-schema', 'temporal-namespace']) assert.equal(tagOf(name), tagOf('temporal'));
   });
 
   test('gives each node settings that exist and that the server takes', () => {
@@ -69,28 +84,40 @@ describe('deploy/compose.yaml', () => {
         [],
         name,
       );
-      const { baseUrl, eventStoreDb } = readSettings(environment, '/');
+      const { baseUrl, eventStoreDb, temporal } = readSettings(environment, '/');
       assert.equal(baseUrl, 'https://git.example.org');
       assert.equal(eventStoreDb?.address, 'esdb://eventstore:2113?tls=false');
+      assert.deepEqual(temporal, { address: 'temporal:7233', namespace: 'strata', tls: null, apiKey: null });
     }
+  });
+
+  test('makes the very namespace, at the very address, that the nodes are told of', () => {
+    const { environment = {}, healthcheck } = compose.services['temporal-namespace'] ?? assert.fail();
+    for (const [, node] of nodes) {
+      assert.equal(node.environment?.['STRATA_TEMPORAL_ADDRESS'], environment['TEMPORAL_ADDRESS']);
+      assert.equal(node.environment?.['STRATA_TEMPORAL_NAMESPACE'], environment['TEMPORAL_NAMESPACE']);
+    }
+    assert.equal(healthcheck?.test.at(-1), environment['TEMPORAL_NAMESPACE']);
   });
 
   test('starts nothing without its secrets, and has a default for none', () => {
     for (const name of Object.keys(GIVEN)) {
       const rest = { ...GIVEN, [name]: '' };
-      const refused = nodes.every(([, node]) => {
+      const refused = services.filter(([, service]) => {
         try {
-          environmentOf(node, rest);
+          environmentOf(service, rest);
           return false;
         } catch (error) {
           return error instanceof TypeError && error.message.startsWith(`${name}: `);
         }
       });
-      assert.ok(refused, name);
+      const uses = services.filter(([, service]) => JSON.stringify(service.environment ?? {}).includes(`{${name}:?`));
+      assert.deepEqual(refused, uses, name);
+      assert.ok(uses.length > 1, name);
     }
     for (const [name, service] of services) {
       for (const [variable, value] of Object.entries(service.environment ?? {})) {
-        if (!/PASSWORD|KEY|SECRET|TOKEN|DATABASE_URL/.test(variable)) continue;
+        if (!/PASSWORD|PWD|KEY|SECRET|TOKEN|DATABASE_URL/.test(variable)) continue;
         assert.match(value, /\$\{\w+:\?/, `${name} ${variable}`);
         assert.throws(() => filledIn(value, {}), TypeError);
       }
@@ -112,13 +139,14 @@ describe('deploy/compose.yaml', () => {
   test('checks the health of every service, and waits for it where another needs it', () => {
     for (const [name, { healthcheck, build, restart, depends_on = {} }] of services) {
       // The nodes' check is their image's.
-      if (build === undefined) assert.equal(healthcheck?.test[0], 'CMD', name);
-      assert.equal(restart, 'unless-stopped', name);
+      if (build === undefined && name !== ENDS) assert.equal(healthcheck?.test[0], 'CMD', name);
+      assert.equal(restart, name === ENDS ? 'on-failure' : 'unless-stopped', name);
       for (const [other, { condition }] of Object.entries(depends_on)) {
         assert.ok(other in compose.services, other);
-        assert.equal(condition, 'service_healthy');
+        assert.equal(condition, other === ENDS ? 'service_completed_successfully' : 'service_healthy');
       }
     }
+    // Temporal is none of what a node needs.
     for (const [, node] of nodes) assert.deepEqual(Object.keys(node.depends_on ?? {}), ['eventstore', 'postgres']);
   });
 
@@ -139,7 +167,7 @@ describe('deploy/compose.yaml', () => {
     assert.deepEqual(compose.networks['back'], { internal: true });
     for (const [name, { ports, networks }] of services) {
       assert.equal(ports !== undefined, name === 'proxy', name);
-      if (name === 'postgres' || name === 'eventstore') assert.deepEqual(networks, ['back']);
+      if (!['proxy', 'node-1', 'node-2'].includes(name)) assert.deepEqual(networks, ['back'], name);
     }
     // Access tokens go through it in the clear until TLS stands before it.
     assert.match(filledIn(compose.services['proxy']?.ports?.[0] ?? '', {}), /^127\.0\.0\.1:/);
@@ -159,7 +187,8 @@ describe('deploy/compose.yaml', () => {
 
 test('what is written on operating names only settings that exist', () => {
   const known = knownSettings();
-  for (const file of ['docs/operating.md', 'deploy/compose.yaml', 'deploy/Dockerfile', 'deploy/proxy.conf']) {
+  const deployed = readdirSync(DEPLOY).filter((name) => name !== '.env');
+  for (const file of ['docs/operating.md', ...deployed.map((name) => `deploy/${name}`)]) {
     assert.deepEqual(
       settingsNamed(read(file)).filter((name) => !known.has(name)),
       [],

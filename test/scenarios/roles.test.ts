@@ -64,13 +64,14 @@ describe('On nodes of different roles', () => {
   });
 
   test('each says which roles it runs', async () => {
-    for (const [strata, roles] of [
-      [serving, ['api', 'website']],
-      [gitOnly, ['git']],
-      [worker, ['worker']],
+    const worked = { workflows: 'ok', webhooks: 'ok' };
+    for (const [strata, roles, duties] of [
+      [serving, ['api', 'website'], {}],
+      [gitOnly, ['git'], {}],
+      [worker, ['worker'], worked],
     ] as const) {
       const ready = await fetch(`${strata.url}/readyz`);
-      assert.deepEqual(await ready.json(), { status: 'ok', roles, parts: { log: 'ok' } });
+      assert.deepEqual(await ready.json(), { status: 'ok', roles, parts: { log: 'ok', ...duties } });
       const lines = (await metrics(strata)).filter((line) => line.startsWith('strata_role{'));
       const names = ['api', 'git', 'website', 'worker'];
       const wanted = names.map((name) => `strata_role{role="${name}"} ${roles.some((role) => role === name) ? 1 : 0}`);

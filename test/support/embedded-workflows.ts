@@ -9,6 +9,7 @@ import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import type { CarriedOutWorkflow, Timers } from '../../core/ports/workflows.ts';
 import { cleanUp } from './cleanup.ts';
 import { keepLog } from './log.ts';
+import { mortal } from './mortal-steps.ts';
 import { testDatabase } from './postgres.ts';
 import { startRunner, until } from './read-models.ts';
 import { createTestClock } from './test-clock.ts';
@@ -79,19 +80,5 @@ export async function openEmbedded(context: TestContext): Promise<OpenWorkflows>
          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
       );
     },
-  };
-}
-
-/** Steps that end with their worker's death, recording nothing. */
-function mortal({ workflow, steps }: CarriedOutWorkflow, dead: AbortSignal): CarriedOutWorkflow {
-  const died = new Promise<never>((_resolve, reject) => {
-    dead.addEventListener('abort', () => reject(new Error('The worker died')), { once: true });
-  });
-  died.catch(() => undefined);
-  return {
-    workflow,
-    steps: Object.fromEntries(
-      Object.entries(steps).map(([name, action]) => [name, (due, signal) => Promise.race([action(due, signal), died])]),
-    ),
   };
 }

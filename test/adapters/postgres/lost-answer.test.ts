@@ -4,7 +4,8 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
-import { type Link, type PostgresProxy, startPostgresProxy } from '../../support/postgres-proxy.ts';
+import { type PostgresProxy, startPostgresProxy } from '../../support/postgres-proxy.ts';
+import type { Link } from '../../support/tcp-proxy.ts';
 import { openClient, openDatabase, openStore } from './open-store.ts';
 
 async function openProxy(context: Ending): Promise<{ direct: string; proxy: PostgresProxy }> {

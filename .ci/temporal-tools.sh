@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Installs what the suites on Temporal need into ${STRATA_TOOLS_DIR:-$HOME/.cache/strata-tools}:
+#   temporal              the CLI with its development server, built from source: needs Go 1.23 or newer
+#   temporal-test-server  the server whose clock tests move: needs a JDK and Maven
+# What is there already, in the version below, is left alone. Asks nothing, says one line for each tool, and fails when
+# one of them could not be had. Set STRATA_TOOLS_DIR where there is no home folder.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+cli_version=1.5.1
+test_server_version=1.38.0
+tools=${STRATA_TOOLS_DIR:-${HOME:-${TMPDIR:-/tmp}}/.cache/strata-tools}
+mkdir -p "$tools"
+tools=$(cd "$tools" && pwd)
+# Go and Maven keep their own caches below the home folder, and stop without one.
+export HOME="${HOME:-$tools/home}"
+work=$(mktemp -d "$tools/.making.XXXXXX")
+trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
+
+failed=0
+say() { echo "$1 $2: $3"; } # TOOL VERSION WHAT
+
+# The output of what makes a tool is shown only when it failed.
+make_tool() {
+  local name=$1 version=$2
+  if "$3" >"$work/$name.log" 2>&1; then
+    say "$name" "$version" "installed in $tools"
+  else
+    say "$name" "$version" 'could not be installed'
+    tail -n 20 "$work/$name.log" >&2
+    failed=1
+  fi
+}
+
+# Its own --version tells nothing where it was built so: the file's name does.
+cli=$tools/temporal-$cli_version
+cli_is_there() { [ -x "$cli" ] && [ "$(readlink "$tools/temporal")" = "$cli" ]; }
+
+# Pinned to the Go that is there: a newer toolchain would have to be downloaded.
+make_cli() {
+  GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0 GOBIN="$work" \
+    go install "github.com/temporalio/cli/cmd/temporal@v$cli_version" &&
+    mv "$work/temporal" "$cli" && ln -sf "$cli" "$tools/temporal"
+}
+
+# One folder for each version and each form of our own source.
+test_server=$tools/temporal-test-server-$test_server_version-$(cksum <test/support/temporal/TestServer.java | cut -d ' ' -f 1)
+test_server_is_there() {
+  [ -f "$test_server/TestServer.class" ] && grep -qsF "'$test_server:" "$tools/temporal-test-server"
+}
+
+make_test_server() {
+  local made=$work/test-server
+  mkdir "$made" &&
+    cat >"$made/pom.xml" <<POM &&
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>strata</groupId>
+  <artifactId>test-server</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>io.temporal</groupId>
+      <artifactId>temporal-test-server</artifactId>
+      <version>$test_server_version</version>
+    </dependency>
+  </dependencies>
+</project>
+POM
+    mvn --batch-mode --quiet --file "$made/pom.xml" dependency:copy-dependencies \
+      -DincludeScope=runtime "-DoutputDirectory=$made/lib" &&
+    javac -cp "$made/lib/*" -d "$made" test/support/temporal/TestServer.java &&
+    rm -rf "$test_server" && mv "$made" "$test_server" &&
+    cat >"$work/wrapper" <<WRAPPER &&
+#!/bin/sh
+exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m -cp '$test_server:$test_server/lib/*' TestServer "\$@"
+WRAPPER
+    chmod +x "$work/wrapper" && mv "$work/wrapper" "$tools/temporal-test-server"
+}
+
+if cli_is_there; then say temporal "$cli_version" "is in $tools"; else make_tool temporal "$cli_version" make_cli; fi
+if test_server_is_there; then
+  say temporal-test-server "$test_server_version" "is in $tools"
+else
+  make_tool temporal-test-server "$test_server_version" make_test_server
+fi
+exit "$failed"

@@ -1,0 +1,9 @@
+/** The workflows' contract on Temporal, by its test server. */
+import { describe } from 'node:test';
+import { needs } from '../support/optional-suites.ts';
+import { openOnTemporal } from '../support/temporal-workflows.ts';
+import { workflowsContract } from './workflows.ts';
+
+describe("with Temporal's test server", needs('temporal-test-server'), () => {
+  workflowsContract('Temporal', openOnTemporal);
+});

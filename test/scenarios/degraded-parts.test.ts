@@ -1,0 +1,39 @@
+/** A node whose work for later does not go on: it says so, answers everybody meanwhile, and goes on by itself. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import pg from 'pg';
+import { cleanUp } from '../support/cleanup.ts';
+import { createAccount, createRepository, git, newWorkTree, type Strata } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { until } from '../support/read-models.ts';
+
+async function readyz(strata: Strata): Promise<{ readonly status: number; readonly parts: unknown }> {
+  const answer = await fetch(`${strata.url}/readyz`);
+  const { parts } = (await answer.json()) as { readonly parts: unknown };
+  return { status: answer.status, parts };
+}
+
+test('webhooks that cannot be told of pushes are named as degraded by a node that is ready', async (context) => {
+  const shared = await sharedParts(context);
+  const strata = await startNode(context, shared);
+  const ada = await createAccount(strata, 'ada');
+  const remote = await createRepository(strata, ada, 'engine');
+  const work = await newWorkTree(context);
+  const fine = { log: 'ok', workflows: 'ok', webhooks: 'ok' };
+  assert.deepEqual(await readyz(strata), { status: 200, parts: fine });
+
+  const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_URL'] });
+  await client.connect();
+  cleanUp(context, () => client.end());
+  await client.query('ALTER TABLE policy_marks RENAME TO policy_marks_away');
+  await git(work, ['push', '--quiet', remote, 'main']);
+  const degraded = { log: 'ok', workflows: 'ok', webhooks: 'degraded' };
+  await until(async () => {
+    const { status, parts } = await readyz(strata);
+    assert.equal(status, 200);
+    return isDeepStrictEqual(parts, degraded);
+  });
+  await client.query('ALTER TABLE policy_marks_away RENAME TO policy_marks');
+  await until(async () => isDeepStrictEqual(await readyz(strata), { status: 200, parts: fine }));
+});

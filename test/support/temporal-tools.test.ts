@@ -1,0 +1,23 @@
+/** Programs are found where they are installed, and only there. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from './temp-dir.ts';
+import { findTemporalTool } from './temporal-tools.ts';
+
+test("a tool is found on the search path first, then in the tools' own folder, if it can be run", async (context) => {
+  const folder = await tempDir(context);
+  const [first, own] = [path.join(folder, 'first'), path.join(folder, 'own')];
+  const environment = { PATH: `:${path.join(folder, 'absent')}:${first}`, STRATA_TOOLS_DIR: own };
+  for (const place of [own, first]) {
+    await mkdir(place);
+    const tool = path.join(place, 'temporal');
+    const before = findTemporalTool('temporal', environment);
+    await writeFile(tool, '#!/bin/sh\n');
+    assert.equal(findTemporalTool('temporal', environment), before, 'not to be run');
+    await chmod(tool, 0o700);
+    assert.equal(findTemporalTool('temporal', environment), tool);
+  }
+  assert.equal(findTemporalTool('temporal-test-server', environment), null);
+});

@@ -1,0 +1,232 @@
+/**
+ * The engine on Temporal for tests: a test server of its own, whose time follows the test's clock, and workers that
+ * reach it by a line each, which can be cut.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import { defaultPayloadConverter, WorkflowNotFoundError } from '@temporalio/common';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { tsToMs } from '@temporalio/common/lib/time.js';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { createMemoryPolicyMarks } from '../../adapters/memory/delivery-store.ts';
+import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
+import { entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
+import { msBetween, plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
+import { startTemporalEngine } from '../../workflows/temporal/engine.ts';
+import { lookAt } from '../../workflows/temporal/look.ts';
+import { runIdOf, type Standing } from '../../workflows/temporal/protocol.ts';
+import { useRuntime } from '../../workflows/temporal/runtime.ts';
+import type { OpenWorkflows, Worker } from '../contract/workflows.ts';
+import { cleanUp, type Ending } from './cleanup.ts';
+import { keepLog } from './log.ts';
+import { mortal } from './mortal-steps.ts';
+import { until } from './read-models.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import { findTemporalTool } from './temporal-tools.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+import { createTestLeads } from './test-lead.ts';
+
+/** One at a time: its clock is everybody's. */
+async function openTestServer(context: Ending): Promise<TestWorkflowEnvironment> {
+  const path = findTemporalTool('temporal-test-server');
+  if (path === null) throw new TypeError('temporal-test-server is not installed');
+  useRuntime(keepLog());
+  const server = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path } },
+  });
+  cleanUp(context, () => server.teardown());
+  return server;
+}
+
+export interface OpenOnTemporal extends OpenWorkflows {
+  /** Of the newest run of that name, as JSON. */
+  historyOf(id: string): Promise<string>;
+}
+
+/** Its own test server, an empty log, and workers of one workflow. */
+export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
+  const server = await openTestServer(context);
+  const events = createMemoryEventStore();
+  const marks = createMemoryPolicyMarks();
+  const leads = createTestLeads();
+  const proxies = new Set<TcpProxy>();
+  const pauses: Pauses = { restMs: [] };
+  const ended = new AbortController();
+  const clock = await clockOf(context, server, pauses);
+  let workflow: CarriedOutWorkflow['workflow'] | null = null;
+  let toldUpTo = LOG_START;
+  const watched: PolicyMarks = {
+    ...marks,
+    save: async (policy, mark) => {
+      await marks.save(policy, mark);
+      toldUpTo = mark.position;
+    },
+  };
+
+  async function start(workflows: readonly CarriedOutWorkflow[]): Promise<Worker> {
+    workflow = workflows[0]?.workflow ?? null;
+    const proxy = await startTcpProxy(targetOf(server));
+    proxies.add(proxy);
+    const dead = new AbortController();
+    const engine = startTemporalEngine({
+      workflows: workflows.map((carriedOut) => mortal(carriedOut, dead.signal)),
+      ...{ events, clock, alarm: clock, marks: watched, log: keepLog() },
+      lead: leads.of(dead.signal),
+      onFault: () => undefined,
+      address: `127.0.0.1:${proxy.port}`,
+      namespace: 'default',
+      // The test server never takes a turn back that it gave to a worker's own queue; a real one does in half a second.
+      runsCachedMax: 0,
+    });
+    const end = async (): Promise<void> => {
+      await engine.close();
+      proxies.delete(proxy);
+      await proxy.close();
+    };
+    cleanUp(context, end);
+    const kill = async (): Promise<void> => {
+      proxies.delete(proxy);
+      await proxy.close();
+      dead.abort();
+    };
+    return { stop: end, kill };
+  }
+
+  async function runIds(): Promise<readonly string[]> {
+    const all = await events.readAll(LOG_START, 1_000);
+    return [...new Set(all.map(({ stream }) => entityIdOf(stream)))];
+  }
+
+  function handleOf(id: string) {
+    return server.client.workflow.getHandle(runIdOf({ workflow: workflow?.name ?? '', id }));
+  }
+
+  async function waits(id: string, at: Timestamp): Promise<boolean> {
+    if (workflow === null) throw new TypeError('No worker was started');
+    const truth = await lookAt({ events, clock }, workflow, id);
+    if (truth.wait?.dueAt !== at) return false;
+    return (await standingOf(id))?.revision === truth.revision;
+  }
+
+  /** What its worker answered last: a query would wait for a worker, which may be dead. */
+  async function standingOf(id: string): Promise<Standing | null> {
+    if ((await describe(id)) === null) return null;
+    const { events: history } = await handleOf(id).fetchHistory();
+    const answers = (history ?? []).flatMap(({ activityTaskCompletedEventAttributes: completed }) => {
+      return completed?.result?.payloads ?? [];
+    });
+    const last = answers.at(-1);
+    return last === undefined ? null : defaultPayloadConverter.fromPayload<Standing>(last);
+  }
+
+  async function runs(id: string): Promise<boolean> {
+    return (await describe(id))?.status.name === 'RUNNING';
+  }
+
+  async function pendingActivities(id: string) {
+    return (await describe(id))?.raw.pendingActivities ?? [];
+  }
+
+  /** Null where it was never begun. */
+  async function describe(id: string): Promise<WorkflowExecutionDescription | null> {
+    try {
+      return await handleOf(id).describe();
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return null;
+      throw error;
+    }
+  }
+
+  /** Keeps the times that Temporal's pauses end at among those waited for; the server tells when each began. */
+  async function watchPauses(): Promise<void> {
+    while (!ended.signal.aborted) {
+      const seen: number[] = [];
+      for (const id of await runIds()) {
+        for (const { attempt, lastFailure, lastStartedTime } of await pendingActivities(id)) {
+          if (lastFailure == null || lastStartedTime == null) continue;
+          const spanMs = Math.min(1_000 * 2 ** ((attempt ?? 2) - 2), 60_000);
+          seen.push(tsToMs(lastStartedTime) + spanMs - (await server.currentTimeMs()));
+        }
+      }
+      pauses.restMs = seen.filter((restMs) => restMs > 0);
+      await sleep(20);
+    }
+  }
+
+  const watching = watchPauses();
+  cleanUp(context, async () => {
+    ended.abort();
+    await watching;
+  });
+  return {
+    events,
+    clock,
+    start,
+    waitsUntil: (at) =>
+      until(async () => {
+        for (const id of await runIds()) if (await waits(id, at)) return true;
+        return false;
+      }),
+    waitsForNothing: async () => {
+      await until(async () => toldUpTo === (await events.head()));
+      await until(async () => {
+        for (const id of await runIds()) if (await runs(id)) return false;
+        return clock.awaited().length === 0;
+      });
+    },
+    historyOf: async (id) => historyToJSON(await handleOf(id).fetchHistory()),
+    crashServer: async () => {
+      for (const proxy of proxies) proxy.cutAll();
+    },
+  };
+}
+
+function targetOf({ address }: TestWorkflowEnvironment): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(`tcp://${address}`);
+  return { host: hostname === 'localhost' ? '127.0.0.1' : hostname, port: Number(port) };
+}
+
+/** What is left of those between tries of steps, by the server's clock. */
+interface Pauses {
+  restMs: readonly number[];
+}
+
+/**
+ * A clock that takes the server's along, after what it does before: as far, or to the end of the pause that is waited
+ * for, so that no later one ends with it.
+ */
+async function clockOf(context: Ending, server: TestWorkflowEnvironment, pauses: Pauses): Promise<TestClock> {
+  const clock = createTestClock(timestamp(new Date(await server.currentTimeMs()).toISOString()));
+  let skipping = Promise.resolve();
+  const skip = (ms: number): void => {
+    if (ms > 0) skipping = skipping.then(() => skipNow(Math.min(ms, ...pauses.restMs)));
+  };
+  const ended = new AbortController();
+  const skipNow = async (ms: number): Promise<void> => {
+    if (ended.signal.aborted) return;
+    try {
+      await server.connection.withAbortSignal(ended.signal, () => server.sleep(ms));
+    } catch (error) {
+      if (!ended.signal.aborted) throw error;
+    }
+  };
+  cleanUp(context, async () => {
+    ended.abort();
+    await skipping;
+  });
+  return {
+    ...clock,
+    advance: (ms) => {
+      clock.advance(ms);
+      skip(ms);
+    },
+    set: (to) => {
+      const ms = msBetween(clock.now(), to);
+      clock.set(to);
+      skip(ms);
+    },
+    awaited: () => [...clock.awaited(), ...pauses.restMs.map((restMs) => plusMs(clock.now(), Math.ceil(restMs)))],
+  };
+}

@@ -1,0 +1,86 @@
+/**
+ * A real Temporal server beside the servers of a scenario: the CLI's development server, on a file of its own.
+ *
+ * Must stay true: it listens on loopback alone and is ended by its pid; what it had accepted is in the file, whatever
+ * ends it.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { cleanUp, type Ending } from '../cleanup.ts';
+import { freePort } from '../strata.ts';
+import { tempDir } from '../temp-dir.ts';
+import { findTemporalTool } from '../temporal-tools.ts';
+
+const READY_SPAN_MS = 60_000;
+const NAMESPACE = 'strata';
+
+export interface TemporalServer {
+  /** For a server whose workflows it keeps. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Resolves once it serves; on `file` by default the one it had before. */
+  start(file?: 'same' | 'empty'): Promise<void>;
+  /** SIGKILL, waited for. */
+  kill(): Promise<void>;
+}
+
+/** Not started yet; it ends with the test. */
+export async function temporalServer(context: Ending): Promise<TemporalServer> {
+  const program = findTemporalTool('temporal');
+  if (program === null) throw new TypeError('The program temporal is not installed');
+  const folder = await tempDir(context);
+  const port = await freePort();
+  const address = `127.0.0.1:${port}`;
+  // Of its user's own settings it must know nothing.
+  const options = { env: { PATH: process.env['PATH'] ?? '', HOME: folder } };
+  let child: ChildProcess | null = null;
+  let files = 0;
+
+  async function isServing(): Promise<boolean> {
+    try {
+      const health = ['--address', address, '--command-timeout', '2s', 'operator', 'cluster', 'health'];
+      const { stdout } = await promisify(execFile)(program ?? '', health, options);
+      if (!stdout.includes('SERVING')) return false;
+      const describe = ['--address', address, 'operator', 'namespace', 'describe', '--namespace', NAMESPACE];
+      await promisify(execFile)(program ?? '', describe, options);
+      return true;
+    } catch {
+      // It says no for every reason there is, most of them that it is still starting.
+      return false;
+    }
+  }
+
+  async function start(file: 'same' | 'empty' = 'same'): Promise<void> {
+    if (file === 'empty') files += 1;
+    const words = ['--headless', '--ip', '127.0.0.1', '--port', String(port), '--namespace', NAMESPACE];
+    const kept = ['--db-filename', path.join(folder, `temporal-${files}.db`), '--log-level', 'error'];
+    const started = spawn(program ?? '', ['server', 'start-dev', ...words, ...kept], {
+      ...options,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child = started;
+    let written = '';
+    for (const stream of [started.stdout, started.stderr])
+      stream.on('data', (text: Buffer) => (written += String(text)));
+    for (const deadline = Date.now() + READY_SPAN_MS; !(await isServing()); ) {
+      if (started.exitCode !== null || Date.now() > deadline) throw new Error(`Temporal does not serve:\n${written}`);
+      await sleep(100);
+    }
+  }
+
+  async function kill(): Promise<void> {
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  }
+
+  cleanUp(context, kill);
+  return {
+    env: { STRATA_WORKFLOWS: 'temporal', STRATA_TEMPORAL_ADDRESS: address, STRATA_TEMPORAL_NAMESPACE: NAMESPACE },
+    start,
+    kill,
+  };
+}
