@@ -89,7 +89,8 @@ async function runAll(files: readonly string[], env: NodeJS.ProcessEnv, signal: 
       printResult(result, verbose);
     }
   };
-  await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, work));
+  // One more than there are cores: scenarios wait for clocks and disks much of their time.
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, work));
   return results;
 }
 

@@ -17,7 +17,7 @@ import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { until } from '../support/read-models.ts';
-import { freePort } from '../support/strata.ts';
+import { freePort } from '../support/free-port.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { temporalServer } from '../support/temporal/server.ts';
 import { type Dockerfile, parseDockerfile } from './dockerfile.ts';

@@ -1,6 +1,7 @@
 /**
  * Servers on a database of the shared PostgreSQL: quick to start and to start again, alone or several together,
- * with their log open to the test. The log is there too, or on EventStoreDB's protocol server.
+ * with their log open to the test. The log is there too, or on EventStoreDB's protocol server; workflows wait inside the
+ * servers, or on Temporal.
  */
 import path from 'node:path';
 import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
@@ -10,7 +11,7 @@ import { cleanUp, type Ending } from './cleanup.ts';
 import { protocolServerSettings } from './eventstoredb/process.ts';
 import { keepLog } from './log.ts';
 import { testDatabase } from './postgres.ts';
-import { type LogKind, logKind, type Strata, startStrata } from './strata.ts';
+import { type LogKind, logKind, type Strata, startStrata, workflowSettings } from './strata.ts';
 import { tempDir } from './temp-dir.ts';
 
 export interface TestLog {
@@ -39,6 +40,7 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
   return {
     env: {
       ...settings,
+      ...(await workflowSettings(ending)),
       STRATA_DATABASE_URL: database.connectionString,
       STRATA_MASTER_KEY: 'ab'.repeat(32),
       STRATA_LAYERS_DIR: layersDir,

@@ -5,20 +5,18 @@
  * and is ended by its pid.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { protocolServerSettings } from './eventstoredb/process.ts';
+import { freePort } from './free-port.ts';
 import { tempDir } from './temp-dir.ts';
+import { temporalServer } from './temporal/server.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const READY_SPAN_MS = 60_000;
-const PORT_MIN = 15_000;
-const PORT_MAX = 32_000;
 
 /**
  * Where servers under test keep their log: PostgreSQL, or EventStoreDB's protocol server, a stand-in of their own.
@@ -28,6 +26,17 @@ export type LogKind = 'postgres' | 'eventstoredb';
 
 export function logKind(): LogKind {
   return process.env['STRATA_TEST_LOG'] === 'eventstoredb' ? 'eventstoredb' : 'postgres';
+}
+
+/**
+ * What carries out the workflows of servers under test that say nothing themselves: the embedded engine, or with
+ * `STRATA_TEST_WORKFLOWS=temporal` a Temporal server of their own, which ends with the test.
+ */
+export async function workflowSettings(ending: Ending): Promise<Readonly<Record<string, string>>> {
+  if (process.env['STRATA_TEST_WORKFLOWS'] !== 'temporal') return {};
+  const temporal = await temporalServer(ending);
+  await temporal.start();
+  return temporal.env;
 }
 
 export interface StrataOptions {
@@ -61,7 +70,8 @@ export async function startStrata(context: Ending, options: StrataOptions = {}):
   const port = await freePort();
   const named = options.env?.['STRATA_EVENT_STORE'] !== undefined;
   const log = (options.log ?? logKind()) === 'postgres' || named ? {} : await protocolServerSettings(context);
-  return launch(context, dataDir, port, { ...log, ...options.env });
+  const workflows = options.env?.['STRATA_WORKFLOWS'] === undefined ? await workflowSettings(context) : {};
+  return launch(context, dataDir, port, { ...log, ...workflows, ...options.env });
 }
 
 async function launch(
@@ -127,25 +137,6 @@ async function launch(
 function strataFreeEnvironment(): Record<string, string> {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('STRATA_'));
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
-}
-
-/**
- * A free port of the loopback interface, below those that systems give to outgoing connections (32,768 on Linux, 49,152 elsewhere): one of theirs may
- * be taken by any connection while its server is being started again.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORT_MIN, PORT_MAX);
-    const server = createServer();
-    const bound = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!bound) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
 }
 
 export interface Finished {

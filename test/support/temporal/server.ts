@@ -10,7 +10,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { cleanUp, type Ending } from '../cleanup.ts';
-import { freePort } from '../strata.ts';
+import { freePort } from '../free-port.ts';
 import { tempDir } from '../temp-dir.ts';
 import { findTemporalTool } from '../temporal-tools.ts';
 
