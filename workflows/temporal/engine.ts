@@ -12,6 +12,7 @@ import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { CarriedOutWorkflow, Lead } from '../../core/ports/workflows.ts';
 import { type Behind, startFeed } from './feed.ts';
 import { openTemporalServer, type Reachability } from './server.ts';
+import { createSignals } from './signals.ts';
 import { keepWorking } from './worker.ts';
 
 export interface TemporalEngineOptions {
@@ -55,7 +56,7 @@ export function startTemporalEngine(options: TemporalEngineOptions): TemporalEng
   const { address, namespace, clock, onFault } = options;
   const server = openTemporalServer({ address, namespace, clock, onLost: (cause) => onFault('temporal', cause) });
   const workflows = options.workflows.map(({ workflow }) => workflow);
-  const feed = startFeed({ ...options, workflows, server, taskQueue: TASK_QUEUE });
+  const feed = startFeed({ ...options, workflows, server, signals: createSignals(server, TASK_QUEUE) });
   const stopWorking = keepWorking({ ...options, taskQueue: TASK_QUEUE });
   return {
     state: () => ({ ...server.reachability(), behind: feed.behind() }),
