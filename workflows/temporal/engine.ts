@@ -57,7 +57,8 @@ export function startTemporalEngine(options: TemporalEngineOptions): TemporalEng
   const server = openTemporalServer({ address, namespace, clock, onLost: (cause) => onFault('temporal', cause) });
   const workflows = options.workflows.map(({ workflow }) => workflow);
   const feed = startFeed({ ...options, workflows, server, signals: createSignals(server, TASK_QUEUE) });
-  const stopWorking = keepWorking({ ...options, taskQueue: TASK_QUEUE });
+  const isReachable = (): boolean => server.reachability().reachable;
+  const stopWorking = keepWorking({ ...options, isReachable, taskQueue: TASK_QUEUE });
   return {
     state: () => ({ ...server.reachability(), behind: feed.behind() }),
     close: async () => {
