@@ -31,7 +31,8 @@ const HEARTBEAT_MS = 2_000;
 export function createLookActivities(context: ActivityContext): LookActivities {
   return {
     look: async ({ workflow, id }) => {
-      const standing = await settled(context, workflow, () => lookAt(context, find(context, workflow).workflow, id));
+      const { workflow: known } = find(context, workflow);
+      const standing = await settled(context, workflow, () => lookAt(context, known, id));
       if (standing === FAILED) throw failure('look-failed');
       return standing;
     },
