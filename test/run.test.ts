@@ -13,7 +13,9 @@ import { runTestFile } from './support/test-process.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'strata-run-'));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 
-const SUPPORT = ['optional-suites', 'temporal-tools', 'result-reporter', 'test-process'].map((name) => `test/support/${name}.ts`);
+const SUPPORT = ['optional-suites', 'temporal-tools', 'result-reporter', 'test-process'].map(
+  (name) => `test/support/${name}.ts`,
+);
 const RUNNER = ['test/run.ts', 'test/architecture', ...SUPPORT];
 
 function project(files: { readonly [path: string]: string }): string {

@@ -130,7 +130,8 @@ describe('With the event log in EventStoreDB', () => {
     }
     for (const { stderr } of [pushed, cloned]) assert.match(stderr, /The event log cannot be reached: .*503/s);
     const ready = await fetch(`${strata.url}/readyz`);
-    assert.deepEqual([ready.status, ((await ready.json()) as { parts: unknown }).parts], [503, { log: 'no answer' }]);
+    const { parts } = (await ready.json()) as { parts: { readonly log: unknown } };
+    assert.deepEqual([ready.status, parts.log], [503, 'no answer']);
     for (const target of ['/healthz', '/metrics', '/v1/openapi.json']) {
       assert.equal((await fetch(strata.url + target)).status, 200, target);
     }

@@ -41,6 +41,8 @@ async function openTestServer(context: Ending): Promise<TestWorkflowEnvironment>
 }
 
 export interface OpenOnTemporal extends OpenWorkflows {
+  /** With a bound of its own on the steps of one workflow at a time. */
+  start(workflows: readonly CarriedOutWorkflow[], stepsAtOnceMax?: number): Promise<Worker>;
   /** Of the newest run of that name, as JSON. */
   historyOf(id: string): Promise<string>;
 }
@@ -65,7 +67,7 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
     },
   };
 
-  async function start(workflows: readonly CarriedOutWorkflow[]): Promise<Worker> {
+  async function start(workflows: readonly CarriedOutWorkflow[], stepsAtOnceMax?: number): Promise<Worker> {
     workflow = workflows[0]?.workflow ?? null;
     const proxy = await startTcpProxy(targetOf(server));
     proxies.add(proxy);
@@ -79,6 +81,7 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
       namespace: 'default',
       // The test server never takes a turn back that it gave to a worker's own queue; a real one does in half a second.
       runsCachedMax: 0,
+      ...(stepsAtOnceMax === undefined ? {} : { stepsAtOnceMax }),
     });
     const end = async (): Promise<void> => {
       await engine.close();

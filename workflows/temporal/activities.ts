@@ -10,6 +10,7 @@ import { timestamp } from '../../core/kernel/ids.ts';
 import type { Alarm } from '../../core/ports/clock.ts';
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
 import { type LookContext, lookAt } from './look.ts';
+import { pause } from './pause.ts';
 import type { DueArguments, LookActivities, Standing, StepActivities } from './protocol.ts';
 
 export interface ActivityContext extends LookContext {
@@ -25,13 +26,16 @@ type FailureCode = 'unknown-workflow' | 'look-failed' | 'step-failed' | 'step-le
 
 /** A step that comes early by less is held here: Temporal's clock and ours differ by so little on a sound machine. */
 const HELD_MS_MAX = 1_000;
+/** What a step may still take once its process ends. */
+const GRACE_MS = 2_000;
 /** How often a step under way says that its worker lives. */
 const HEARTBEAT_MS = 2_000;
 
 export function createLookActivities(context: ActivityContext): LookActivities {
   return {
     look: async ({ workflow, id }) => {
-      const standing = await settled(context, workflow, () => lookAt(context, find(context, workflow).workflow, id));
+      const { workflow: known } = find(context, workflow);
+      const standing = await settled(context, workflow, () => lookAt(context, known, id));
       if (standing === FAILED) throw failure('look-failed');
       return standing;
     },
@@ -69,7 +73,7 @@ async function carryOut(context: ActivityContext, due: DueArguments, cancelled: 
   const carriedOut = await settled(context, workflow.name, async () => {
     const action = steps[due.step];
     if (action === undefined) throw new TypeError(`The workflow ${workflow.name} has no step ${due.step}`);
-    await action({ id: due.id, revision: due.revision }, ended);
+    await withinGrace(ended, action({ id: due.id, revision: due.revision }, ended));
   });
   if (carriedOut === FAILED) throw failure(ended.aborted ? 'worker-ended' : 'step-failed');
   const after = await look();
@@ -105,6 +109,22 @@ async function settled<Answer>(
   } catch (error) {
     if (!ended.aborted) onFault(workflow, error);
     return FAILED;
+  }
+}
+
+/** Waits no longer for a step that goes on after its process was asked to end: its worker could not end either. */
+async function withinGrace(ended: AbortSignal, step: Promise<void>): Promise<void> {
+  const done = new AbortController();
+  const over = AbortSignal.any([ended, done.signal]);
+  const overdue = new Promise<void>((resolve) => {
+    const begin = (): void => void pause(GRACE_MS, done.signal).then(resolve);
+    if (over.aborted) begin();
+    else over.addEventListener('abort', begin, { once: true });
+  });
+  try {
+    await Promise.race([step, overdue]);
+  } finally {
+    done.abort();
   }
 }
 

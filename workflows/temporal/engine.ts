@@ -13,6 +13,7 @@ import type { CarriedOutWorkflow, Lead } from '../../core/ports/workflows.ts';
 import { type Behind, startFeed } from './feed.ts';
 import type { Line } from './line.ts';
 import { openTemporalServer, type Reachability } from './server.ts';
+import { createSignals } from './signals.ts';
 import { keepWorking } from './worker.ts';
 
 export interface TemporalEngineOptions extends Line {
@@ -54,8 +55,9 @@ export function startTemporalEngine(options: TemporalEngineOptions): TemporalEng
   const { onFault } = options;
   const server = openTemporalServer({ ...options, onLost: (cause) => onFault('temporal', cause) });
   const workflows = options.workflows.map(({ workflow }) => workflow);
-  const feed = startFeed({ ...options, workflows, server, taskQueue: TASK_QUEUE });
-  const stopWorking = keepWorking({ ...options, taskQueue: TASK_QUEUE });
+  const feed = startFeed({ ...options, workflows, server, signals: createSignals(server, TASK_QUEUE) });
+  const isReachable = (): boolean => server.reachability().reachable;
+  const stopWorking = keepWorking({ ...options, isReachable, taskQueue: TASK_QUEUE });
   return {
     state: () => ({ ...server.reachability(), behind: feed.behind() }),
     close: async () => {

@@ -4,8 +4,6 @@
  * Must stay true: the mark stands before the oldest event that was not told, so none is lost whatever dies; what is told
  * twice changes nothing. Temporal being away holds up this alone, for as long as it lasts.
  */
-import type { Client } from '@temporalio/client';
-import { WorkflowIdReusePolicy, WorkflowNotFoundError } from '@temporalio/common';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
@@ -17,8 +15,9 @@ import { isOutage } from '../../core/use-cases/is-outage.ts';
 import { markOf, standingPosition } from '../../core/use-cases/read-mark.ts';
 import { lookAt } from './look.ts';
 import { pause } from './pause.ts';
-import { MOVED, type Moved, RUN_TYPE, type RunName, runIdOf } from './protocol.ts';
+import { type Moved, type RunName, runIdOf } from './protocol.ts';
 import type { TemporalServer } from './server.ts';
+import type { Signals } from './signals.ts';
 
 export interface FeedOptions {
   readonly workflows: readonly Workflow[];
@@ -26,8 +25,8 @@ export interface FeedOptions {
   readonly lead: Lead;
   readonly marks: PolicyMarks;
   readonly clock: Pick<Clock, 'now'>;
-  readonly server: Pick<TemporalServer, 'client' | 'call' | 'standing'>;
-  readonly taskQueue: string;
+  readonly server: Pick<TemporalServer, 'standing'>;
+  readonly signals: Signals;
   readonly log: Log;
   readonly onFault: (workflow: string, cause: unknown) => void;
 }
@@ -49,8 +48,6 @@ export interface Feed {
 const TOLD_AT_ONCE_MAX = 16;
 const PAUSE_FIRST_MS = 100;
 const PAUSE_LAST_MS = 5_000;
-/** A run's turn is given to another worker when the one that has it says nothing for so long. */
-const TURN_SPAN = '2 seconds';
 
 /** One run's newest event of those that came together. */
 interface News {
@@ -169,31 +166,10 @@ async function tellAll(
 }
 
 async function tell(options: FeedOptions, { workflow, event }: News, endedUpTo: LogPosition): Promise<void> {
-  const { server, taskQueue } = options;
-  const name: RunName = { workflow: workflow.name, id: entityIdOf(event.stream) };
+  const run: RunName = { workflow: workflow.name, id: entityIdOf(event.stream) };
   const moved: Moved = { revision: event.revision, version: workflow.version };
-  const client: Client = server.client;
-  if (await waits(options, workflow, name.id)) {
-    await server.call(() =>
-      client.workflow.signalWithStart(RUN_TYPE, {
-        workflowId: runIdOf(name),
-        workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-        taskQueue,
-        workflowTaskTimeout: TURN_SPAN,
-        args: [name],
-        signal: MOVED,
-        signalArgs: [moved],
-      }),
-    );
-    return;
-  }
-  if (event.position <= endedUpTo) return;
-  try {
-    await server.call(() => client.workflow.getHandle(runIdOf(name)).signal(MOVED, moved));
-  } catch (error) {
-    // It has ended by itself, as it should.
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-  }
+  if (await waits(options, workflow, run.id)) await options.signals.begin(run, moved);
+  else if (event.position > endedUpTo) await options.signals.tell(run, moved);
 }
 
 /** Also where an event cannot be read: its own run then says so, and holds up no other. */

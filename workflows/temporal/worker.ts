@@ -18,6 +18,8 @@ export interface WorkersOptions extends Omit<ActivityContext, 'ended'>, Line {
   readonly namespace: string;
   readonly taskQueue: string;
   readonly log: Log;
+  /** Whether the server answers: a worker's line to one that does not could not be given up in time. */
+  readonly isReachable: () => boolean;
   readonly stepsAtOnceMax?: number;
   readonly runsCachedMax?: number;
 }
@@ -25,6 +27,7 @@ export interface WorkersOptions extends Omit<ActivityContext, 'ended'>, Line {
 /** Steps are told at once that they should end, and may take so long to. */
 const CLOSE_GRACE_MS = 3_000;
 const CLOSE_MS_MAX = 5_000;
+const LOOK_MS = 200;
 const PAUSE_FIRST_MS = 200;
 const PAUSE_LAST_MS = 5_000;
 const LOOKS_AT_ONCE_MAX = 50;
@@ -33,7 +36,6 @@ const RUNS_CACHED_MAX = 500;
 
 /** Begins to work; the function returned ends it. */
 export function keepWorking(options: WorkersOptions): () => Promise<void> {
-  useRuntime(options.log);
   const ending = new AbortController();
   const working = workUntil(options, ending.signal);
   return async () => {
@@ -45,6 +47,8 @@ export function keepWorking(options: WorkersOptions): () => Promise<void> {
 async function workUntil(options: WorkersOptions, ended: AbortSignal): Promise<void> {
   let pauseMs = PAUSE_FIRST_MS;
   while (!ended.aborted) {
+    while (!options.isReachable() && !ended.aborted) await pause(LOOK_MS, ended);
+    if (ended.aborted) return;
     try {
       await work(options, ended, () => {
         pauseMs = PAUSE_FIRST_MS;
@@ -60,26 +64,48 @@ async function workUntil(options: WorkersOptions, ended: AbortSignal): Promise<v
 /** Until the signal, or until a worker ends by itself. */
 async function work(options: WorkersOptions, ended: AbortSignal, onRunning: () => void): Promise<void> {
   const bundle = await workflowBundle();
-  const connection = await NativeConnection.connect(lineOptions(options));
+  // It ends with the last line that is closed: without any it would keep the process from ending.
+  useRuntime(options.log);
+  const connection = await unlessEnded(ended, NativeConnection.connect(lineOptions(options)), (late) => late.close());
+  if (connection === null) return;
   const running: { readonly worker: Worker; readonly run: Promise<void> }[] = [];
   try {
-    for (const worker of await createWorkers({ ...options, ended }, bundle, connection)) {
+    const workers = await unlessEnded(ended, createWorkers({ ...options, ended }, bundle, connection));
+    for (const worker of workers ?? []) {
       const run = worker.run();
       // Looked at below; until then it must not count as unheard.
       run.catch(() => undefined);
       running.push({ worker, run });
     }
     onRunning();
-    const end = new Promise<void>((resolve) => {
-      if (ended.aborted) resolve();
-      ended.addEventListener('abort', () => resolve(), { once: true });
-    });
-    await Promise.race([end, ...running.map(({ run }) => run)]);
+    await Promise.race([abortOf(ended), ...running.map(({ run }) => run)]);
   } finally {
     for (const { worker } of running) if (worker.getState() === 'RUNNING') worker.shutdown();
     await Promise.allSettled(running.map(({ run }) => run));
     await connection.close();
   }
+}
+
+/**
+ * What comes of a call, or null once the signal is aborted: a server that takes calls and answers none would hold up the
+ * end for half a minute. What comes late is handed over.
+ */
+async function unlessEnded<Answer>(
+  ended: AbortSignal,
+  call: Promise<Answer>,
+  onLate: (answer: Answer) => Promise<void> = async () => undefined,
+): Promise<Answer | null> {
+  const answer = await Promise.race([call, abortOf(ended)]);
+  // What becomes of it then is nobody's concern any more.
+  if (answer === null) call.then(onLate).catch(() => undefined);
+  return answer;
+}
+
+function abortOf(signal: AbortSignal): Promise<null> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(null);
+    signal.addEventListener('abort', () => resolve(null), { once: true });
+  });
 }
 
 async function createWorkers(

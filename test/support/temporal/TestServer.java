@@ -7,8 +7,8 @@ import java.net.InetSocketAddress;
 /**
  * Temporal's test server, whose clock tests move.
  *
- * <p>Must stay true: it listens on the loopback address alone. That is all it is for: the server's own main program
- * binds every interface.
+ * <p>Must stay true: it listens on the loopback address alone, and ends with the process that started it, however that
+ * one ends. That is all it is for: the server's own main program binds every interface, and stays.
  *
  * <p>Arguments as that program takes them, since the SDK passes them: a port, and a flag that lets time run ahead from
  * the start.
@@ -22,6 +22,7 @@ public final class TestServer {
     GRPCServerHelper.registerServicesAndHealthChecks(services.getServices(), builder);
     Server server = builder.build().start();
     Runtime.getRuntime().addShutdownHook(new Thread(services::close));
+    ProcessHandle.current().parent().ifPresent(parent -> parent.onExit().thenRun(() -> System.exit(0)));
     server.awaitTermination();
   }
 }

@@ -1,7 +1,7 @@
 /** The engine on Temporal where there is no Temporal. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { createMemoryPolicyMarks } from '../../../adapters/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
@@ -44,4 +44,23 @@ test('an engine that Temporal does not answer says so, goes on, and ends when as
   await until(() => faults.includes('temporal'));
   assert.deepEqual(engine.state(), { reachable: false, since: clock.now(), behind: null });
   await engine.close();
+});
+
+test('an engine whose server takes calls and never answers ends all the same', async (context) => {
+  const lines = new Set<Socket>();
+  const silent = createServer((line) => lines.add(line)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  cleanUp(context, () => {
+    silent.close();
+    for (const line of lines) line.destroy();
+  });
+  const address = silent.address();
+  if (address === null || typeof address === 'string') throw new TypeError('No port');
+  const { engine } = start(context, address.port);
+  await until(() => lines.size > 0);
+  await engine.close();
+  assert.ok(
+    [...lines].some((line) => !line.destroyed),
+    'it still does not answer',
+  );
 });
