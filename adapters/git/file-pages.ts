@@ -6,6 +6,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
+import { inOwnMemory } from './own-memory.ts';
 
 const PAGE_BYTES = 16 * 1024;
 /** Pages of one file, at most: with the number of the file they make one safe integer. */
@@ -64,8 +65,8 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
 
   const store = (file: PagedFile, from: number, bytes: Buffer) => {
     for (let offset = 0; offset < bytes.length; offset += PAGE_BYTES) {
-      // A copy each: a page that stays must not keep the whole read in memory.
-      const page = Buffer.from(bytes.subarray(offset, offset + PAGE_BYTES));
+      // A page that stays must not keep the whole read in memory.
+      const page = inOwnMemory(bytes.subarray(offset, offset + PAGE_BYTES));
       pages.set(file.number * PAGES_MAX + (from + offset) / PAGE_BYTES, page);
     }
   };

@@ -11,6 +11,7 @@ import { constants, inflate, inflateSync } from 'node:zlib';
 import type { ObjectType } from '../../core/ports/object-database.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
 import { applyDelta, deltaSizes } from './pack-delta.ts';
+import { inOwnMemory } from './own-memory.ts';
 import type { PackIndex } from './pack-index.ts';
 
 /** git's own writers make chains of 50; 4,095 is the most they can be told to. */
@@ -137,7 +138,8 @@ function keyOf(pack: Pack, offset: number): string {
 }
 
 function keep(pack: Pack, offset: number, object: StoredObject): void {
-  if (object.bytes.length <= KEPT_OBJECT_BYTES_MAX) pack.kept.set(keyOf(pack, offset), object);
+  if (object.bytes.length > KEPT_OBJECT_BYTES_MAX) return;
+  pack.kept.set(keyOf(pack, offset), { type: object.type, bytes: inOwnMemory(object.bytes) });
 }
 
 async function entryAt(pack: Pack, offset: number): Promise<Entry> {

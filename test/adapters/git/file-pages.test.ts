@@ -41,6 +41,21 @@ describe('pages of files', () => {
     assert.equal(String(await pages.read(file, 6, 5)), 'bytes');
   });
 
+  test('hold no memory beside their own', async () => {
+    const path = join(folder.path, 'held');
+    await writeFile(path, randomBytes(40_000));
+    const pages = createFilePages({ memoryBytesMax: 1_000_000 });
+    for (const file of [await pages.open(path), pages.openFresh(path)]) {
+      await pages.read(file, 0, 40_000);
+      for (const [start, held] of [
+        [0, 16_384],
+        [16_384, 16_384],
+        [32_768, 7_232],
+      ] as const)
+        assert.equal(pages.peek(file, start, 10)?.buffer.byteLength, held);
+    }
+  });
+
   test('of two files are never mistaken for each other, also when one takes the name of the other', async () => {
     const path = join(folder.path, 'name');
     const pages = createFilePages({ memoryBytesMax: 1_000_000 });

@@ -4,7 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createFilePages } from '../../../adapters/git/file-pages.ts';
-import { createKeptObjects, openPackFile, type PackFile } from '../../../adapters/git/pack-file.ts';
+import { createKeptObjects, type KeptObjects, openPackFile, type PackFile } from '../../../adapters/git/pack-file.ts';
 import { openPackIndex, type PackIndex } from '../../../adapters/git/pack-index.ts';
 import { runGit, temporaryFolder, testRepository } from '../../support/git.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../support/raw-pack.ts';
@@ -52,6 +52,14 @@ describe('a pack read in process', () => {
       assert.ok(read?.bytes.equals(all.subarray(at, at + size)), id);
       at += size + 1;
     }
+  });
+
+  test('keeps nothing in memory beside the bytes that are counted', async () => {
+    for (const { id } of objects)
+      await opened.pack.read((await opened.index.find(Buffer.from(id, 'hex'))) ?? 0, 4_000_000);
+    const kept = [...opened.kept.values()].map(({ bytes }) => [bytes.buffer.byteLength, bytes.length]);
+    assert.ok(kept.length > 10);
+    for (const [held, counted] of kept) assert.equal(held, counted);
   });
 
   test('does not find what is not there', async () => {
@@ -197,6 +205,7 @@ describe('hostile packs', () => {
 });
 
 interface Opened {
+  readonly kept: KeptObjects;
   readonly index: PackIndex;
   readonly pack: PackFile;
 }
@@ -207,5 +216,6 @@ async function open(folder: string, name: string, bytes: Buffer): Promise<Opened
   runGit(['index-pack', '-o', join(folder, `${name}.idx`), path]);
   const pages = createFilePages({ memoryBytesMax: 1_000_000 });
   const index = await openPackIndex(pages, await pages.open(join(folder, `${name}.idx`)));
-  return { index, pack: openPackFile(pages, createKeptObjects(1_000_000), await pages.open(path), index) };
+  const kept = createKeptObjects(1_000_000);
+  return { index, kept, pack: openPackFile(pages, kept, await pages.open(path), index) };
 }
