@@ -36,7 +36,9 @@ describe('Layers', () => {
     ada = await createAccount(strata, 'ada');
   });
 
-  const dropCache = (): Promise<void> => rm(path.join(strata.dataDir, 'cache'), { recursive: true, force: true });
+  // What the server tidies up behind an answer may be written while it is being removed.
+  const dropCache = (): Promise<void> =>
+    rm(path.join(strata.dataDir, 'cache'), { recursive: true, force: true, maxRetries: 10 });
 
   async function layersOf(name: string): Promise<readonly string[]> {
     const found = await api(strata, ada.token, 'GET', `/v1/repos/ada/${name}`);
