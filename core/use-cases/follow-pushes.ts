@@ -4,6 +4,7 @@
  * Must stay true: the checkpoint stands before the oldest push that is not told whole, so that none is lost; pushes of one account are
  * told in the order of the log, and those of others need not wait for them; what is held in memory is bounded.
  */
+import { aborted } from '../kernel/aborted.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../kernel/ids.ts';
 import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../kernel/limits.ts';
@@ -77,12 +78,8 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
       }
     },
   });
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
   try {
-    await Promise.race([aborted, subscription.closed]);
+    await Promise.race([aborted(signal), subscription.closed]);
   } finally {
     await Promise.allSettled([subscription.close()]);
     await Promise.all(lanes.values());

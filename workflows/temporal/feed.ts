@@ -4,6 +4,7 @@
  * Must stay true: the mark stands before the oldest event that was not told, so none is lost whatever dies; what is told
  * twice changes nothing. Temporal being away holds up this alone, for as long as it lasts.
  */
+import { aborted } from '../../core/kernel/aborted.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
@@ -102,12 +103,8 @@ async function follow(options: FeedOptions, untold: Set<News>, signal: AbortSign
       await untilDone(options, ended, () => marks.save(policy, markOf(last)));
     },
   });
-  const aborted = new Promise<void>((resolve) => {
-    if (ended.aborted) resolve();
-    ended.addEventListener('abort', () => resolve(), { once: true });
-  });
   try {
-    await Promise.race([aborted, subscription.closed]);
+    await Promise.race([aborted(ended), subscription.closed]);
   } finally {
     await Promise.allSettled([subscription.close()]);
   }

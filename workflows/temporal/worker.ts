@@ -6,6 +6,7 @@
  * closed; closing ends within `CLOSE_MS_MAX`, whether the server answers or not.
  */
 import { bundleWorkflowCode, NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { aborted } from '../../core/kernel/aborted.ts';
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type ActivityContext, createLookActivities, createStepActivities } from './activities.ts';
@@ -78,7 +79,7 @@ async function work(options: WorkersOptions, ended: AbortSignal, onRunning: () =
       running.push({ worker, run });
     }
     onRunning();
-    await Promise.race([abortOf(ended), ...running.map(({ run }) => run)]);
+    await Promise.race([aborted(ended), ...running.map(({ run }) => run)]);
   } finally {
     for (const { worker } of running) if (worker.getState() === 'RUNNING') worker.shutdown();
     await Promise.allSettled(running.map(({ run }) => run));
@@ -95,17 +96,10 @@ async function unlessEnded<Answer>(
   call: Promise<Answer>,
   onLate: (answer: Answer) => Promise<void> = async () => undefined,
 ): Promise<Answer | null> {
-  const answer = await Promise.race([call, abortOf(ended)]);
+  const answer = await Promise.race([call, aborted(ended).then(() => null)]);
   // What becomes of it then is nobody's concern any more.
   if (answer === null) call.then(onLate).catch(() => undefined);
   return answer;
-}
-
-function abortOf(signal: AbortSignal): Promise<null> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    signal.addEventListener('abort', () => resolve(null), { once: true });
-  });
 }
 
 async function createWorkers(
