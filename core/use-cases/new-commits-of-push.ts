@@ -4,6 +4,7 @@
  * Must stay true: the order is that of `git log`; what is held in memory is bounded, commits of any size included, and a
  * push that brings more costs one walk a ref instead.
  */
+import { commitLength } from '../git/commit-length.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../kernel/ids.ts';
 import {
   WEBHOOK_PAYLOAD_COMMITS_MAX,
@@ -107,11 +108,8 @@ async function heldCommits(
   return held;
 }
 
-const PARENT_LENGTH = 64;
-
 function heldLength({ row, parents }: HeldCommit): number {
-  const people = [row.author.name, row.author.email, row.committer.name, row.committer.email];
-  return people.reduce((sum, text) => sum + text.length, row.message.length + PARENT_LENGTH * parents.length);
+  return commitLength({ ...row, parents });
 }
 
 /** Commits read last, as many as may be held. */
@@ -139,10 +137,10 @@ class RecentCommits {
   }
 
   #keep(row: CommitRow): void {
-    this.#length += heldLength({ row, parents: row.parents });
+    this.#length += commitLength(row);
     if (this.#length > WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX) {
       this.#rows.clear();
-      this.#length = heldLength({ row, parents: row.parents });
+      this.#length = commitLength(row);
     }
     this.#rows.set(row.id, row);
   }

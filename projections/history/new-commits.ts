@@ -5,6 +5,7 @@
  * throwing `MissingCommits`; so a commit with a row never has an ancestor without one. What is held in memory is
  * bounded, commits of any size included.
  */
+import { commitLength } from '../../core/git/commit-length.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { Commit } from '../../core/ports/object-database.ts';
 import { listedCommit } from './entry.ts';
@@ -113,9 +114,8 @@ export async function readCommits(reader: HistoryReader, ids: readonly ObjectId[
 }
 
 /** About the bytes of memory that a commit's row takes. */
-function weightOf({ message, author, committer, parents }: Commit): number {
-  const people = author.name.length + author.email.length + committer.name.length + committer.email.length;
-  return 500 + message.length + people + 64 * parents.length;
+function weightOf(commit: Commit): number {
+  return 500 + commitLength(commit);
 }
 
 async function walkAll(
