@@ -86,7 +86,14 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     if (runs('worker')) {
       const finishDeletions = createDeletionFinisher({ ...context, readModels });
       parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-      const workflows = startWorkflows({ foundation, timers, temporal: settings.temporal, metrics, log, onFault });
+      const workflows = await startWorkflows({
+        foundation,
+        timers,
+        temporal: settings.temporal,
+        metrics,
+        log,
+        onFault,
+      });
       duties['workflows'] = workflows.duty;
       parts.add(workflows.stop);
       parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));

@@ -8,7 +8,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
-import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { loadMasterKey } from '../../adapters/filesystem/master-key.ts';
 import { systemClock } from '../../adapters/node/clock.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -98,7 +97,7 @@ export async function composeFoundation(
     parts.add(() => pool.end());
     if (claim === null) await refuseUnfinishedImport(pool);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
-    const events = createEventLog(settings, connectionString, log);
+    const events = await openEventLog(settings, connectionString, log);
     parts.add(() => events.close());
     await checkEventLog(settings, events);
     const entities = createEntities({
@@ -133,10 +132,11 @@ export async function composeFoundation(
 
 type EventLog = EventStore & { close(): Promise<void> };
 
-function createEventLog({ eventStoreDb }: Settings, connectionString: string, log: Logger): EventLog {
-  return eventStoreDb === null
-    ? createPostgresEventStore({ connectionString, log })
-    : createEventStoreDbEventStore({ ...eventStoreDb, log });
+/** The client of EventStoreDB is loaded where the log is there: it would be a fifth of every command's start. */
+async function openEventLog({ eventStoreDb }: Settings, connectionString: string, log: Logger): Promise<EventLog> {
+  if (eventStoreDb === null) return createPostgresEventStore({ connectionString, log });
+  const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
+  return createEventStoreDbEventStore({ ...eventStoreDb, log });
 }
 
 /** A log that is a server of its own must be there at the start; PostgreSQL has just been migrated. */

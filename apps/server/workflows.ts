@@ -13,7 +13,7 @@ import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from 
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
-import { startTemporalEngine, type TemporalEngine } from '../../workflows/temporal/engine.ts';
+import type { TemporalEngine } from '../../workflows/temporal/engine.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
 import { closer, type Foundation } from './foundation.ts';
@@ -45,7 +45,7 @@ const BEHIND_MS = 30_000;
 const LOOK_INTERVAL_MS = 500;
 
 /** Starts the engine. */
-export function startWorkflows(options: WorkflowsOptions): StartedWorkflows {
+export async function startWorkflows(options: WorkflowsOptions): Promise<StartedWorkflows> {
   const { foundation, metrics, temporal } = options;
   const { context } = foundation;
   const workflows = [
@@ -105,11 +105,13 @@ function startEmbedded(
   return { duty, stop };
 }
 
-function startOnTemporal(
+/** Temporal's libraries are loaded here: they would cost every other process a third of its start. */
+async function startOnTemporal(
   { foundation, metrics, log, onFault }: WorkflowsOptions,
   workflows: readonly CarriedOutWorkflow[],
   temporal: TemporalSettings,
-): StartedWorkflows {
+): Promise<StartedWorkflows> {
+  const { startTemporalEngine } = await import('../../workflows/temporal/engine.ts');
   const { context, pool } = foundation;
   const { clock } = context;
   const parts = closer();

@@ -4,7 +4,6 @@
  * servers, or on Temporal.
  */
 import path from 'node:path';
-import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
@@ -35,7 +34,7 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
   const events =
     settings === null
       ? createPostgresEventStore({ connectionString: database.connectionString, log: keepLog() })
-      : createEventStoreDbEventStore({ address: settings.STRATA_EVENTSTORE_URL, folder: '/', log: keepLog() });
+      : await openEventStoreDb(settings.STRATA_EVENTSTORE_URL);
   cleanUp(ending, () => events.close());
   return {
     env: {
@@ -51,6 +50,12 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
       since: (position = LOG_START) => events.readAll(position, 1_000_000),
     },
   };
+}
+
+/** Its client is loaded where it is needed: most tests that come here need it not. */
+async function openEventStoreDb(address: string) {
+  const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
+  return createEventStoreDbEventStore({ address, folder: '/', log: keepLog() });
 }
 
 /** A server of the service; its cache is its own. */

@@ -1,0 +1,26 @@
+/** The libraries of engines that were not chosen are not loaded: they would double the start of every command. */
+import assert from 'node:assert/strict';
+import { registerHooks } from 'node:module';
+import { test } from 'node:test';
+
+/** The packages that a module loads, directly or through others, before it is asked for anything. */
+async function packagesOf(load: () => Promise<unknown>): Promise<ReadonlySet<string>> {
+  const packages = new Set<string>();
+  const hooks = registerHooks({
+    load: (url, context, next) => {
+      const name = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1];
+      if (name !== undefined) packages.add(name);
+      return next(url, context);
+    },
+  });
+  await load();
+  hooks.deregister();
+  return packages;
+}
+
+test('a server on PostgreSQL with the embedded engine loads neither Temporal nor the client of EventStoreDB', async () => {
+  const packages = await packagesOf(() => import('../../../apps/server/compose.ts'));
+  assert.ok(packages.has('pg') && packages.has('fastify'));
+  const optional = [...packages].filter((name) => /^@(temporalio|eventstore|grpc)\//.test(name));
+  assert.deepEqual(optional, []);
+});
