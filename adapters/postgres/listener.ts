@@ -36,7 +36,10 @@ export function listen(options: PoolOptions, onHint: (head: LogPosition | null) 
         if (closing.signal.aborted) await client.end();
         await ended;
       } catch (error) {
-        options.log.warn({ err: error }, 'Cannot listen for new events: looking every half second only');
+        // Closed before it was connected: nobody waits for events any more.
+        if (!closing.signal.aborted) {
+          options.log.warn({ err: error }, 'Cannot listen for new events: looking every half second only');
+        }
         await client?.end();
       }
       client = null;

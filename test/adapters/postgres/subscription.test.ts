@@ -39,6 +39,23 @@ describe('a subscription', () => {
     }
   });
 
+  test('of a store that is closed while it begins to listen ends without a complaint', async (context) => {
+    const proxy = await startPostgresProxy(await openDatabase(context));
+    cleanUp(context, () => proxy.close());
+    const listening = new Promise<void>((resolve) => {
+      proxy.onQuery = (data) => {
+        if (!data.includes('LISTEN')) return data;
+        resolve();
+        return null;
+      };
+    });
+    const { store, log } = openStore(context, proxy.connectionString);
+    collect(store, LOG_START);
+    await listening;
+    await store.close();
+    assert.deepEqual(log.lines, []);
+  });
+
   test('to a rare category passes over many others', async (context) => {
     const { store } = openStore(context, await openDatabase(context));
     const rare = newStream('account');
