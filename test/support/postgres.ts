@@ -78,7 +78,9 @@ export async function testDatabase(): Promise<TestDatabase> {
 export async function databaseOn(server: string): Promise<TestDatabase> {
   const template = await ensureTemplate(server);
   const name = `strata_test_${randomBytes(8).toString('hex')}`;
-  await administer(server, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  // Copied as files it costs a quarter of what it does through the write-ahead log.
+  const create = `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`;
+  await administer(server, (client) => client.query(create));
   return {
     connectionString: named(server, name),
     close: async () => {
