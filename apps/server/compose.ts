@@ -26,7 +26,7 @@ import { createHttpServer } from './http.ts';
 import { createMetrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { composeProjections } from './projections.ts';
-import { createDuty, type Duty, readiness } from './readiness.ts';
+import { type Duty, readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { startSweeps } from './sweeps.ts';
@@ -38,9 +38,6 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
 /** A deletion that its own request did not finish is finished between one and two of these later. */
 const DELETIONS_INTERVAL_MS = 5_000;
-
-/** Faults of what leads all deliveries; one of an attempt is its delivery's alone. */
-const STOPS_DELIVERIES: ReadonlySet<string> = new Set(['webhook-deliveries', 'webhook-notifications']);
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -99,14 +96,9 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
       const { webUrl, retentionDays } = settings;
       const webhooks = { foundation, deliveries, objects, outgoing, due: readModels, metrics, log };
-      const delivering = createDuty(() => context.clock.monotonicMs());
-      duties['webhooks'] = delivering;
-      const onWebhookFault = (what: string, cause: unknown): void => {
-        if (STOPS_DELIVERIES.has(what)) delivering.fails();
-        onFault(what, cause);
-      };
-      const version = packageJson.version;
-      parts.add(startWebhooks({ ...webhooks, webUrl, retentionDays, version, onFault: onWebhookFault }));
+      const delivering = startWebhooks({ ...webhooks, webUrl, retentionDays, version: packageJson.version, onFault });
+      duties['webhooks'] = delivering.duty;
+      parts.add(delivering.stop);
     }
     const lastUse = createPostgresLastUse(pool, context.clock);
     const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));

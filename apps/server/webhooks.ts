@@ -17,6 +17,7 @@ import type { Alarm } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { DueDeliveries } from '../../core/ports/read-models.ts';
 import { type AttemptContext, attemptDelivery } from '../../core/use-cases/attempt-delivery.ts';
 import { type FollowPushesContext, followPushes } from '../../core/use-cases/follow-pushes.ts';
@@ -30,6 +31,7 @@ import { hear } from '../../workflows/webhook-delivery/hear.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
+import { createDuty, type Duty } from './readiness.ts';
 
 const RETENTION_INTERVAL_MS = 10 * 60_000;
 const REMOVED_AT_ONCE_MAX = 1_000;
@@ -52,11 +54,18 @@ export interface WebhooksOptions {
   readonly onFault: (what: string, cause: unknown) => void;
 }
 
-/** Starts them; the function returned ends them. */
-export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
+export interface StartedWebhooks {
+  readonly duty: Pick<Duty, 'isDegraded'>;
+  stop(): Promise<void>;
+}
+
+export function startWebhooks(options: WebhooksOptions): StartedWebhooks {
   const { foundation, deliveries, due, retentionDays, metrics, log, onFault } = options;
   const { context, connectionString } = foundation;
   const parts = closer();
+  const telling = createDuty(() => context.clock.monotonicMs());
+  /** What all attempts wait for; a fault of one is its delivery's alone. */
+  const sending = createDuty(() => context.clock.monotonicMs());
   // Of its own: the lock keeps a connection for good.
   const pool = createPool({ connectionString, log, connectionsMax: 1 });
   parts.add(() => pool.end());
@@ -71,20 +80,32 @@ export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
   });
   const following: FollowPushesContext = {
     ...{ ...shared, past, complete, retentionMs, objects: options.objects, webUrl: options.webUrl },
-    marks: createPostgresPolicyMarks(foundation.pool),
+    marks: watchedMarks(createPostgresPolicyMarks(foundation.pool), telling),
     pause: (ms, signal) => alarm.until(plusMs(context.clock.now(), ms), signal),
-    onFault: (cause) => onFault('webhook-notifications', cause),
+    onFault: (cause) => {
+      telling.fails();
+      onFault('webhook-notifications', cause);
+    },
   };
   const attempting: AttemptContext = {
     ...{ ...shared, outgoing: options.outgoing },
     agent: `Strata-Webhook/${options.version}`,
     onAttempted: metrics.webhookAttempted,
   };
+  const notSending = (cause: unknown): void => {
+    sending.fails();
+    onFault('webhook-deliveries', cause);
+  };
   const work = async (signal: AbortSignal): Promise<void> => {
     try {
-      await lead({ following, attempting, due, alarm, signal, onFault });
+      await lead({
+        ...{ following, attempting, due, alarm, signal },
+        onBehind: notSending,
+        onStarted: () => sending.works(),
+        onAttemptFault: (cause) => onFault('webhook-attempts', cause),
+      });
     } catch (error) {
-      if (!signal.aborted) onFault('webhook-deliveries', error);
+      if (!signal.aborted) notSending(error);
     }
   };
   parts.add(createPostgresLead({ pool, log }).whenever('webhook-deliveries', work));
@@ -93,7 +114,19 @@ export function startWebhooks(options: WebhooksOptions): () => Promise<void> {
     while (!signal.aborted && (await deliveries.removeBefore(before, REMOVED_AT_ONCE_MAX)) > 0);
   };
   parts.add(every(RETENTION_INTERVAL_MS, removeOld, (cause) => onFault('webhook-retention', cause)));
-  return () => parts.close();
+  const isDegraded = (): boolean => telling.isDegraded() || sending.isDegraded();
+  return { duty: { isDegraded }, stop: () => parts.close() };
+}
+
+/** Marks that say when pushes are told of again: one is saved as soon as that goes on. */
+function watchedMarks(marks: PolicyMarks, telling: Duty): PolicyMarks {
+  return {
+    read: (policy) => marks.read(policy),
+    save: async (policy, mark) => {
+      await marks.save(policy, mark);
+      telling.works();
+    },
+  };
 }
 
 /** The bodies of deliveries, also for those who list them. */
@@ -107,11 +140,16 @@ interface Leading {
   readonly due: DueDeliveries;
   readonly alarm: Alarm;
   readonly signal: AbortSignal;
-  readonly onFault: WebhooksOptions['onFault'];
+  /** The dispatcher cannot start yet: its read model is behind. */
+  readonly onBehind: (cause: unknown) => void;
+  /** Attempts are made from now on. */
+  readonly onStarted: () => void;
+  readonly onAttemptFault: (cause: unknown) => void;
 }
 
 /** Follows the log and dispatches, until the signal or until either breaks. */
-async function lead({ following, attempting, due, alarm, signal, onFault }: Leading): Promise<void> {
+async function lead(leading: Leading): Promise<void> {
+  const { following, attempting, due, alarm, signal, onBehind } = leading;
   const { events, clock, entities } = attempting;
   const ending = new AbortController();
   const ended = AbortSignal.any([signal, ending.signal]);
@@ -123,7 +161,7 @@ async function lead({ following, attempting, due, alarm, signal, onFault }: Lead
     receiverOf: (account, webhook) => receiverOf(attempting, account, webhook),
     onFault: (cause) => {
       // An attempt that was left is no fault.
-      if (!leaving.signal.aborted) onFault('webhook-attempts', cause);
+      if (!leaving.signal.aborted) leading.onAttemptFault(cause);
     },
   });
   const head = await events.head();
@@ -134,9 +172,10 @@ async function lead({ following, attempting, due, alarm, signal, onFault }: Lead
   });
   const policy = followPushes(following, ended);
   const start = async (): Promise<void> => {
-    const onBehind = (cause: unknown): void => onFault('webhook-deliveries', cause);
     const caughtUp = (position: LogPosition): Promise<void> => due.seen(position);
-    if (await untilShown({ caughtUp, onBehind }, head, ended)) await dispatcher.start();
+    if (!(await untilShown({ caughtUp, onBehind }, head, ended))) return;
+    await dispatcher.start();
+    leading.onStarted();
   };
   try {
     await Promise.race([start(), policy, subscription.closed]);

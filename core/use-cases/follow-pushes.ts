@@ -46,6 +46,7 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
     save: (mark) => marks.save(POLICY, mark),
     pause: () => context.pause(SAVE_INTERVAL_MS, signal),
     onFault: context.onFault,
+    signal,
   });
   const turn = createTurns(TURNS_AT_ONCE);
   const lanes = new Map<AccountId, Promise<void>>();
@@ -172,6 +173,8 @@ interface ProgressOptions {
   /** Between two saves. */
   readonly pause: () => Promise<void>;
   readonly onFault: (cause: unknown) => void;
+  /** Once aborted, a save that fails is not tried again. */
+  readonly signal: AbortSignal;
 }
 
 /** Events under way in their order, and the last before which all are done. */
@@ -226,16 +229,18 @@ class Progress {
   }
 
   async #saveAll(): Promise<void> {
+    const { save, pause, onFault, signal } = this.#options;
     while (this.#reached !== null) {
       const mark = this.#reached;
       this.#reached = null;
       try {
-        await this.#options.save(mark);
+        await save(mark);
       } catch (error) {
-        // The next one that is saved says it too.
-        this.#options.onFault(error);
+        onFault(error);
+        // What was reached meanwhile says it too; after an end it is told again, which changes nothing.
+        if (!signal.aborted) this.#reached ??= mark;
       }
-      await this.#options.pause();
+      await pause();
     }
     this.#saving = null;
   }

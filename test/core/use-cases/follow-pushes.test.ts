@@ -304,6 +304,28 @@ describe('Webhooks are told of a push', () => {
     assert.deepEqual(await on.told(), ['push refs/heads/main', 'push refs/heads/next']);
   });
 
+  test('and how far they were told is saved though that fails for a while, without another push', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    await on.push(engine, { 'refs/heads/main': on.commit() });
+    const last = (await on.log.readAll(LOG_START, 1_000_000)).at(-1);
+    const { marks } = on.context;
+    let failures = 3;
+    const save: typeof marks.save = async (policy, mark) => {
+      if (mark.eventId === last?.id && failures > 0) {
+        failures -= 1;
+        throw new Error('away');
+      }
+      await marks.save(policy, mark);
+    };
+    Object.assign(on.context, { marks: { ...marks, save } });
+    await on.follow(1);
+    assert.equal(failures, 0);
+    assert.equal(on.faults.length, 3);
+  });
+
   test('also where an object of it is too large to be read', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
