@@ -65,18 +65,21 @@ export async function mergeSmallPacks(
   }
 }
 
-/** The smallest packs, as many as are not far smaller than the next larger one. */
+/**
+ * All packs but the largest that each outweigh all smaller ones: git's own rule of a geometric repack, so that few stay
+ * whatever the sizes are, and an object is copied a logarithmic number of times.
+ */
 export function choosePacks(layers: readonly PresentLayer[]): ReadonlySet<string> {
   const sizes = new Map(layers.map(({ pack, packBytes }) => [pack, packBytes]));
-  const ascending = [...sizes].sort(([, a], [, b]) => a - b);
-  const chosen = new Set<string>();
-  let bytes = 0;
-  for (const [pack, size] of ascending) {
-    if (size > MERGED_PACK_BYTES_MAX || (chosen.size >= 2 && size > GROWTH * bytes)) break;
-    chosen.add(pack);
-    bytes += size;
+  const small = [...sizes].filter(([, size]) => size <= MERGED_PACK_BYTES_MAX).sort(([, a], [, b]) => a - b);
+  let smaller = small.reduce((sum, [, size]) => sum + size, 0);
+  let count = small.length;
+  for (const [, size] of small.toReversed()) {
+    smaller -= size;
+    if (size <= GROWTH * smaller) break;
+    count -= 1;
   }
-  return chosen;
+  return new Set(small.slice(0, count).map(([pack]) => pack));
 }
 
 async function writeMergedPack(

@@ -116,7 +116,7 @@ describe('merging packs', () => {
     await restarted.close();
   });
 
-  test('chooses the smallest packs, as long as the next is not far larger than all of them', () => {
+  test('chooses every pack but those that are far larger than all smaller ones together', () => {
     const layers = (sizes: readonly number[]) =>
       sizes.map((packBytes, index) => ({
         id: `${index}` as LayerId,
@@ -128,9 +128,12 @@ describe('merging packs', () => {
     const chosen = (sizes: readonly number[]) =>
       [...choosePacks(layers(sizes))].map((name) => Number(name.split('-')[0]));
     assert.deepEqual(chosen([1_000_000, 10, 12, 30, 60]), [10, 12, 30, 60]);
-    assert.deepEqual(chosen([10, 300, 1_000]), [10, 300]);
-    assert.deepEqual(chosen([400 * 2 ** 20, 400 * 2 ** 20]), []);
-    assert.deepEqual(chosen([5]), [5]);
+    // A gap among the small ones is no reason to leave the many behind it.
+    const many = [70, 70, 900, 900, 900, 900, 2_000, 4_000];
+    assert.deepEqual(chosen([...many, 100_000]), many);
+    assert.deepEqual(chosen([10, 300, 1_000]), []);
+    assert.deepEqual(chosen([400 * 2 ** 20, 400 * 2 ** 20, 7, 8]), [7, 8]);
+    assert.deepEqual(chosen([5]), []);
     assert.deepEqual(chosen([]), []);
   });
 });
