@@ -15,6 +15,7 @@ import {
   api,
   commitFile,
   createAccount,
+  createAccountByCommand,
   createRefs,
   createRepository,
   createToken,
@@ -97,20 +98,20 @@ describe('A server killed', () => {
   });
 
   test('at account-username-claimed has made no account, and the address is free', async () => {
-    await assert.rejects(createAccount(dying(strata, 'account-username-claimed'), 'bert'), /exited null/);
+    await assert.rejects(createAccountByCommand(dying(strata, 'account-username-claimed'), 'bert'), /exited null/);
     await assert.rejects(createToken(strata, 'bert'), /no account/);
     // The claim runs out after ten minutes; until then the name is taken.
-    await assert.rejects(createAccount(strata, 'bert'), /taken/i);
+    await assert.rejects(createAccountByCommand(strata, 'bert'), /taken/i);
     const args = ['account', 'create', '--username', 'bertha', '--email', 'bert@example.org', '--password-stdin'];
     await admin(strata, args, 'correct horse battery\n');
   });
 
   test('at account-created has made the whole account', async (context) => {
-    await assert.rejects(createAccount(dying(strata, 'account-created'), 'cleo'), /exited null/);
+    await assert.rejects(createAccountByCommand(dying(strata, 'account-created'), 'cleo'), /exited null/);
     const { token } = await createToken(strata, 'cleo');
     const url = await createRepository(strata, { id: '', username: 'cleo', token }, 'project');
     await git(await newWorkTree(context), ['push', '--quiet', url, 'main']);
-    await assert.rejects(createAccount(strata, 'cleo'), /taken/i);
+    await assert.rejects(createAccountByCommand(strata, 'cleo'), /taken/i);
   });
 });
 

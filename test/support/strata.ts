@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Plan } from '../../core/account/plans.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { protocolServerSettings } from './eventstoredb/process.ts';
 import { freePort } from './free-port.ts';
@@ -191,17 +192,35 @@ export interface Account {
   readonly token: string;
 }
 
-/** An account with a token that may do everything. */
-export async function createAccount(
+/** An account with a token that may do everything, made by `strata-admin`. */
+export async function createAccountByCommand(
   strata: Pick<Strata, 'env'>,
   username: string,
-  plan = 'PLATFORM',
+  plan: Plan = 'PLATFORM',
 ): Promise<Account> {
   const email = `${username}@example.org`;
   const args = ['account', 'create', '--username', username, '--email', email, '--password-stdin', '--plan', plan];
   const created = (await admin(strata, args, 'correct horse battery\n')) as { readonly id: string };
   const token = await createToken(strata, username);
   return { id: created.id, username, token: token.token };
+}
+
+/** The same, made from within this process: a scenario that is about something else need not start two for it. */
+export async function createAccount(
+  strata: Pick<Strata, 'env'>,
+  username: string,
+  plan: Plan = 'PLATFORM',
+): Promise<Account> {
+  // A process has one client of EventStoreDB at most, and the test may look into the log with it.
+  if (strata.env['STRATA_EVENT_STORE'] === 'eventstoredb') return createAccountByCommand(strata, username, plan);
+  const { openAdmin } = await import('./administering.ts');
+  const opened = await openAdmin(strata.env);
+  try {
+    const id = await opened.account(username, plan);
+    return { id, username, token: await opened.token(id, 'scenario') };
+  } finally {
+    await opened.close();
+  }
 }
 
 export async function createToken(
