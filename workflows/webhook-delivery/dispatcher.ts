@@ -98,7 +98,9 @@ class Lanes implements Dispatcher {
 
   recorded({ id, webhook, position }: HeardDelivery): void {
     const lane = this.#lanes.get(webhook);
-    if (this.#closed || lane === undefined || !lane.window.some((row) => row.id === id && !row.isDue)) return;
+    if (this.#closed || lane === undefined) return;
+    // What is being read may show it as it was before.
+    if (!lane.reading && !lane.window.some((row) => row.id === id && !row.isDue)) return;
     if (position > lane.position) lane.position = position;
     this.#read(lane);
   }
@@ -161,9 +163,10 @@ class Lanes implements Dispatcher {
     for (const lane of this.#ready) {
       if (this.#closed || this.#running >= WEBHOOK_ATTEMPTS_AT_ONCE_MAX) return;
       this.#ready.delete(lane);
-      const next = nextOf(lane, this.#options.clock.now());
+      const now = this.#options.clock.now();
+      const next = nextOf(lane, now);
       if (next === null) {
-        this.#rest(lane);
+        this.#rest(lane, now);
       } else if (this.#hasPlace(lane)) {
         this.#begin(lane, next);
         // Behind the others: a set is gone through in the order of coming.
@@ -182,12 +185,11 @@ class Lanes implements Dispatcher {
   }
 
   /** Nothing can start: reads what the window left out, waits for what is held, or forgets the lane. */
-  #rest(lane: Lane): void {
+  #rest(lane: Lane, now: Timestamp): void {
     if (!lane.reading && lane.moved && runsDry(lane)) {
       this.#read(lane);
       return;
     }
-    const now = this.#options.clock.now();
     const times = [...lane.held.values()].filter((at) => at > now);
     if (lane.readAt !== null) times.push(lane.readAt);
     const earliest = times.reduce<Timestamp | null>((least, at) => (least === null || at < least ? at : least), null);

@@ -1,9 +1,17 @@
 /** When attempts are made, in which order, and who waits for whom: dispatcher and engine on a clock that the test moves. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { streamName } from '../../../core/kernel/envelope.ts';
+import { uuids } from '../../../adapters/node/ids.ts';
+import { type LogPosition, streamName } from '../../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
-import { msBetween, plusMs, type RepositoryId, type WebhookDeliveryId } from '../../../core/kernel/ids.ts';
+import {
+  type AccountId,
+  msBetween,
+  plusMs,
+  type RepositoryId,
+  type WebhookDeliveryId,
+  type WebhookId,
+} from '../../../core/kernel/ids.ts';
 import {
   WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_CLAIM_SPAN_MS,
@@ -12,12 +20,15 @@ import {
 } from '../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
+import type { DueDeliveryRow } from '../../../core/ports/read-models.ts';
 import { redeliver } from '../../../core/use-cases/webhook-deliveries.ts';
 import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks.ts';
+import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';
 import { accepted } from '../../support/accounts.ts';
 import { newEvent, newId } from '../../support/events.ts';
 import { delivering, NO_CONTENT, TIMED_OUT } from '../../support/delivering.ts';
 import { CAUSE } from '../../support/node.ts';
+import { createTestClock } from '../../support/test-clock.ts';
 import { eventually, toNextAwaited } from '../../support/test-timers.ts';
 import { gate, settle } from '../../support/watched-log.ts';
 
@@ -305,5 +316,49 @@ describe('The dispatcher', () => {
       row.attemptLog.map(({ series }) => series),
       [...Array(8).fill(1), ...Array(8).fill(2)],
     );
+  });
+
+  test('holds nothing up for an attempt whose record came while its window was read', async () => {
+    const webhook = uuids.next<WebhookId>();
+    const [account, repository] = [uuids.next<AccountId>(), uuids.next<RepositoryId>()];
+    const [before, next] = [uuids.next<WebhookDeliveryId>(), uuids.next<WebhookDeliveryId>()];
+    const shown = (position: bigint): readonly DueDeliveryRow[] => {
+      const behind = { id: next, account, repository, isFirst: true, isDue: true };
+      // Claimed and not yet recorded: what comes after it waits.
+      return position < 14n ? [{ ...behind, id: before, isDue: false }, behind] : [behind];
+    };
+    const reading = gate();
+    let position = 0n;
+    const attempted: WebhookDeliveryId[] = [];
+    const clock = createTestClock();
+    const dispatcher = createDispatcher({
+      due: {
+        seen: async (wanted) => void (position = wanted),
+        dueWebhooks: async () => [],
+        dueDeliveries: async () => {
+          const rows = shown(position);
+          await reading.passed;
+          return rows;
+        },
+        backlog: () => assert.fail('nobody asks'),
+      },
+      ...{
+        clock,
+        alarm: clock,
+        receiverOf: async () => 'receiver.example',
+        onFault: (cause) => assert.fail(String(cause)),
+      },
+      attempt: async ({ id }) => {
+        attempted.push(id);
+        return { dueAt: null, isFirst: false, position: 16n as LogPosition };
+      },
+    });
+    dispatcher.due({ id: next, webhook, account, position: 13n as LogPosition }, 'first');
+    await settle();
+    dispatcher.recorded({ id: before, webhook, account, position: 14n as LogPosition });
+    reading.open();
+    await eventually(() => attempted.length === 1);
+    assert.deepEqual(attempted, [next]);
+    await dispatcher.close();
   });
 });
