@@ -62,6 +62,8 @@ export function createEntities(options: EntitiesOptions): Entities {
 interface Resident {
   readonly entity: Entity<unknown>;
   readonly sizeBytes: number;
+  /** Asked for again since it came to stand where it does. */
+  asked: boolean;
   after(event: RecordedEvent): Resident;
   snapshot(): Snapshot | null;
 }
@@ -73,6 +75,7 @@ function makeResident<State, Event extends AnyEvent>(decider: Decider<State, Eve
   return {
     entity,
     sizeBytes: RESIDENT_SIZE_BYTES + decider.sizeBytes(entity.state),
+    asked: false,
     after: (event) => makeResident(decider, advance(decider, entity, event)),
     snapshot: () => snapshotOf(decider, entity),
   };
@@ -98,7 +101,7 @@ interface Reading {
 class EntityCache implements Entities {
   readonly #options: EntitiesOptions;
   readonly #follower: LogFollower;
-  /** Insertion order is the order of use: the first is the next to go. */
+  /** The first goes next, unless it was asked for again: then it stands last (CLOCK, cheaper at each question than LRU). */
   readonly #residents = new Map<StreamName, Resident>();
   readonly #readings = new Map<StreamName, Set<Reading>>();
   #sizeBytes = 0;
@@ -140,8 +143,7 @@ class EntityCache implements Entities {
     const stream = streamName(decider.category, id);
     const resident = this.#residents.get(stream);
     if (resident !== undefined) {
-      this.#residents.delete(stream);
-      this.#residents.set(stream, resident);
+      resident.asked = true;
       return parseHeld(decider, resident.entity);
     }
     // Whatever is delivered while a stream is read is in its answer, so a reading that began earlier serves too.
@@ -219,12 +221,24 @@ class EntityCache implements Entities {
   }
 
   #put(stream: StreamName, resident: Resident): void {
-    this.#sizeBytes += resident.sizeBytes - (this.#residents.get(stream)?.sizeBytes ?? 0);
-    // A stream already there keeps its place in the order of use.
+    const known = this.#residents.get(stream);
+    this.#sizeBytes += resident.sizeBytes - (known?.sizeBytes ?? 0);
+    // An event is no question: what nobody asks for goes, however often it changes.
+    if (known !== undefined) resident.asked = known.asked;
     this.#residents.set(stream, resident);
-    for (const oldest of this.#residents.keys()) {
-      if (this.#sizeBytes <= this.#options.cacheSizeBytesMax || this.#residents.size === 1) break;
-      this.#drop(oldest);
+    this.#makeRoomFor(stream);
+  }
+
+  #makeRoomFor(newest: StreamName): void {
+    for (const [stream, resident] of this.#residents) {
+      if (this.#sizeBytes <= this.#options.cacheSizeBytesMax || this.#residents.size === 1) return;
+      if (resident.asked || stream === newest) {
+        resident.asked = false;
+        this.#residents.delete(stream);
+        this.#residents.set(stream, resident);
+      } else {
+        this.#drop(stream);
+      }
     }
   }
 

@@ -378,7 +378,7 @@ describe('A reload', () => {
 });
 
 describe('The memory of entities', () => {
-  test('is bounded, and those asked for longest ago go first', async () => {
+  test('is bounded, and those that nobody asked for again go first', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
     for (const id of ['a', 'b', 'c', 'd']) await addInLog(log, id, 1);
     await entities.barrier();
@@ -392,6 +392,17 @@ describe('The memory of entities', () => {
     assert.equal(log.counts.reads, reads, 'b went');
     await sum('b');
     assert.equal(log.counts.reads, reads + 1);
+  });
+
+  test('keeps the newest, though all others were asked for again', async () => {
+    const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
+    for (const id of ['a', 'b', 'c', 'd']) await addInLog(log, id, 1);
+    await entities.barrier();
+    for (const id of ['a', 'b', 'c', 'a', 'b', 'c', 'd']) await sum(id);
+    assert.equal(entities.residents().count, 3);
+    const { reads } = log.counts;
+    for (const id of ['b', 'c', 'd']) await sum(id);
+    assert.equal(log.counts.reads, reads, 'a went');
   });
 
   test('stays bounded as entities grow by what happens to them', async () => {
