@@ -36,12 +36,20 @@ function nextUuid(): string {
   return dashed(bytes.toString('hex'));
 }
 
+const NAMESPACE_BYTES = 16;
+/** What is hashed, for names that fit: a token's is made at each request. */
+const scratch = Buffer.allocUnsafe(512);
+
+/** Section 5.5: the SHA-1 of the namespace's bytes and the name's, cut, with version and variant put in. */
 function derivedUuid(namespace: string, name: string): string {
-  const hashed = Buffer.concat([Buffer.from(namespace.replaceAll('-', ''), 'hex'), Buffer.from(name, 'utf8')]);
-  const bytes = hash('sha1', hashed, 'buffer').subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return dashed(bytes.toString('hex'));
+  // UTF-8 takes three bytes at most for a UTF-16 unit.
+  const length = NAMESPACE_BYTES + name.length * 3;
+  const bytes = length <= scratch.length ? scratch : Buffer.allocUnsafe(length);
+  bytes.write(namespace.replaceAll('-', ''), 'hex');
+  const end = NAMESPACE_BYTES + bytes.write(name, NAMESPACE_BYTES, 'utf8');
+  const hex = hash('sha1', bytes.subarray(0, end), 'hex');
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  return dashed(`${hex.slice(0, 12)}5${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
 }
 
 function dashed(hex: string): string {

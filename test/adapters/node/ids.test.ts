@@ -1,5 +1,6 @@
 /** UUIDs of version 7 and 5 (RFC 9562). */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, type TestContext, test } from 'node:test';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { uuid } from '../../../core/kernel/ids.ts';
@@ -57,6 +58,24 @@ describe('A derived id', () => {
   test('is the UUID v5 of RFC 9562, appendix A.4', () => {
     const dns = uuid('6ba7b810-9dad-11d1-80b4-00c04fd430c8');
     assert.equal(uuids.derive(dns, 'www.example.com'), '2ed6657d-e927-568b-95e1-2665a8aea6a2');
+  });
+
+  test('of a name of any length and script is the one that the whole name gives', () => {
+    const dns = uuid('6ba7b810-9dad-11d1-80b4-00c04fd430c8');
+    for (const name of ['', 'a'.repeat(165), 'a'.repeat(166), '\u6f22'.repeat(165), '\u{1f600}'.repeat(3_000)]) {
+      const whole = Buffer.concat([Buffer.from(dns.replaceAll('-', ''), 'hex'), Buffer.from(name, 'utf8')]);
+      const digest = createHash('sha1').update(whole).digest('hex');
+      const id = uuids.derive(dns, name).replaceAll('-', '');
+      assert.match(id, /^.{12}5.{3}[89ab].{15}$/);
+      // All but version and variant.
+      for (const [start, end] of [
+        [0, 12],
+        [13, 16],
+        [17, 32],
+      ]) {
+        assert.equal(id.slice(start, end), digest.slice(start, end), `${name.length} units`);
+      }
+    }
   });
 
   test('is the same for the same name, and another for another name or namespace', () => {
