@@ -226,10 +226,11 @@ class EntityCache implements Entities {
     // An event is no question: what nobody asks for goes, however often it changes.
     if (known !== undefined) resident.asked = known.asked;
     this.#residents.set(stream, resident);
-    this.#makeRoomFor(stream);
+    this.#makeRoom(known === undefined ? stream : null);
   }
 
-  #makeRoomFor(newest: StreamName): void {
+  /** `newest` came just now, because it was asked for. */
+  #makeRoom(newest: StreamName | null): void {
     for (const [stream, resident] of this.#residents) {
       if (this.#sizeBytes <= this.#options.cacheSizeBytesMax || this.#residents.size === 1) return;
       if (resident.asked || stream === newest) {

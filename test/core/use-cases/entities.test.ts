@@ -415,6 +415,18 @@ describe('The memory of entities', () => {
     assert.equal(await sum('c'), 5);
   });
 
+  test('is not kept by what happens to it, if nobody asks for it again', async () => {
+    const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
+    for (const id of ['a', 'b', 'c']) await addInLog(log, id, 1);
+    for (const id of ['a', 'b', 'c']) await sum(id);
+    for (let n = 0; n < 2; n += 1) await addInLog(log, 'a', 1);
+    await entities.barrier();
+    assert.deepEqual(entities.residents(), { count: 2, sizeBytes: 4_000 });
+    const { reads } = log.counts;
+    for (const id of ['b', 'c']) await sum(id);
+    assert.equal(log.counts.reads, reads, 'a went');
+  });
+
   test('holds the one in use even where it alone is too large', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 3_000 });
     await addInLog(log, 'a', ...Array.from({ length: 10 }, () => 1));
