@@ -8,7 +8,7 @@
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { importedModules } from './architecture/dependency-rule.ts';
-import { projectTree, ROOT, type SourceTree } from './architecture/source-tree.ts';
+import { projectTree, ROOT } from './architecture/source-tree.ts';
 import { isThere, OPTIONAL_SUITES } from './support/optional-suites.ts';
 import type { TestCounts } from './support/result-reporter.ts';
 import { type FileResult, runTestFile } from './support/test-process.ts';
@@ -49,27 +49,39 @@ function findFiles(words: readonly string[]): string[] {
   return files.filter((file) => words.length === 0 || words.some((word) => file.includes(word))).sort();
 }
 
-/** Files that start whole servers take longest: they come first, so that no long one is left to the end alone. */
-function inOrder(files: readonly string[]): readonly string[] {
+/** Modules of the project that each module imports. */
+type ImportsOf = (path: string) => readonly string[];
+
+/** Each module is read once, however many test files reach it. */
+function readImports(): ImportsOf {
   const tree = projectTree();
-  const startsServers = (file: string): boolean => reaches(tree, file, 'test/support/strata.ts');
-  return [...files.filter(startsServers), ...files.filter((file) => !startsServers(file))];
+  const known = new Map<string, readonly string[]>();
+  return (path) => {
+    const imports = known.get(path) ?? importedModules(tree, path);
+    known.set(path, imports);
+    return imports;
+  };
 }
 
 /** Whether a module imports another, directly or through others. */
-function reaches(tree: SourceTree, from: string, target: string, seen = new Set<string>()): boolean {
+function reaches(importsOf: ImportsOf, from: string, target: string, seen = new Set<string>()): boolean {
   if (from === target) return true;
   if (seen.has(from)) return false;
   seen.add(from);
-  return importedModules(tree, from).some((next) => reaches(tree, next, target, seen));
+  return importsOf(from).some((next) => reaches(importsOf, next, target, seen));
+}
+
+/** Files that start whole servers take longest: they come first, so that no long one is left to the end alone. */
+function inOrder(files: readonly string[], importsOf: ImportsOf): readonly string[] {
+  const startsServers = (file: string): boolean => reaches(importsOf, file, 'test/support/strata.ts');
+  return [...files.filter(startsServers), ...files.filter((file) => !startsServers(file))];
 }
 
 /** Starts what the files reach and the caller has not brought, names it in the environment, and returns its ends. */
-async function startShared(files: readonly string[]): Promise<readonly (() => Promise<void>)[]> {
-  const tree = projectTree();
+async function startShared(files: readonly string[], importsOf: ImportsOf): Promise<readonly (() => Promise<void>)[]> {
   const ends: (() => Promise<void>)[] = [];
   for (const { variable, module, start } of SHARED) {
-    if (process.env[variable] !== undefined || !files.some((file) => reaches(tree, file, module))) continue;
+    if (process.env[variable] !== undefined || !files.some((file) => reaches(importsOf, file, module))) continue;
     const { value, end } = await start();
     process.env[variable] = value;
     ends.unshift(end);
@@ -85,7 +97,7 @@ function printResult(result: FileResult, verbose: boolean): void {
 }
 
 async function runAll(files: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<FileResult[]> {
-  const waiting = [...inOrder(files)];
+  const waiting = [...files];
   const results: FileResult[] = [];
   // Whoever names the files wants to see the tests in them.
   const verbose = files.length <= 3;
@@ -136,7 +148,8 @@ function printClosingLines(results: readonly FileResult[], durationMs: number): 
 
 const start = performance.now();
 const words = process.argv.slice(2);
-const files = findFiles(words);
+const importsOf = readImports();
+const files = inOrder(findFiles(words), importsOf);
 const stopped = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
@@ -145,7 +158,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     stopped.abort();
   });
 }
-const ends = await startShared(files);
+const ends = await startShared(files, importsOf);
 let results: readonly FileResult[] = [];
 try {
   results = await runAll(files, process.env, stopped.signal);
