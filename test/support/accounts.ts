@@ -1,4 +1,4 @@
-/** Accounts, tokens and repositories of a test node, made by the use cases themselves. */
+/** Accounts, tokens and repositories of a test node or a server's foundation, made by the use cases themselves. */
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { Plan } from '../../core/account/plans.ts';
@@ -30,8 +30,12 @@ export function codesOf(results: readonly object[]): Readonly<Record<string, num
   return counts;
 }
 
-export async function newAccount(node: TestNode, username: string, plan: Plan = 'PRO'): Promise<AccountId> {
-  const wanted = { username, email: `${username}@example.org`, password: 'a long password', plan };
+export async function newAccount(
+  node: Parameters<typeof createAccount>[0],
+  username: string,
+  plan: Plan = 'PRO',
+): Promise<AccountId> {
+  const wanted = { username, email: `${username}@example.org`, password: 'correct horse battery', plan };
   return accepted(await createAccount(node, CAUSE, wanted)).id;
 }
 
@@ -44,7 +48,7 @@ export const TOKEN_SETTINGS: AccessTokenSettings = {
 };
 
 export async function newToken(
-  node: TestNode,
+  node: Parameters<typeof createAccessToken>[0],
   account: AccountId,
   settings: Partial<AccessTokenSettings> = {},
 ): Promise<{ readonly id: AccessTokenId; readonly secret: string }> {

@@ -213,14 +213,8 @@ export async function createAccount(
 ): Promise<Account> {
   // A process has one client of EventStoreDB at most, and the test may look into the log with it.
   if (strata.env['STRATA_EVENT_STORE'] === 'eventstoredb') return createAccountByCommand(strata, username, plan);
-  const { openAdmin } = await import('./administering.ts');
-  const opened = await openAdmin(strata.env);
-  try {
-    const id = await opened.account(username, plan);
-    return { id, username, token: await opened.token(id, 'scenario') };
-  } finally {
-    await opened.close();
-  }
+  const { makeAccount } = await import('./administering.ts');
+  return { username, ...(await makeAccount(strata.env, username, plan)) };
 }
 
 export async function createToken(
