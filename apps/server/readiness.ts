@@ -15,6 +15,12 @@ export interface Duty {
   isDegraded(): boolean;
 }
 
+/** Such a part, running. */
+export interface StartedPart {
+  readonly duty: Pick<Duty, 'isDegraded'>;
+  stop(): Promise<void>;
+}
+
 /** Longer than any pause between two tries. */
 const LATELY_MS = 20_000;
 const READY_SPAN_MS = 2_000;

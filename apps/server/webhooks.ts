@@ -31,7 +31,7 @@ import { hear } from '../../workflows/webhook-delivery/hear.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
-import { createDuty, type Duty } from './readiness.ts';
+import { createDuty, type Duty, type StartedPart } from './readiness.ts';
 
 const RETENTION_INTERVAL_MS = 10 * 60_000;
 const REMOVED_AT_ONCE_MAX = 1_000;
@@ -54,12 +54,8 @@ export interface WebhooksOptions {
   readonly onFault: (what: string, cause: unknown) => void;
 }
 
-export interface StartedWebhooks {
-  readonly duty: Pick<Duty, 'isDegraded'>;
-  stop(): Promise<void>;
-}
-
-export function startWebhooks(options: WebhooksOptions): StartedWebhooks {
+/** Starts them. */
+export function startWebhooks(options: WebhooksOptions): StartedPart {
   const { foundation, deliveries, due, retentionDays, metrics, log, onFault } = options;
   const { context, connectionString } = foundation;
   const parts = closer();

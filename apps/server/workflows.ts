@@ -19,7 +19,7 @@ import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/ste
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
-import { createDuty, type Duty } from './readiness.ts';
+import { createDuty, type StartedPart } from './readiness.ts';
 import type { TemporalSettings } from './temporal-settings.ts';
 
 /** What timers are kept for. */
@@ -35,17 +35,12 @@ export interface WorkflowsOptions {
   readonly onFault: (what: string, cause: unknown) => void;
 }
 
-export interface StartedWorkflows {
-  readonly duty: Pick<Duty, 'isDegraded'>;
-  stop(): Promise<void>;
-}
-
 /** A Temporal that answers, and was not told of an event that is older than this, does less than it should. */
 const BEHIND_MS = 30_000;
 const LOOK_INTERVAL_MS = 500;
 
 /** Starts the engine. */
-export async function startWorkflows(options: WorkflowsOptions): Promise<StartedWorkflows> {
+export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
   const { foundation, metrics, temporal } = options;
   const { context } = foundation;
   const workflows = [
@@ -75,7 +70,7 @@ function counted({ workflow, steps }: CarriedOutWorkflow, metrics: Metrics): Car
 function startEmbedded(
   { foundation, timers, log, onFault }: WorkflowsOptions,
   workflows: readonly CarriedOutWorkflow[],
-): StartedWorkflows {
+): StartedPart {
   const { context, pool } = foundation;
   const duty = createDuty(() => context.clock.monotonicMs());
   const watched = async <Value>(reading: Promise<Value>): Promise<Value> => {
@@ -110,7 +105,7 @@ async function startOnTemporal(
   { foundation, metrics, log, onFault }: WorkflowsOptions,
   workflows: readonly CarriedOutWorkflow[],
   temporal: TemporalSettings,
-): Promise<StartedWorkflows> {
+): Promise<StartedPart> {
   const { startTemporalEngine } = await import('../../workflows/temporal/engine.ts');
   const { context, pool } = foundation;
   const { clock } = context;
