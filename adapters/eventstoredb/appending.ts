@@ -13,7 +13,7 @@ import pRetry, { AbortError } from 'p-retry';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { canonicalJson } from '../../core/kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { createTurns } from '../../core/kernel/turns.ts';
+import { createTurns } from '../../core/kernel/concurrency-limit.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
 import {
   type AppendRequest,

@@ -18,9 +18,9 @@ import {
   isWhole,
   makeCacheFolder,
   type PresentLayer,
-} from './cache-folder.ts';
-import type { GitLog } from './log.ts';
-import type { OpenPack } from './object-source.ts';
+} from './cache/cache-folder.ts';
+import type { GitLog } from './process/log.ts';
+import type { OpenPack } from './packs/object-source.ts';
 
 /** Open indexes take from 1 to 100 KB of memory each; those of the repositories used last stay. */
 const OPEN_PACKS_MAX = 10_000;

@@ -19,12 +19,12 @@ import {
   type PresentLayer,
   packPath,
   startCache,
-} from './cache-folder.ts';
-import { createFairSlots } from './fair-slots.ts';
-import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
-import { fetchLayer, isDiskFull } from './layer-fetch.ts';
-import type { GitLog } from './log.ts';
-import { type OpenPack, openPack, type PackMemory } from './object-source.ts';
+} from './cache/cache-folder.ts';
+import { createFairSlots } from './process/fair-slots.ts';
+import { createIncomingFolders, type IncomingFolders } from './cache/incoming-folders.ts';
+import { fetchLayer, isDiskFull } from './cache/layer-fetch.ts';
+import type { GitLog } from './process/log.ts';
+import { type OpenPack, openPack, type PackMemory } from './packs/object-source.ts';
 
 /** A hold on a repository's folder; whoever has one gives it back once. */
 export interface CacheLease {

@@ -6,8 +6,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { ObjectType, Tip } from '../../core/ports/object-database.ts';
-import { parseCommitLinks, parseTag } from './object-parsing.ts';
-import type { ObjectSource } from './object-source.ts';
+import { parseCommitLinks, parseTag } from './packs/object-parsing.ts';
+import type { ObjectSource } from './packs/object-source.ts';
 
 /** Tags of tags of tags: deeper ones are answered as if they were not there. */
 const TAG_DEPTH_MAX = 1_000;

@@ -6,18 +6,18 @@
  */
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { ObjectReader, WalkOptions } from '../../core/ports/object-database.ts';
-import type { Bitmaps } from './bitmaps.ts';
-import type { Git, GitCommand } from './git-commands.ts';
-import { createGitObjects, lines, streamBlob } from './git-objects.ts';
+import type { Bitmaps } from './cache/bitmaps.ts';
+import type { Git, GitCommand } from './process/git-commands.ts';
+import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
 import type { CacheLease } from './layer-cache.ts';
 import { inTurn, readTips } from './object-graph.ts';
-import { parseCommit, parseTagObject, parseTree } from './object-parsing.ts';
+import { parseCommit, parseTagObject, parseTree } from './packs/object-parsing.ts';
 import type { AnswerCache } from './answer-cache.ts';
-import { createObjectSource } from './object-source.ts';
-import { isAncestor, type ObjectAccess } from './quarantine.ts';
-import { idBatches, type ReachableSets } from './reachable-sets.ts';
+import { createObjectSource } from './packs/object-source.ts';
+import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
+import { idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
-import type { ViewFolders } from './view-folders.ts';
+import type { ViewFolders } from './cache/view-folders.ts';
 
 /** Smaller blobs are read whole, in process. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;

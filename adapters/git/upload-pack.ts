@@ -4,11 +4,11 @@
  * Must stay true: the wants were authorised by the caller, since git serves any object it has here.
  */
 import type { UploadPackOptions } from '../../core/ports/object-database.ts';
-import type { CacheFolder } from './cache-folder.ts';
-import type { Git, GitCommand } from './git-commands.ts';
-import type { ConfigPairs } from './git-environment.ts';
-import type { ProcessEnd } from './process-runner.ts';
-import type { ViewFolders } from './view-folders.ts';
+import type { CacheFolder } from './cache/cache-folder.ts';
+import type { Git, GitCommand } from './process/git-commands.ts';
+import type { ConfigPairs } from './process/git-environment.ts';
+import type { ProcessEnd } from './process/process-runner.ts';
+import type { ViewFolders } from './cache/view-folders.ts';
 
 const CONFIG: ConfigPairs = [
   // Over stateless HTTP git refuses no unreachable blob anyway; this only makes it not refuse the rest.

@@ -3,7 +3,7 @@
  *
  * Must stay true: no more than one chunk and one line of bounded length are held.
  */
-import type { FileLine } from '../../core/use-cases/log-file.ts';
+import type { FileLine } from '../../core/use-cases/log-files/log-file.ts';
 
 const LINE_FEED = 10;
 

@@ -6,7 +6,7 @@
  */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
-import { createTurns } from '../../core/kernel/turns.ts';
+import { createTurns } from '../../core/kernel/concurrency-limit.ts';
 
 const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;

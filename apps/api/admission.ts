@@ -7,11 +7,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
-import { permits } from '../../core/access-token/grants.ts';
+import { permits } from '../../core/kernel/grants.ts';
 import { authenticate, type Bearer, sees } from '../../core/use-cases/authenticate.ts';
-import { type FoundRepository, findRepository } from '../../core/use-cases/repositories.ts';
+import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
-import { bearerToken } from './http/request-faults.ts';
+import { bearerToken } from '../front-door/request-form.ts';
 import { NodeBehind } from './outages.ts';
 import { refusalAnswer } from './refusals.ts';
 import type { Requirement, Route } from './route.ts';

@@ -5,7 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { type Bearer, guardedBy } from '../../core/use-cases/authenticate.ts';
-import type { FoundRepository, RepositoryCommandOrigin } from '../../core/use-cases/repositories.ts';
+import type { FoundRepository, RepositoryCommandOrigin } from '../../core/use-cases/accounts/repositories.ts';
 import {
   type Authenticated,
   authenticateRequest,
@@ -15,7 +15,7 @@ import {
   stillAllowed,
 } from './admission.ts';
 import type { Answer } from './http/answer.ts';
-import { requestFault } from './http/request-faults.ts';
+import { requestFault } from '../front-door/request-form.ts';
 import { createUnmatched } from './http/targets.ts';
 import type { AccountCall, Outcome, PublicCall, Route } from './route.ts';
 import { ROUTES } from './routes.ts';

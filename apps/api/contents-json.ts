@@ -9,7 +9,7 @@ import { decodeUtf8, decodeUtf8Lossy } from '../../core/git/utf8.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import { SYMLINK_TARGET_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../core/ports/object-database.ts';
-import { type ContentsPath, entrySizes, entryType, type Located } from '../../core/use-cases/read-contents.ts';
+import { type ContentsPath, entrySizes, entryType, type Located } from '../../core/use-cases/reading/locate.ts';
 import type { FILE, FOLDER, SUBMODULE, SYMLINK } from './schemas/contents.ts';
 
 type LocatedFile = Extract<Located, { type: 'file' | 'symlink' }>;

@@ -5,7 +5,7 @@ import type { Actor } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
-import type { Reach } from '../../core/ports/fault-points.ts';
+import type { Reach } from '../../core/ports/failpoints.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
@@ -13,7 +13,7 @@ import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
-import type { Context } from '../../core/use-cases/execute.ts';
+import type { Context } from '../../core/runtime/execute.ts';
 import type { TransferMeter } from '../../core/use-cases/transfer-meter.ts';
 
 export interface ApiContext extends Context {

@@ -6,11 +6,11 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import type { Grant, Scope } from '../../core/access-token/grants.ts';
+import type { Grant, Scope } from '../../core/kernel/grants.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import type { Bearer } from '../../core/use-cases/authenticate.ts';
-import type { FoundRepository, RepositoryCommandOrigin } from '../../core/use-cases/repositories.ts';
+import type { FoundRepository, RepositoryCommandOrigin } from '../../core/use-cases/accounts/repositories.ts';
 import type { ApiServices } from './services.ts';
 import { type Answer, type FieldFault, problem } from './http/answer.ts';
 import { check } from './http/input.ts';

@@ -2,10 +2,10 @@
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../core/kernel/limits.ts';
-import type { CommitTotals } from '../../core/use-cases/list-commits.ts';
+import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import { type BodyCache, createBodyCache, type EncodedBody } from './body-cache.ts';
 import type { ApiContext } from './context.ts';
-import { createRate, type Rate } from './rates.ts';
+import { createRate, type Rate } from '../front-door/rates.ts';
 import { createTransferBudget, type TransferBudget } from './transfer-budget.ts';
 
 export interface ApiServices extends ApiContext {

@@ -10,11 +10,11 @@ import {
   receivePackAdvertisement,
   uploadPackAdvertisement,
   uploadPackCapabilities,
-} from '../../core/git/advertisement.ts';
-import { type LsRefsRequest, lsRefsAnswer } from '../../core/git/ls-refs.ts';
+} from '../../core/git/wire/advertisement.ts';
+import { type LsRefsRequest, lsRefsAnswer } from '../../core/git/wire/ls-refs.ts';
 import { REF_ANSWERS_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { sortedRefNames } from '../../core/repository/state.ts';
-import type { FoundRepository } from '../../core/use-cases/repositories.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 
 export interface RefAnswers {
   /** The constant answer to a fetch's info/refs in protocol v2. */

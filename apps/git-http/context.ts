@@ -5,7 +5,7 @@ import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
-import type { PushContext } from '../../core/use-cases/push-refs.ts';
+import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { TransferMeter } from '../../core/use-cases/transfer-meter.ts';
 
 export interface GitHttpContext extends PushContext {

@@ -4,20 +4,20 @@
  * Must stay true: every want was authorised against the refs as they stand before upload-pack sees the request;
  * an answer that fails half way breaks the connection, so that no client takes a part for the whole.
  */
-import { DEPTH_OF_ALL, type FetchRequest } from '../../core/git/fetch-request.ts';
-import { withoutEdges } from '../../core/git/hidden-edges.ts';
-import { errorPacket } from '../../core/git/pkt-line.ts';
+import { DEPTH_OF_ALL, type FetchRequest } from '../../core/git/wire/fetch-request.ts';
+import { withoutEdges } from '../../core/git/history/hidden-edges.ts';
+import { errorPacket } from '../../core/git/wire/pkt-line.ts';
 import { parseRefName } from '../../core/git/ref-name.ts';
-import { shown } from '../../core/git/side-band.ts';
-import { parseUploadPackRequest } from '../../core/git/upload-pack-request.ts';
+import { shown } from '../../core/git/wire/side-band.ts';
+import { parseUploadPackRequest } from '../../core/git/wire/upload-pack-request.ts';
 import { ANSWER_KEPT_BYTES_MAX, BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../core/ports/object-database.ts';
-import { unauthorisedMentions, unauthorisedWants } from '../../core/use-cases/authorise-wants.ts';
-import { committedObjects } from '../../core/use-cases/push-refs.ts';
+import { unauthorisedMentions, unauthorisedWants } from '../../core/use-cases/reading/authorise-wants.ts';
+import { committedObjects } from '../../core/use-cases/pushing/push-refs.ts';
 import { advertisedRefs } from './advertise.ts';
 import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
 import type { GitRequest } from './git-request.ts';
-import { openBody, readWhole } from './request.ts';
+import { openBody, readWhole } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 
@@ -79,7 +79,7 @@ async function serveFetch(git: GitRequest, fetch: FetchRequest, body: Uint8Array
 
 /**
  * Whether upload-pack would give the parents of every commit that the client names as the edge of its history,
- * reached by a ref or not: then it sees none of those that are not (core/git/hidden-edges.ts).
+ * reached by a ref or not: then it sees none of those that are not (core/git/history/hidden-edges.ts).
  */
 function deepensToAll({ deepen }: FetchRequest): boolean {
   return deepen?.kind === 'depth' && deepen.commits === DEPTH_OF_ALL;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Bearer } from '../../core/use-cases/authenticate.ts';
-import type { FoundRepository } from '../../core/use-cases/repositories.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { RefAnswers } from './advertise.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
 

@@ -6,8 +6,8 @@
  * ref are seen at once; no secret reaches a log line.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Grant } from '../../core/access-token/grants.ts';
-import { permits } from '../../core/access-token/grants.ts';
+import type { Grant } from '../../core/kernel/grants.ts';
+import { permits } from '../../core/kernel/grants.ts';
 import { reaches } from '../../core/access-token/state.ts';
 import type { Actor, Cause } from '../../core/kernel/envelope.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
@@ -17,15 +17,15 @@ import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { authenticate, type Bearer } from '../../core/use-cases/authenticate.ts';
-import { type FoundRepository, findRepository } from '../../core/use-cases/repositories.ts';
-import { parseGitProtocolHeader } from '../../core/git/protocol-version.ts';
+import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts';
 import { createRefAnswers, type RefAnswers } from './advertise.ts';
 import type { GitRequest } from './git-request.ts';
 import { CHALLENGE, GitHttpError, sendBytes, sendError } from './answer.ts';
 import type { GitHttpContext } from './context.ts';
 import { serveUploadPack } from './fetch.ts';
 import { serveReceivePack } from './push.ts';
-import { basicPassword, BodyError, formFault, type GitRoute, parseGitRoute } from './request.ts';
+import { basicPassword, BodyError, formFault, type GitRoute, parseGitRoute } from './body.ts';
 
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
 

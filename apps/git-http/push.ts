@@ -5,18 +5,18 @@
  * late, or never, changes nothing; a refusal is sent after the body was taken, or the connection ends with it,
  * since git shows a reason only when it could send all it had.
  */
-import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/command-list.ts';
-import { KEEP_ALIVE_PACKET } from '../../core/git/side-band.ts';
-import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/report-status.ts';
+import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
+import { KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
+import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
 import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { guardedBy, type Bearer } from '../../core/use-cases/authenticate.ts';
-import { type PushOutcome, pushRefs } from '../../core/use-cases/push-refs.ts';
-import { permits } from '../../core/access-token/grants.ts';
+import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
+import { permits } from '../../core/kernel/grants.ts';
 import { reaches } from '../../core/access-token/state.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import type { GitRequest } from './git-request.ts';
-import { pushRefusalText, REF_REFUSALS } from './push-words.ts';
-import { type Body, openBody } from './request.ts';
+import { pushRefusalText, REF_REFUSALS } from './push-messages.ts';
+import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
 const KEEP_ALIVE_MS = 5_000;

@@ -16,7 +16,7 @@ import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { msBetween } from '../../core/kernel/ids.ts';
-import { createDeletionFinisher } from '../../core/use-cases/finish-deletions.ts';
+import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';

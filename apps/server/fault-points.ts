@@ -4,7 +4,7 @@
  * Must stay true: without `STRATA_FAULT_POINT` every point is a call that does nothing; a name that is none
  * stops the start, so that no test passes because it armed nothing.
  */
-import { FAULT_POINTS, type Reach } from '../../core/ports/fault-points.ts';
+import { FAULT_POINTS, type Reach } from '../../core/ports/failpoints.ts';
 import { SettingsError } from './settings.ts';
 
 const NEVER = async (): Promise<void> => undefined;

@@ -5,7 +5,7 @@ import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { DueDeliveries, ReadModels } from '../../core/ports/read-models.ts';
 import type { OverdueTimers, Timers } from '../../core/ports/workflows.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type ProjectionMetrics,
   type ProjectionRunner,
 } from '../../projections/runner/runner.ts';
-import { createTimers } from '../../projections/timers/queries.ts';
+import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import type { Foundation } from './foundation.ts';
 import { WORKFLOWS } from './workflows.ts';
 

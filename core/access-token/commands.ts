@@ -1,6 +1,6 @@
 /** What can be asked of an access token. */
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
-import type { Grant, Scope } from './grants.ts';
+import type { Grant, Scope } from '../kernel/grants.ts';
 
 export interface AccessTokenSettings {
   readonly name: string;

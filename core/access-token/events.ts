@@ -5,7 +5,7 @@
  * it needs no slow hash, and the token's id is derived from it.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
-import type { Grant, Scope } from './grants.ts';
+import type { Grant, Scope } from '../kernel/grants.ts';
 
 export type AccessTokenCreated = DomainEvent<
   'AccessTokenCreated',

@@ -1,6 +1,6 @@
 /** An access token as its stream says. */
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
-import type { Grant, Scope } from './grants.ts';
+import type { Grant, Scope } from '../kernel/grants.ts';
 
 export interface ActiveAccessToken {
   readonly status: 'active';

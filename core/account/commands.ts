@@ -2,7 +2,7 @@
 import type { RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
 import type { Plan, PlanQuotas } from './plans.ts';
-import type { WebhookEventKind } from './webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 
 export type AccountCommand =
   | {

@@ -5,7 +5,7 @@
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { Plan } from './plans.ts';
-import type { WebhookEventKind } from './webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 
 export type AccountCreated = DomainEvent<
   'AccountCreated',

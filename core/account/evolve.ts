@@ -8,7 +8,7 @@ import { type AccountEvent, accountEventKinds } from './events.ts';
 import { repositoryNameKey } from './names.ts';
 import type { Plan } from './plans.ts';
 import type { Account, OpenAccount, OwnedRepository, Webhook } from './state.ts';
-import type { WebhookEventKind } from './webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 
 function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Account {
   switch (event.type) {

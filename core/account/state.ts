@@ -3,7 +3,7 @@ import type { RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts'
 import type { PersistentMap } from '../kernel/persistent-map.ts';
 import type { VaultRef } from '../ports/vault.ts';
 import type { Plan } from './plans.ts';
-import type { WebhookEventKind } from './webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 
 export interface OwnedRepository {
   readonly id: RepositoryId;

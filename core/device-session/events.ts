@@ -6,7 +6,7 @@
  * vault under a key of the session's own, which is destroyed when the session ends. The session's times are data, so
  * that whoever reads the stream knows without any timer whether it still may be granted or claimed.
  */
-import type { Grant, Scope } from '../access-token/grants.ts';
+import type { Grant, Scope } from '../kernel/grants.ts';
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 
 export type DeviceLoginRequested = DomainEvent<

@@ -4,9 +4,9 @@
  * Must stay true: an answer is of one moment (one snapshot of the database) and says which; a reader that saw
  * a position in the log waits for the model to reach it, so nobody reads what is older than what they know.
  */
-import type { Grant, Scope } from '../access-token/grants.ts';
+import type { Grant, Scope } from '../kernel/grants.ts';
 import type { LogPosition } from '../kernel/envelope.ts';
-import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type {
   AccessTokenId,
   AccountId,

@@ -11,7 +11,7 @@ import { type AccessTokenId, type AccountId, type RepositoryId, uuid } from '../
 import type { Ids } from '../ports/clock.ts';
 import type { Digest } from '../ports/digest.ts';
 import type { StreamGuard } from '../ports/event-store.ts';
-import type { Context, Guarding } from './execute.ts';
+import type { Context, Guarding } from '../runtime/execute.ts';
 
 /** `strata_`, 40 base62 digits of secret, 6 of CRC-32 (interface.md, Access tokens). */
 const SECRET_FORM = /^strata_[0-9A-Za-z]{46}$/;

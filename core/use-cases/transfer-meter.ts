@@ -9,8 +9,8 @@ import { streamName } from '../kernel/envelope.ts';
 import { type AccessTokenId, type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
 import { type TransferRecorded, transferEventKinds } from '../transfer/events.ts';
-import { type Context, envelop } from './execute.ts';
-import { systemCause } from './system-cause.ts';
+import { type Context, envelop } from '../runtime/execute.ts';
+import { systemCause } from '../runtime/system-cause.ts';
 
 export interface TransferMeter {
   add(read: {

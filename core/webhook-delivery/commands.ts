@@ -1,5 +1,5 @@
 /** What can be asked of a delivery. */
-import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 import type { AttemptResult } from './attempt.ts';
 

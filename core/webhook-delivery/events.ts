@@ -4,7 +4,7 @@
  * Must stay true: operational, pruned after retention; they hold digests of what was sent and answered, never the bytes,
  * the URL or a word of the receiver's.
  */
-import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
 
 /** `refused`: nothing was sent, and nothing is tried again. */

@@ -3,7 +3,7 @@
  *
  * Must stay true: an id follows from what it names, so that a replay tells nobody anything twice.
  */
-import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';

@@ -4,7 +4,7 @@
  * Must stay true: the same facts give the same bytes for ever: members stand in the order written here. A payload is made
  * once for an event, stored, and sent as it is by every attempt. However large the commits are, it is within its bound.
  */
-import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import {
   type AccountId,
   type EventId,

@@ -1,5 +1,5 @@
 /** A delivery as its stream says. */
-import type { WebhookEventKind } from '../account/webhook-events.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 
 export interface DeliveryFacts {

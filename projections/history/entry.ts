@@ -3,7 +3,7 @@
  *
  * Must stay true: any commit that git takes has an entry of bounded size that PostgreSQL can store.
  */
-import type { OrderCommit } from '../../core/git/commit-queue.ts';
+import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { Commit, Signature } from '../../core/ports/object-database.ts';

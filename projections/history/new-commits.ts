@@ -5,7 +5,7 @@
  * throwing `MissingCommits`; so a commit with a row never has an ancestor without one. What is held in memory is
  * bounded, commits of any size included.
  */
-import { commitLength } from '../../core/git/commit-length.ts';
+import { commitLength } from '../../core/git/history/commit-length.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { Commit } from '../../core/ports/object-database.ts';
 import { listedCommit } from './entry.ts';

@@ -3,9 +3,9 @@
  *
  * Must stay true: what comes out is exactly `git log` from the new tip, whichever way it was found.
  */
-import { type OrderUpdate, updateOrder } from '../../core/git/commit-order.ts';
-import type { OrderCommit } from '../../core/git/commit-queue.ts';
-import type { StoredOrder } from '../../core/git/stored-commits.ts';
+import { type OrderUpdate, updateOrder } from '../../core/git/history/commit-order.ts';
+import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
+import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { HistoryReader } from './git-reading.ts';
 import { TooManyCommits } from './new-commits.ts';

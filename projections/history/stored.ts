@@ -3,8 +3,8 @@
  *
  * Must stay true: nothing here reads Git; ids leave as 40 hex digits whatever the tables hold.
  */
-import type { OrderCommit } from '../../core/git/commit-queue.ts';
-import type { StoredOrder } from '../../core/git/stored-commits.ts';
+import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
+import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
 import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { layerKey } from '../../core/ports/layer-store.ts';
 import type { Layer, ObjectType } from '../../core/ports/object-database.ts';

@@ -1,5 +1,5 @@
 /** The contract of the store of deliveries on its in-memory twin. */
-import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../adapters/memory/delivery-store.ts';
+import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../support/memory/delivery-store.ts';
 import { deliveryStoreContract } from './delivery-store.ts';
 
 deliveryStoreContract('memory', async () => ({

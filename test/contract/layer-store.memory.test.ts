@@ -1,5 +1,5 @@
 /** The layer store's contract on the in-memory twin. */
-import { createMemoryLayerStore } from '../../adapters/memory/layer-store.ts';
+import { createMemoryLayerStore } from '../support/memory/layer-store.ts';
 import { layerStoreContract } from './layer-store.ts';
 
 layerStoreContract('memory', async () => ({ store: createMemoryLayerStore(), close: async () => {} }));

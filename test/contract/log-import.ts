@@ -1,12 +1,12 @@
 /** Moving a log into an event store: what every adapter must let through unchanged, and when it must not. */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
+import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { LOG_START } from '../../core/kernel/envelope.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { appendInOrder, type EventStore } from '../../core/ports/event-store.ts';
-import { ImportError } from '../../core/use-cases/import-log.ts';
+import { ImportError } from '../../core/use-cases/log-files/import-log.ts';
 import { asNew, newEvent, newStream } from '../support/events.ts';
 import { exportText, fillOddLog, importText } from '../support/log-files.ts';
 

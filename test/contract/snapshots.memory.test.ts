@@ -1,5 +1,5 @@
 /** The snapshots' contract on the in-memory twin. */
-import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
+import { createMemorySnapshots } from '../support/memory/snapshots.ts';
 import { snapshotsContract } from './snapshots.ts';
 
 snapshotsContract('memory', async () => ({ snapshots: createMemorySnapshots(), close: async () => {} }));

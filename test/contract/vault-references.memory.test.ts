@@ -1,5 +1,5 @@
 /** The contract of references to the vault on the in-memory twin. */
-import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { createMemoryVault } from '../support/memory/vault.ts';
 import { createTestClock } from '../support/test-clock.ts';
 import { vaultReferencesContract } from './vault-references.ts';
 

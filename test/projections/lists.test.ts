@@ -15,7 +15,7 @@ import { type DueDeliveries, ReadModelError, type ReadModels } from '../../core/
 import type { UsageReader } from '../../core/ports/usage.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
-import { createMemoryDeliveries } from '../support/memory-deliveries.ts';
+import { createMemoryDeliveries } from '../support/memory/deliveries.ts';
 import { newDatabase } from '../support/read-model-database.ts';
 import {
   Appender,

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FAULT_POINTS, type FaultPoint } from '../../core/ports/fault-points.ts';
+import { FAULT_POINTS, type FaultPoint } from '../../core/ports/failpoints.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';
 import {

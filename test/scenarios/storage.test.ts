@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import type { ListedStorage, StorageFault, StorageReport } from '../../apps/cli/storage.ts';
+import type { ListedStorage, StorageFault, StorageReport } from '../../apps/admin/storage.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { filesBelow } from '../support/files-below.ts';
 import {

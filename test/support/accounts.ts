@@ -4,9 +4,9 @@ import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { Plan } from '../../core/account/plans.ts';
 import type { AccessTokenId, AccountId } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
-import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
-import { createAccount } from '../../core/use-cases/accounts.ts';
-import { createRepository, type FoundRepository } from '../../core/use-cases/repositories.ts';
+import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
+import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
+import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { CAUSE, type TestNode } from './node.ts';
 
 /** The result, which must be no refusal. */

@@ -3,10 +3,10 @@
  * are events put into the log.
  */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { createMemoryDeliveryStore } from '../../adapters/memory/delivery-store.ts';
-import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
-import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
-import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
+import { createMemorySnapshots } from './memory/snapshots.ts';
+import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
@@ -38,15 +38,15 @@ import type { Vault } from '../../core/ports/vault.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import { repositories } from '../../core/repository/evolve.ts';
-import { createAccessToken } from '../../core/use-cases/access-tokens.ts';
-import { createAccount } from '../../core/use-cases/accounts.ts';
-import { createEntities } from '../../core/use-cases/entities.ts';
-import { createRepository, type FoundRepository } from '../../core/use-cases/repositories.ts';
-import { pingWebhook } from '../../core/use-cases/webhook-deliveries.ts';
-import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks.ts';
+import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
+import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
+import { createEntities } from '../../core/runtime/entities.ts';
+import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
+import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
 import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
-import { createMemoryObjects, type MemoryObjects } from './memory-object-database.ts';
-import { createMemoryReadModels, type MemoryReadModels } from './memory-read-models.ts';
+import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';
+import { createMemoryReadModels, type MemoryReadModels } from './memory/read-models.ts';
 
 export interface TestClock extends Clock {
   advance(ms: number): void;

@@ -1,5 +1,5 @@
 /** Deliveries in memory, on a clock that a test moves: everything is the product's own but the network and the time. */
-import { createMemoryDeliveryStore } from '../../adapters/memory/delivery-store.ts';
+import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import type {
   AccountId,
@@ -11,18 +11,18 @@ import type {
 } from '../../core/kernel/ids.ts';
 import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
 import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
-import { type AttemptContext, attemptDelivery } from '../../core/use-cases/attempt-delivery.ts';
-import { requestDelivery, storePayloads } from '../../core/use-cases/webhook-deliveries.ts';
-import { createWebhook, findWebhook } from '../../core/use-cases/webhooks.ts';
+import { type AttemptContext, attemptDelivery } from '../../core/use-cases/webhooks/attempt-delivery.ts';
+import { requestDelivery, storePayloads } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
+import { createWebhook, findWebhook } from '../../core/use-cases/webhooks/webhooks.ts';
 import { carriedOut } from '../../core/ports/workflows.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import { createDispatcher, type Dispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
-import { hear } from '../../workflows/webhook-delivery/hear.ts';
+import { hear } from '../../workflows/webhook-delivery/on-delivery-events.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
 import { accepted, newAccount } from './accounts.ts';
-import { createMemoryDeliveries } from './memory-deliveries.ts';
-import { createMemoryTimers } from './memory-timers.ts';
+import { createMemoryDeliveries } from './memory/deliveries.ts';
+import { createMemoryTimers } from './memory/timers.ts';
 import { CAUSE, startNode } from './node.ts';
 import { type WatchedLog, watchLog } from './watched-log.ts';
 

@@ -1,15 +1,15 @@
 /** The embedded engine for tests: timers and its lead on a real PostgreSQL, log and clock the test's. */
 import type { TestContext } from 'node:test';
-import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
-import { createTimersProjection } from '../../projections/timers/apply.ts';
-import { createTimers } from '../../projections/timers/queries.ts';
+import { createTimersProjection } from '../../projections/workflow-timers/apply.ts';
+import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import type { CarriedOutWorkflow, Timers } from '../../core/ports/workflows.ts';
 import { cleanUp } from './cleanup.ts';
 import { keepLog } from './log.ts';
-import { mortal } from './mortal-steps.ts';
+import { mortal } from './killable-steps.ts';
 import { testDatabase } from './postgres.ts';
 import { startRunner, until } from './read-models.ts';
 import { createTestClock } from './test-clock.ts';

@@ -5,8 +5,8 @@ import type { NewEvent, StreamName } from '../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { LOG_FILE_LINE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { exportLog } from '../../core/use-cases/export-log.ts';
-import { type ImportReport, importLog, type LogTarget } from '../../core/use-cases/import-log.ts';
+import { exportLog } from '../../core/use-cases/log-files/export-log.ts';
+import { type ImportReport, importLog, type LogTarget } from '../../core/use-cases/log-files/import-log.ts';
 import { newEvent, newStream } from './events.ts';
 import { createDice } from './seeded.ts';
 

@@ -1,19 +1,19 @@
 /** One node over a log: entities in memory with all that use cases need beside them. */
-import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
-import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { createMemorySnapshots } from './memory/snapshots.ts';
+import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { Reach } from '../../core/ports/fault-points.ts';
+import type { Reach } from '../../core/ports/failpoints.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import type { Vault } from '../../core/ports/vault.ts';
-import { createEntities, type EntitiesOptions } from '../../core/use-cases/entities.ts';
-import type { Context } from '../../core/use-cases/execute.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
+import type { Context } from '../../core/runtime/execute.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
 export const CAUSE: Cause = {

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import type { GitObjectDatabaseOptions } from '../../adapters/git/object-database.ts';
-import { createMemoryLayerStore } from '../../adapters/memory/layer-store.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { type LayerId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
 import type {

@@ -1,16 +1,16 @@
 /** A repository that can be pushed to, on a node whose log, layers and objects a test can hold up and fail. */
-import { createMemoryLayerStore } from '../../adapters/memory/layer-store.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { repositories } from '../../core/repository/evolve.ts';
 import type { OpenRepository } from '../../core/repository/state.ts';
 import type { AccountUsage } from '../../core/ports/usage.ts';
 import { DEFAULT_PLANS, type PlanQuotas } from '../../core/account/plans.ts';
-import { permits } from '../../core/access-token/grants.ts';
+import { permits } from '../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
-import type { FaultPoint } from '../../core/ports/fault-points.ts';
+import type { FaultPoint } from '../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { authenticate, guardedBy } from '../../core/use-cases/authenticate.ts';
-import { type Push, type PushContext, type PushOutcome, pushRefs } from '../../core/use-cases/push-refs.ts';
-import { findRepositoryById } from '../../core/use-cases/repositories.ts';
+import { type Push, type PushContext, type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
+import { findRepositoryById } from '../../core/use-cases/accounts/repositories.ts';
 import { newAccount, newRepository, newToken } from './accounts.ts';
 import { createFakeObjects, type FakeObjects } from './fake-objects.ts';
 import { CAUSE, type NodeOptions, startNode, type TestNode } from './node.ts';

@@ -3,7 +3,7 @@ import { digest as nodeDigest } from '../../adapters/node/digest.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
 import { categoryOf, type LogPosition, type StreamName, streamName } from '../../core/kernel/envelope.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { EventStore, ExpectedRevision } from '../../core/ports/event-store.ts';
 import type { RefsUpdated } from '../../core/repository/events.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { Projection } from '../../projections/runner/projection.ts';
 import {
   createProjectionRunner,

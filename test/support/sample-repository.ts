@@ -3,7 +3,7 @@
  * beyond ASCII, one file that changes with each commit.
  */
 import { join } from 'node:path';
-import type { AdvertisedRef } from '../../core/git/advertisement.ts';
+import type { AdvertisedRef } from '../../core/git/wire/advertisement.ts';
 import { objectId } from '../../core/kernel/ids.ts';
 import { git } from './git-process.ts';
 

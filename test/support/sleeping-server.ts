@@ -1,5 +1,5 @@
 /** A server to be killed: runs a process that runs another, and prints the numbers of both and of the helper. */
-import { createProcessRunner } from '../../adapters/git/process-runner.ts';
+import { createProcessRunner } from '../../adapters/git/process/process-runner.ts';
 
 const runner = createProcessRunner({
   limits: { memoryBytesMax: 2 ** 30, fileBytesMax: 2 ** 20, cpuSecondsMax: 10, openFilesMax: 256 },

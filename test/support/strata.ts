@@ -174,7 +174,7 @@ export function tryAdmin(
   args: readonly string[],
   input: string | Uint8Array = '',
 ): Promise<Finished> {
-  const command = [path.join(ROOT, 'apps/cli/admin.ts'), ...args];
+  const command = [path.join(ROOT, 'apps/admin/main.ts'), ...args];
   return run(process.execPath, command, { cwd: ROOT, env: strata.env, input });
 }
 

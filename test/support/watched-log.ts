@@ -1,5 +1,5 @@
 /** A log whose calls a test can count, hold up and fail, and which it can exchange for another as a failover does. */
-import { createMemoryEventStore } from '../../adapters/memory/event-store.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
 import type { AppendRequest, EventStore } from '../../core/ports/event-store.ts';
 

@@ -1,8 +1,8 @@
 /** The end of a device login, by the steps that the engine carries out on a clock of the test's. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { createMemorySnapshots } from '../../adapters/memory/snapshots.ts';
-import { createMemoryVault } from '../../adapters/memory/vault.ts';
+import { createMemorySnapshots } from '../support/memory/snapshots.ts';
+import { createMemoryVault } from '../support/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
@@ -10,15 +10,15 @@ import { type Cause, streamName } from '../../core/kernel/envelope.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS, DEVICE_TOKEN_SPAN_MS } from '../../core/kernel/limits.ts';
 import { carriedOut, type Wait } from '../../core/ports/workflows.ts';
-import { createAccount } from '../../core/use-cases/accounts.ts';
+import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import {
   denyDeviceLogin,
   findPolledSession,
   grantDeviceLogin,
   pollDeviceLogin,
   requestDeviceLogin,
-} from '../../core/use-cases/device-login.ts';
-import { createEntities } from '../../core/use-cases/entities.ts';
+} from '../../core/use-cases/accounts/device-login.ts';
+import { createEntities } from '../../core/runtime/entities.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { cleanUp } from '../support/cleanup.ts';

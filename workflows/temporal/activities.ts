@@ -9,7 +9,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { timestamp } from '../../core/kernel/ids.ts';
 import type { Alarm } from '../../core/ports/clock.ts';
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
-import { type LookContext, lookAt } from './look.ts';
+import { type LookContext, lookAt } from './read-run-state.ts';
 import { pause } from './pause.ts';
 import type { DueArguments, LookActivities, Standing, StepActivities } from './protocol.ts';
 

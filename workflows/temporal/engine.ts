@@ -11,7 +11,7 @@ import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { CarriedOutWorkflow, Lead } from '../../core/ports/workflows.ts';
 import { type Behind, startFeed } from './feed.ts';
-import type { Line } from './line.ts';
+import type { Line } from './connection-options.ts';
 import { openTemporalServer, type Reachability } from './server.ts';
 import { createSignals } from './signals.ts';
 import { keepWorking } from './worker.ts';

@@ -7,7 +7,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { type Line, lineOptions } from './line.ts';
+import { type Line, lineOptions } from './connection-options.ts';
 import { pause } from './pause.ts';
 
 export interface Reachability {

@@ -10,7 +10,7 @@ import { aborted } from '../../core/kernel/aborted.ts';
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type ActivityContext, createLookActivities, createStepActivities } from './activities.ts';
-import { type Line, lineOptions } from './line.ts';
+import { type Line, lineOptions } from './connection-options.ts';
 import { pause } from './pause.ts';
 import { stepQueueOf } from './protocol.ts';
 import { sdkLogger, useRuntime } from './runtime.ts';

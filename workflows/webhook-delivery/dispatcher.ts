@@ -23,7 +23,7 @@ import {
 } from '../../core/kernel/limits.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries, DueDeliveryRow } from '../../core/ports/read-models.ts';
-import type { Looked } from '../../core/use-cases/attempt-delivery.ts';
+import type { Looked } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import { fill, isLeftOut, type Lane, newLane, nextOf, NOWHERE, putBack, type Running, runsDry, leave } from './lane.ts';
 
 export interface DispatcherOptions {

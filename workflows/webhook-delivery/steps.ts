@@ -1,10 +1,10 @@
 /** What the steps of a delivery do: the attempts themselves are the dispatcher's. */
 import { uuid, type WebhookDeliveryId } from '../../core/kernel/ids.ts';
-import type { Reach } from '../../core/ports/fault-points.ts';
+import type { Reach } from '../../core/ports/failpoints.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
-import { makeAttemptDue } from '../../core/use-cases/attempt-due.ts';
-import type { Context } from '../../core/use-cases/execute.ts';
-import { systemCause } from '../../core/use-cases/system-cause.ts';
+import { makeAttemptDue } from '../../core/use-cases/webhooks/attempt-due.ts';
+import type { Context } from '../../core/runtime/execute.ts';
+import { systemCause } from '../../core/runtime/system-cause.ts';
 import { type WebhookDeliveryStep, webhookDelivery } from './logic.ts';
 
 export function createWebhookDeliverySteps(

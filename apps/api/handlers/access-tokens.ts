@@ -9,7 +9,7 @@ import {
   findAccessToken,
   revokeAccessToken,
   updateAccessToken,
-} from '../../../core/use-cases/access-tokens.ts';
+} from '../../../core/use-cases/accounts/access-tokens.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type {

@@ -6,7 +6,7 @@
  */
 import { type AtRevision, ReadModelError } from '../../../core/ports/read-models.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
-import { type FoundRepository, findRepositoryById } from '../../../core/use-cases/repositories.ts';
+import { type FoundRepository, findRepositoryById } from '../../../core/use-cases/accounts/repositories.ts';
 import type { ApiServices } from '../services.ts';
 
 export interface ReadAtRevision<Rows> {

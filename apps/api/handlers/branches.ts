@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { RepositoryId, Uuid } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { BranchRow } from '../../../core/ports/read-models.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import type { BRANCHES } from '../schemas/branches.ts';

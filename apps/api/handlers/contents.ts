@@ -8,9 +8,9 @@ import type { z } from 'zod';
 import { CONTENTS_BUFFERED_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { ObjectReader } from '../../../core/ports/object-database.ts';
-import { committedObjects } from '../../../core/use-cases/push-refs.ts';
-import { type ContentsPath, type Located, locate } from '../../../core/use-cases/read-contents.ts';
-import { resolveRef } from '../../../core/use-cases/resolve-ref.ts';
+import { committedObjects } from '../../../core/use-cases/pushing/push-refs.ts';
+import { type ContentsPath, type Located, locate } from '../../../core/use-cases/reading/locate.ts';
+import { resolveRef } from '../../../core/use-cases/reading/resolve-ref.ts';
 import {
   fileJson,
   fileJsonChunks,

@@ -3,10 +3,14 @@ import type { z } from 'zod';
 import type { Cause } from '../../../core/kernel/envelope.ts';
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS } from '../../../core/kernel/limits.ts';
-import { findPolledSession, pollDeviceLogin, requestDeviceLogin } from '../../../core/use-cases/device-login.ts';
+import {
+  findPolledSession,
+  pollDeviceLogin,
+  requestDeviceLogin,
+} from '../../../core/use-cases/accounts/device-login.ts';
 import { barrier } from '../admission.ts';
 import { ok, problem } from '../http/answer.ts';
-import { countedAs } from '../rates.ts';
+import { countedAs } from '../../front-door/rates.ts';
 import type { Outcome, PublicCall } from '../route.ts';
 import type {
   DEVICE_SESSION,

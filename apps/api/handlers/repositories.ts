@@ -6,7 +6,7 @@ import {
   createRepository,
   deleteRepository,
   type FoundRepository,
-} from '../../../core/use-cases/repositories.ts';
+} from '../../../core/use-cases/accounts/repositories.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
 import { offsetOf, type PAGE_QUERY, paginationOf } from '../schemas/common.ts';

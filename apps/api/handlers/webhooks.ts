@@ -9,7 +9,7 @@ import {
   findWebhook,
   listWebhooks,
   rotateWebhookSecret,
-} from '../../../core/use-cases/webhooks.ts';
+} from '../../../core/use-cases/webhooks/webhooks.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';

@@ -4,7 +4,7 @@
  * Must stay true: escapes are undone once, to bytes: names of files need not be UTF-8. `%2F` parts names as `/`
  * does, which is safe since no name in a tree holds a slash.
  */
-import type { ContentsPath } from '../../../core/use-cases/read-contents.ts';
+import type { ContentsPath } from '../../../core/use-cases/reading/locate.ts';
 import { pathOf } from './targets.ts';
 
 const SLASH = 0x2f;

@@ -1,6 +1,6 @@
 /** Access tokens on the wire. */
 import { z } from 'zod';
-import { GRANTS, SCOPES } from '../../../core/access-token/grants.ts';
+import { GRANTS, SCOPES } from '../../../core/kernel/grants.ts';
 import { type RepositoryId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
 import { ID, idSchema, TIMESTAMP } from './common.ts';

@@ -1,6 +1,6 @@
 /** Deliveries of webhooks on the wire. */
 import { z } from 'zod';
-import { WEBHOOK_EVENT_KINDS } from '../../../core/account/webhook-events.ts';
+import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import { flag, ID, LIMIT, TIMESTAMP } from './common.ts';
 
 const ERROR_TEXT = z.string().nullable().meta({ description: 'Why it was no success; null for one.' });

@@ -1,6 +1,6 @@
 /** Webhooks on the wire. */
 import { z } from 'zod';
-import { WEBHOOK_EVENT_KINDS } from '../../../core/account/webhook-events.ts';
+import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { ID, TIMESTAMP } from './common.ts';
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { Anchor, Window } from '../../../adapters/postgres/log-reader.ts';
 import { shareTail } from '../../../adapters/postgres/shared-tail.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../../core/kernel/envelope.ts';
-import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 
 /** A log whose looks are counted: from where, and with which filter. */

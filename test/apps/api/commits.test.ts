@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { uuids } from '../../../adapters/node/ids.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('commits', () => {

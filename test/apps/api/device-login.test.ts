@@ -15,7 +15,7 @@ import {
   denyDeviceLogin,
   expireDeviceLogin,
   grantDeviceLogin,
-} from '../../../core/use-cases/device-login.ts';
+} from '../../../core/use-cases/accounts/device-login.ts';
 import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
 
 const CAUSE: Cause = {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ROUTES } from '../../../apps/api/routes.ts';
-import { GRANTS, type Grant } from '../../../core/access-token/grants.ts';
+import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Expectation {

@@ -102,7 +102,7 @@ async function createAccountAndToken(environment: NodeJS.ProcessEnv): Promise<st
 }
 
 async function runAdmin(args: readonly string[], environment: NodeJS.ProcessEnv, input = ''): Promise<string> {
-  const child = spawn(process.execPath, [path.join(ROOT, 'apps/cli/admin.ts'), ...args], {
+  const child = spawn(process.execPath, [path.join(ROOT, 'apps/admin/main.ts'), ...args], {
     cwd: ROOT,
     env: environment,
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -1,7 +1,7 @@
 /** Which grant passes which check: the whole matrix. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GRANTS, type Grant, permits } from '../../../core/access-token/grants.ts';
+import { GRANTS, type Grant, permits } from '../../../core/kernel/grants.ts';
 
 const ALSO: { readonly [G in Grant]?: readonly Grant[] } = {
   ALL: GRANTS,

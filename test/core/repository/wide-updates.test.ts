@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { digest } from '../../../adapters/node/digest.ts';
 import { refName } from '../../../core/git/ref-name.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
@@ -19,7 +19,7 @@ import { checkAppend } from '../../../core/ports/append-check.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { type RefsUpdated, repositoryEventKinds, type StoredRefUpdate } from '../../../core/repository/events.ts';
 import { isNarrow, splitUpdates, updatesDigestText } from '../../../core/repository/wide-updates.ts';
-import { withUpdatesInPlace } from '../../../core/use-cases/wide-refs.ts';
+import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
 import { newEvent } from '../../support/events.ts';
 import { layer, oid, pushed } from '../../support/repository-history.ts';
 

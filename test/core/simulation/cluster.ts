@@ -4,22 +4,22 @@
  *
  * Must stay true: a seed decides the whole run, so a failure is repeated by its seed.
  */
-import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
-import { createMemoryLayerStore } from '../../../adapters/memory/layer-store.ts';
-import { createMemorySnapshots } from '../../../adapters/memory/snapshots.ts';
-import { createMemoryVault } from '../../../adapters/memory/vault.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { createMemoryLayerStore } from '../../support/memory/layer-store.ts';
+import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
+import { createMemoryVault } from '../../support/memory/vault.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { refName } from '../../../core/git/ref-name.ts';
 import { LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';
 import { type AccountId, objectId, type ObjectId } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import { pushRefs } from '../../../core/use-cases/push-refs.ts';
+import { pushRefs } from '../../../core/use-cases/pushing/push-refs.ts';
 import {
   createRepository,
   deleteRepository,
   type FoundRepository,
   findRepository,
-} from '../../../core/use-cases/repositories.ts';
+} from '../../../core/use-cases/accounts/repositories.ts';
 import { newAccount } from '../../support/accounts.ts';
 import { createFakeObjects } from '../../support/fake-objects.ts';
 import { CAUSE, startNode, type TestNode } from '../../support/node.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../../core/kernel/limits.ts';
 import type { CommitRow } from '../../../core/ports/read-models.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
-import { toldCommit, toldTag } from '../../../core/webhook-delivery/told-texts.ts';
+import { toldCommit, toldTag } from '../../../core/webhook-delivery/payload-texts.ts';
 import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../../core/webhook-delivery/notifications.ts';
 import {
   type PayloadOwner,

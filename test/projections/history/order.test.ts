@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
-import { CLOCKS, importHistories, randomShapes, seededNumbers } from '../../core/git/random-histories.ts';
+import { CLOCKS, importHistories, randomShapes, seededNumbers } from '../../core/git/history/random-histories.ts';
 import { Pushed, serve } from '../../support/pushed-repository.ts';
 
 describe('the order of commits', () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import { carriedOut, type StepAction, type Workflow } from '../../../core/ports/workflows.ts';

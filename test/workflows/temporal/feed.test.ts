@@ -1,8 +1,8 @@
 /** Temporal is told of every event, whatever dies in between; its server here is a list of what it was told. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createMemoryPolicyMarks } from '../../../adapters/memory/delivery-store.ts';
-import { createMemoryEventStore } from '../../../adapters/memory/event-store.ts';
+import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { PolicyMarks } from '../../../core/ports/policy-marks.ts';

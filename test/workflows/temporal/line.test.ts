@@ -1,7 +1,7 @@
 /** How the line to Temporal is secured, as the SDK takes it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lineOptions } from '../../../workflows/temporal/line.ts';
+import { lineOptions } from '../../../workflows/temporal/connection-options.ts';
 
 const [ca, cert, key] = ['ca', 'cert', 'key'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
 const address = 'temporal:7233';

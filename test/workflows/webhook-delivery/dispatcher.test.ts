@@ -21,8 +21,8 @@ import {
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
 import type { DueDeliveryRow } from '../../../core/ports/read-models.ts';
-import { redeliver } from '../../../core/use-cases/webhook-deliveries.ts';
-import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks.ts';
+import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
+import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';
 import { accepted } from '../../support/accounts.ts';
 import { newEvent, newId } from '../../support/events.ts';

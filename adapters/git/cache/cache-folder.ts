@@ -1,0 +1,215 @@
+/**
+ * One repository's objects at one shrink epoch, as a bare repository on this node's disk.
+ *
+ * Must stay true: which layers are here stands in the folder's own manifest, never inferred from names of files;
+ * packs only come, until the whole folder goes, so a process that runs in it never loses one.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { appendFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type LayerId, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
+import type { Layer } from '../../../core/ports/object-database.ts';
+
+/** A layer that is here. */
+export interface PresentLayer {
+  readonly id: LayerId;
+  readonly sha256: string;
+  /** Two layers may hold the same pack. */
+  readonly pack: string;
+  readonly packBytes: number;
+  readonly idxBytes: number;
+}
+
+export interface CacheFolder {
+  readonly path: string;
+  readonly repository: RepositoryId;
+  readonly shrinkEpoch: number;
+  /** In no order. */
+  readonly present: Map<LayerId, PresentLayer>;
+}
+
+const MANIFEST = 'layers.jsonl';
+/** The epoch, and what makes the name its own. */
+const FOLDER_NAME = /^(\d+)-[0-9a-f]{12}$/;
+/** Folders that show the objects with a set of refs (view-folders.ts). */
+export const VIEWS = 'views';
+
+export function objectsPath(folder: CacheFolder): string {
+  return join(folder.path, 'objects');
+}
+
+export function packPath(folder: CacheFolder, pack: string, extension: 'pack' | 'idx' | 'rev'): string {
+  return join(folder.path, 'objects', 'pack', `pack-${pack}.${extension}`);
+}
+
+/** A new, empty folder. Its name is its own, so that one being removed is never in the way of the next. */
+export async function makeCacheFolder(
+  parent: string,
+  repository: RepositoryId,
+  shrinkEpoch: number,
+): Promise<CacheFolder> {
+  const path = join(parent, repository, `${shrinkEpoch}-${randomBytes(6).toString('hex')}`);
+  await mkdir(join(path, 'objects', 'pack'), { recursive: true });
+  await mkdir(join(path, 'refs'));
+  await writeFile(join(path, 'HEAD'), 'ref: refs/heads/main\n');
+  return { path, repository, shrinkEpoch, present: new Map() };
+}
+
+/** The folders that an earlier run of this process left, with what their manifests say is in them. */
+export async function findCacheFolders(parent: string): Promise<readonly CacheFolder[]> {
+  const found: CacheFolder[] = [];
+  for (const repository of await foldersIn(parent)) {
+    for (const name of await foldersIn(join(parent, repository))) {
+      const [, epoch] = FOLDER_NAME.exec(name) ?? [];
+      const id = parseUuid<RepositoryId>(repository);
+      if (id === null || epoch === undefined) continue;
+      const path = join(parent, repository, name);
+      await rm(join(path, VIEWS), { recursive: true, force: true });
+      found.push({ path, repository: id, shrinkEpoch: Number(epoch), present: await readManifest(path) });
+    }
+  }
+  return found;
+}
+
+async function foldersIn(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/** Whether everything the manifest names is still there, byte for byte in size. */
+export async function isWhole(folder: CacheFolder): Promise<boolean> {
+  const checks = [...folder.present.values()].map(async ({ pack, packBytes, idxBytes }) => {
+    const [packFile, idxFile] = await Promise.all([
+      sizeOf(packPath(folder, pack, 'pack')),
+      sizeOf(packPath(folder, pack, 'idx')),
+    ]);
+    return packFile === packBytes && idxFile === idxBytes;
+  });
+  return (await Promise.all(checks)).every((whole) => whole);
+}
+
+/** Whether somebody removed the folder under us. */
+export function isThere(folder: CacheFolder): boolean {
+  // Asked at every opening, and answered from the kernel's memory: cheaper than another thread's answer.
+  return statSync(join(folder.path, 'objects', 'pack'), { throwIfNoEntry: false }) !== undefined;
+}
+
+export interface PackFiles {
+  readonly packPath: string;
+  readonly idxPath: string;
+  /** Reverse index; git does without. */
+  readonly revPath?: string;
+  readonly packBytes: number;
+  readonly idxBytes: number;
+}
+
+/**
+ * Moves a checked pack into the folder, the index last: git finds packs by their index. A pack of the same name has
+ * the same bytes, since the name is their checksum, and may be replaced while it is read.
+ */
+export async function addPack(folder: CacheFolder, layer: Layer, files: PackFiles): Promise<PresentLayer> {
+  const { id, sha256, pack } = layer;
+  const { packBytes, idxBytes, revPath } = files;
+  await Promise.all([
+    rename(files.packPath, packPath(folder, pack, 'pack')),
+    revPath === undefined ? null : rename(revPath, packPath(folder, pack, 'rev')),
+  ]);
+  await rename(files.idxPath, packPath(folder, pack, 'idx'));
+  const present = { id, sha256, pack, packBytes, idxBytes };
+  folder.present.set(id, present);
+  return present;
+}
+
+/** Notes in the manifest that layers are here; one that is not noted is fetched again after a restart. */
+export async function noteLayers(folder: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+  const lines = layers.map((layer) => `${JSON.stringify(layer)}\n`);
+  await appendFile(join(folder.path, MANIFEST), lines.join(''));
+}
+
+/** Gives a folder layers of another one, whose packs are linked: both may go without the other. */
+export async function copyLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+  for (const pack of new Set(layers.map((layer) => layer.pack))) {
+    for (const extension of ['pack', 'rev', 'idx'] as const) {
+      const target = packPath(to, pack, extension);
+      await link(packPath(from, pack, extension), target).catch((cause: unknown) => {
+        // A reverse index need not be; and two layers may have the same pack.
+        const needless = isMissing(cause) && extension === 'rev';
+        if (!needless && !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+      });
+    }
+  }
+  for (const layer of layers) to.present.set(layer.id, layer);
+  await noteLayers(to, layers);
+}
+
+export interface CachePaths {
+  readonly repositories: string;
+  readonly incoming: string;
+  readonly trash: string;
+}
+
+/**
+ * Empties what an earlier run left half-done. Its folders stay only if the machine has not started anew since:
+ * nothing here is synced, so a power cut may have left files short that the manifests call whole.
+ */
+export async function startCache(directory: string, paths: CachePaths): Promise<void> {
+  for (const path of [paths.repositories, paths.incoming, paths.trash]) await mkdir(path, { recursive: true });
+  const bootFile = join(directory, 'boot');
+  const boot = await bootId();
+  const before = await readFile(bootFile, 'utf8').catch(() => null);
+  if (boot === null || boot !== before) {
+    await rename(paths.repositories, join(paths.trash, randomUUID()));
+    await mkdir(paths.repositories);
+  }
+  await writeFile(bootFile, boot ?? '');
+  for (const path of [paths.incoming, paths.trash]) {
+    for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
+  }
+}
+
+/** Names this start of the machine; null where the system does not say. */
+async function bootId(): Promise<string | null> {
+  return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (text) => text.trim(),
+    () => null,
+  );
+}
+
+async function readManifest(path: string): Promise<Map<LayerId, PresentLayer>> {
+  const present = new Map<LayerId, PresentLayer>();
+  const text = await readFile(join(path, MANIFEST), 'utf8').catch(missing(''));
+  for (const line of text.split('\n')) {
+    const layer = parseLine(line);
+    if (layer !== null) present.set(layer.id, layer);
+  }
+  return present;
+}
+
+/** Null for a line that was cut short, or that another one was written behind: its layer is fetched again. */
+function parseLine(line: string): PresentLayer | null {
+  try {
+    const { id, sha256, pack, packBytes, idxBytes } = JSON.parse(line) as Partial<PresentLayer>;
+    const whole = typeof id === 'string' && typeof sha256 === 'string' && typeof pack === 'string';
+    const sized = typeof packBytes === 'number' && typeof idxBytes === 'number';
+    return whole && sized ? { id, sha256, pack, packBytes, idxBytes } : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  return stat(path).then(({ size }) => size, missing(null));
+}
+
+function missing<Value>(value: Value): (cause: unknown) => Value {
+  return (cause) => {
+    if (isMissing(cause)) return value;
+    throw cause;
+  };
+}
+
+export function isMissing(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');
+}

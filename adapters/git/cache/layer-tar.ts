@@ -1,0 +1,153 @@
+/**
+ * A layer as a tar (architecture, Storage): `objects/pack/pack-<hex>.pack` and `.idx`, `updates`, `layer.json`, in
+ * that order, ustar (POSIX.1-1988) with times and owners of zero.
+ *
+ * Must stay true: the same pack, updates and description give the same bytes for ever.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import type { LayerContent } from '../../../core/ports/object-database.ts';
+import type { FilePages, PagedFile } from '../packs/file-pages.ts';
+
+const BLOCK_BYTES = 512;
+/** Eleven octal digits. */
+const ENTRY_BYTES_MAX = 8 ** 11 - 1;
+/** Smaller layers are made in one piece; larger ones are read from their files each time. */
+const WHOLE_LAYER_BYTES_MAX = 1024 * 1024;
+const READ_CHUNK_BYTES = 1024 * 1024;
+
+export function packEntryName(pack: string, extension: 'pack' | 'idx'): string {
+  return `objects/pack/pack-${pack}.${extension}`;
+}
+
+export interface LayerSource {
+  /** The pack's checksum, hex. */
+  readonly pack: string;
+  readonly packFile: PagedFile;
+  readonly idxFile: PagedFile;
+  readonly updates: string;
+  readonly description: string;
+}
+
+/** The tar of a pack on disk; its files must stay until the last `body` was read. */
+export async function layerContent(pages: FilePages, source: LayerSource): Promise<LayerContent> {
+  const { packFile, idxFile } = source;
+  const updates = Buffer.from(source.updates);
+  const description = Buffer.from(source.description);
+  const entries: readonly TarEntry[] = [
+    { name: packEntryName(source.pack, 'pack'), sizeBytes: packFile.sizeBytes, content: packFile },
+    { name: packEntryName(source.pack, 'idx'), sizeBytes: idxFile.sizeBytes, content: idxFile },
+    { name: 'updates', sizeBytes: updates.length, content: updates },
+    { name: 'layer.json', sizeBytes: description.length, content: description },
+  ];
+  let sizeBytes = 2 * BLOCK_BYTES;
+  for (const entry of entries) sizeBytes += BLOCK_BYTES + entry.sizeBytes + paddingBytes(entry.sizeBytes);
+  if (sizeBytes > WHOLE_LAYER_BYTES_MAX) {
+    const hash = createHash('sha256');
+    for await (const chunk of tarChunks(entries)) hash.update(chunk);
+    return { sizeBytes, sha256: hash.digest('hex'), body: () => tarChunks(entries) };
+  }
+  const whole = Buffer.alloc(sizeBytes);
+  let at = 0;
+  for (const entry of entries) {
+    tarHeader(entry).copy(whole, at);
+    const { content } = entry;
+    (Buffer.isBuffer(content) ? content : await pages.read(content, 0, content.sizeBytes)).copy(
+      whole,
+      at + BLOCK_BYTES,
+    );
+    at += BLOCK_BYTES + entry.sizeBytes + paddingBytes(entry.sizeBytes);
+  }
+  const body = async function* () {
+    yield whole;
+  };
+  return { sizeBytes, sha256: createHash('sha256').update(whole).digest('hex'), body };
+}
+
+interface TarEntry {
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** The bytes, or the file that holds them. */
+  readonly content: Buffer | PagedFile;
+}
+
+async function* tarChunks(entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
+  for (const entry of entries) {
+    yield tarHeader(entry);
+    if (Buffer.isBuffer(entry.content)) yield entry.content;
+    else yield* createReadStream(entry.content.path, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>;
+    const padding = paddingBytes(entry.sizeBytes);
+    if (padding > 0) yield Buffer.alloc(padding);
+  }
+  yield Buffer.alloc(2 * BLOCK_BYTES);
+}
+
+function tarHeader({ name, sizeBytes }: TarEntry): Buffer {
+  if (sizeBytes > ENTRY_BYTES_MAX) throw new RangeError(`${name} has ${sizeBytes} bytes, too many for a tar entry`);
+  const header = Buffer.alloc(BLOCK_BYTES);
+  header.write(name, 0, 100, 'latin1');
+  header.write('0000644\0', 100, 'latin1');
+  header.write('0000000\0', 108, 'latin1');
+  header.write('0000000\0', 116, 'latin1');
+  header.write(`${sizeBytes.toString(8).padStart(11, '0')}\0`, 124, 'latin1');
+  header.write('00000000000\0', 136, 'latin1');
+  // The checksum is computed with its own field as blanks.
+  header.write('        ', 148, 'latin1');
+  header.write('0', 156, 'latin1');
+  header.write('ustar\0', 257, 'latin1');
+  header.write('00', 263, 'latin1');
+  let sum = 0;
+  for (const byte of header) sum += byte;
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return header;
+}
+
+function paddingBytes(sizeBytes: number): number {
+  return (BLOCK_BYTES - (sizeBytes % BLOCK_BYTES)) % BLOCK_BYTES;
+}
+
+export class LayerFormatError extends Error {
+  override readonly name = 'LayerFormatError';
+}
+
+/** What a tar holds, as it comes: an entry's name, then its bytes in chunks. */
+export type TarPart = { readonly entry: string } | { readonly bytes: Uint8Array };
+
+/** Splits a tar. What follows its end marker is read and dropped, so that the caller can hash the whole. */
+export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<TarPart> {
+  let header = Buffer.alloc(0);
+  let contentLeft = 0;
+  let paddingLeft = 0;
+  let ended = false;
+  for await (const chunk of chunks) {
+    let rest = chunk;
+    while (rest.length > 0 && !ended) {
+      if (contentLeft > 0) {
+        const bytes = rest.subarray(0, contentLeft);
+        contentLeft -= bytes.length;
+        rest = rest.subarray(bytes.length);
+        yield { bytes };
+      } else if (paddingLeft > 0) {
+        const skipped = Math.min(paddingLeft, rest.length);
+        paddingLeft -= skipped;
+        rest = rest.subarray(skipped);
+      } else {
+        const missing = BLOCK_BYTES - header.length;
+        header = Buffer.concat([header, rest.subarray(0, missing)]);
+        rest = rest.subarray(missing);
+        if (header.length < BLOCK_BYTES) break;
+        if (header[0] === 0) {
+          ended = true;
+          break;
+        }
+        contentLeft = Number.parseInt(header.toString('latin1', 124, 136), 8);
+        if (!Number.isSafeInteger(contentLeft)) throw new LayerFormatError('A tar entry has no size');
+        paddingLeft = paddingBytes(contentLeft);
+        const nameEnd = header.indexOf(0);
+        yield { entry: header.toString('latin1', 0, Math.min(nameEnd < 0 ? 100 : nameEnd, 100)) };
+        header = Buffer.alloc(0);
+      }
+    }
+  }
+  if (!ended) throw new LayerFormatError('A tar ends before its end marker');
+}

@@ -1,0 +1,102 @@
+/**
+ * Makes a folder of many small packs into one of few, off the request path.
+ *
+ * Must stay true: every object of every layer stays, reached or not, since later pushes are checked against all of
+ * them; nothing of the old folder is touched, so whoever works in it goes on.
+ */
+import { rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type CacheFolder,
+  copyLayers,
+  makeCacheFolder,
+  noteLayers,
+  type PresentLayer,
+  packPath,
+} from './cache-folder.ts';
+import type { Git, GitCommand } from '../process/git-commands.ts';
+import { lines } from '../packs/git-objects.ts';
+import type { IncomingFolders } from './incoming-folders.ts';
+
+/** Larger packs are left alone: copying them costs more than they do. */
+const MERGED_PACK_BYTES_MAX = 256 * 1024 * 1024;
+/** Each pack that stays is this many times larger than all smaller ones together. */
+const GROWTH = 2;
+
+/**
+ * A new folder under `parent` with the same layers: the small packs merged into one, the others linked. Null when
+ * fewer than two would be merged. Needs the lease on the folder.
+ */
+export async function mergeSmallPacks(
+  git: Git,
+  folder: CacheFolder,
+  incoming: IncomingFolders,
+  parent: string,
+): Promise<CacheFolder | null> {
+  const present = [...folder.present.values()];
+  const chosen = choosePacks(present);
+  if (chosen.size < 2) return null;
+  const merged = await makeCacheFolder(parent, folder.repository, folder.shrinkEpoch);
+  const scratch = await incoming.take();
+  try {
+    await copyLayers(
+      folder,
+      merged,
+      present.filter(({ pack }) => !chosen.has(pack)),
+    );
+    const pack = await writeMergedPack(git, folder, [...chosen], join(scratch, 'pack'));
+    for (const extension of ['pack', 'rev', 'idx'] as const) {
+      await rename(join(scratch, 'pack', `pack-${pack}.${extension}`), packPath(merged, pack, extension));
+    }
+    const [packFile, idxFile] = await Promise.all([
+      stat(packPath(merged, pack, 'pack')),
+      stat(packPath(merged, pack, 'idx')),
+    ]);
+    const sizes = { pack, packBytes: packFile.size, idxBytes: idxFile.size };
+    const moved = present.filter((layer) => chosen.has(layer.pack)).map((layer) => ({ ...layer, ...sizes }));
+    for (const layer of moved) merged.present.set(layer.id, layer);
+    await noteLayers(merged, moved);
+    return merged;
+  } catch (error) {
+    await rm(merged.path, { recursive: true, force: true });
+    throw error;
+  } finally {
+    await incoming.remove(scratch);
+  }
+}
+
+/**
+ * All packs but the largest that each outweigh all smaller ones: git's own rule of a geometric repack, so that few stay
+ * whatever the sizes are, and an object is copied a logarithmic number of times.
+ */
+export function choosePacks(layers: readonly PresentLayer[]): ReadonlySet<string> {
+  const sizes = new Map(layers.map(({ pack, packBytes }) => [pack, packBytes]));
+  const small = [...sizes].filter(([, size]) => size <= MERGED_PACK_BYTES_MAX).sort(([, a], [, b]) => a - b);
+  let smaller = small.reduce((sum, [, size]) => sum + size, 0);
+  let count = small.length;
+  for (const [, size] of small.toReversed()) {
+    smaller -= size;
+    if (size <= GROWTH * smaller) break;
+    count -= 1;
+  }
+  return new Set(small.slice(0, count).map(([pack]) => pack));
+}
+
+async function writeMergedPack(
+  git: Git,
+  folder: CacheFolder,
+  packs: readonly string[],
+  target: string,
+): Promise<string> {
+  const command: GitCommand = {
+    args: ['pack-objects', '--stdin-packs', '--delta-base-offset', '-q', join(target, 'pack')],
+    view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
+    config: [['core.fsync', 'none']],
+  };
+  let answer = '';
+  const names = packs.map((pack) => `pack-${pack}.pack`);
+  for await (const chunk of git.stream(command, lines(names))) answer += chunk.toString('latin1');
+  const pack = /^([0-9a-f]{40})\n$/.exec(answer)?.[1];
+  if (pack === undefined) throw new TypeError(`git pack-objects answered ${JSON.stringify(answer)}`);
+  return pack;
+}

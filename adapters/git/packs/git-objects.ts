@@ -1,0 +1,111 @@
+/**
+ * Objects read by git itself: large blobs as streams, and what the reader in process leaves to it.
+ *
+ * Must stay true: git is asked only for full ids that an index has, since each miss makes it look through every
+ * pack again.
+ */
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import type { ObjectType } from '../../../core/ports/object-database.ts';
+import { commandError, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
+import type { GitObjects } from './object-source.ts';
+import type { StoredObject } from './pack-file.ts';
+
+/** Beyond this an object is only ever streamed. */
+const WHOLE_OBJECT_BYTES_MAX = 128 * 1024 * 1024;
+
+export function createGitObjects(git: Git, view: ObjectView): GitObjects {
+  return {
+    info: async (id) => {
+      const command: GitCommand = { args: ['cat-file', '--batch-check'], view };
+      let text = '';
+      for await (const chunk of git.stream(command, lines([id]))) text += chunk.toString('latin1');
+      return parseHeader(id, text.trimEnd());
+    },
+    read: (id) => readWhole(git, view, id),
+  };
+}
+
+async function readWhole(git: Git, view: ObjectView, id: ObjectId): Promise<StoredObject> {
+  const chunks: Buffer[] = [];
+  let header: { readonly type: ObjectType; readonly sizeBytes: number } | null = null;
+  for await (const part of batch(git, view, id)) {
+    if (!Buffer.isBuffer(part)) {
+      header = part;
+      if (part.sizeBytes > WHOLE_OBJECT_BYTES_MAX) throw new RangeError(`Object ${id} is too large to be read whole`);
+    } else chunks.push(part);
+  }
+  if (header === null) throw new TypeError(`git cat-file said nothing of ${id}`);
+  return { type: header.type, bytes: Buffer.concat(chunks) };
+}
+
+/** The bytes of a blob from `start` to `end`, `end` not included, in constant memory. */
+export async function* streamBlob(
+  git: Git,
+  view: ObjectView,
+  id: ObjectId,
+  range: { readonly start: number; readonly end: number },
+  signal?: AbortSignal,
+): AsyncGenerator<Buffer> {
+  let at = 0;
+  for await (const part of batch(git, view, id, signal)) {
+    if (!Buffer.isBuffer(part)) continue;
+    const wanted = part.subarray(Math.max(0, range.start - at), Math.max(0, range.end - at));
+    at += part.length;
+    if (wanted.length > 0) yield wanted;
+    if (at >= range.end) return;
+  }
+}
+
+/** What `cat-file --batch` says of one object: its header, then its bytes. */
+async function* batch(
+  git: Git,
+  view: ObjectView,
+  id: ObjectId,
+  signal?: AbortSignal,
+): AsyncGenerator<Buffer | { readonly type: ObjectType; readonly sizeBytes: number }> {
+  const command: GitCommand = {
+    args: ['cat-file', '--batch', '--buffer'],
+    view,
+    ...(signal === undefined ? {} : { signal }),
+  };
+  let head = Buffer.alloc(0);
+  let left: number | null = null;
+  for await (const chunk of git.stream(command, lines([id]))) {
+    let bytes = chunk;
+    if (left === null) {
+      head = Buffer.concat([head, chunk]);
+      const end = head.indexOf('\n');
+      if (end < 0) continue;
+      const header = parseHeader(id, head.toString('latin1', 0, end));
+      yield header;
+      left = header.sizeBytes;
+      bytes = head.subarray(end + 1);
+    }
+    // A line end follows the object.
+    const content = bytes.subarray(0, left);
+    left -= content.length;
+    if (content.length > 0) yield content;
+  }
+  if (left !== 0) throw commandError(command, ENDED_EARLY);
+}
+
+const ENDED_EARLY = { code: 0, signal: null, killed: 'no', stderr: 'its output ended early', stdout: null } as const;
+const HEADER = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/;
+
+function parseHeader(id: ObjectId, line: string): { readonly type: ObjectType; readonly sizeBytes: number } {
+  const [, found, type, size] = HEADER.exec(line) ?? [];
+  if (found !== id || size === undefined) throw new TypeError(`git cat-file says of ${id}: ${line}`);
+  return { type: type as ObjectType, sizeBytes: Number(size) };
+}
+
+/** Each on a line, as git's --stdin options take them. */
+export async function* lines(texts: Iterable<string>): AsyncGenerator<Buffer> {
+  let batched = '';
+  for (const text of texts) {
+    batched += `${text}\n`;
+    if (batched.length < 65_536) continue;
+    yield Buffer.from(batched);
+    batched = '';
+  }
+  if (batched !== '') yield Buffer.from(batched);
+}

@@ -1,0 +1,134 @@
+/**
+ * What commits, tags and trees say, read the way git reads them (commit.c, ident.c, tree-walk.c).
+ *
+ * Must stay true: no bytes make a parser throw. What cannot be read is empty, zero or null, since fsck lets old
+ * histories in that break a rule here and there.
+ */
+import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
+import type { Commit, ObjectType, Signature, TagObject, TreeEntry } from '../../../core/ports/object-database.ts';
+
+const LINE_FEED = 0x0a;
+const NO_SIGNATURE: Signature = { name: '', email: '', seconds: 0, offsetMinutes: 0 };
+
+interface Headers {
+  /** In their order; continued lines (signatures) are left out. */
+  readonly lines: readonly (readonly [name: string, value: Buffer])[];
+  readonly body: Buffer;
+}
+
+function splitHeaders(bytes: Buffer): Headers {
+  const lines: (readonly [string, Buffer])[] = [];
+  let at = 0;
+  while (at < bytes.length && bytes[at] !== LINE_FEED) {
+    const end = bytes.indexOf(LINE_FEED, at);
+    const line = bytes.subarray(at, end < 0 ? bytes.length : end);
+    const space = line.indexOf(' ');
+    if (space > 0) lines.push([line.toString('latin1', 0, space), line.subarray(space + 1)]);
+    at += line.length + 1;
+  }
+  return { lines, body: bytes.subarray(Math.min(at + 1, bytes.length)) };
+}
+
+/** A commit; null when it names no tree. */
+export function parseCommit(id: ObjectId, bytes: Buffer): Commit | null {
+  const { lines, body } = splitHeaders(bytes);
+  const values = (name: string) => lines.filter((line) => line[0] === name).map((line) => line[1]);
+  const tree = parseObjectId(values('tree')[0]?.toString('latin1') ?? '');
+  if (tree === null) return null;
+  const decode = decoderOf(values('encoding')[0]);
+  return {
+    id,
+    tree,
+    parents: parentsOf(lines),
+    author: parseSignature(values('author')[0], decode),
+    committer: parseSignature(values('committer')[0], decode),
+    message: decode(body),
+  };
+}
+
+/** Only what a walk needs. */
+export function parseCommitLinks(bytes: Buffer): { readonly parents: readonly ObjectId[]; readonly seconds: number } {
+  const { lines } = splitHeaders(bytes);
+  const committer = lines.find(([name]) => name === 'committer')?.[1];
+  return { parents: parentsOf(lines), seconds: parseSignature(committer, (raw) => raw.toString('latin1')).seconds };
+}
+
+function parentsOf(lines: Headers['lines']): readonly ObjectId[] {
+  const parents: ObjectId[] = [];
+  for (const [name, value] of lines) {
+    const parent = name === 'parent' ? parseObjectId(value.toString('latin1')) : null;
+    if (parent !== null) parents.push(parent);
+  }
+  return parents;
+}
+
+/** What an annotated tag points at; null when it is not said. */
+export function parseTag(bytes: Buffer): { readonly id: ObjectId; readonly type: ObjectType } | null {
+  const { lines } = splitHeaders(bytes);
+  const id = parseObjectId(lines.find(([name]) => name === 'object')?.[1].toString('latin1') ?? '');
+  const type = lines.find(([name]) => name === 'type')?.[1].toString('latin1');
+  if (id === null) return null;
+  return type === 'commit' || type === 'tree' || type === 'blob' || type === 'tag' ? { id, type } : null;
+}
+
+/** What an annotated tag says of itself; its signature stays part of the message, as in the object. */
+export function parseTagObject(id: ObjectId, bytes: Buffer): TagObject {
+  const { lines, body } = splitHeaders(bytes);
+  const decode = decoderOf(lines.find(([name]) => name === 'encoding')?.[1]);
+  const tagger = lines.find(([name]) => name === 'tagger')?.[1];
+  return { id, tagger: tagger === undefined ? null : parseSignature(tagger, decode), message: decode(body) };
+}
+
+/** The entries of a tree in their order; a broken one ends the list. */
+export function parseTree(bytes: Buffer): readonly TreeEntry[] {
+  const entries: TreeEntry[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const space = bytes.indexOf(0x20, at);
+    const zero = bytes.indexOf(0, space);
+    if (space < 0 || zero < 0 || zero + 21 > bytes.length) break;
+    const id = parseObjectId(bytes.toString('hex', zero + 1, zero + 21));
+    if (id === null) break;
+    // A copy of the name: it must not keep the whole tree in memory.
+    const name = Uint8Array.prototype.slice.call(bytes, space + 1, zero);
+    entries.push({ name, mode: bytes.toString('latin1', at, space).padStart(6, '0'), id });
+    at = zero + 21;
+  }
+  return entries;
+}
+
+type Decode = (raw: Buffer) => string;
+
+/** git re-encodes to UTF-8 from the encoding a commit names; an unknown one is shown as it is. */
+function decoderOf(encoding: Buffer | undefined): Decode {
+  const label = encoding?.toString('latin1').trim();
+  if (label === undefined || /^utf-?8$/i.test(label)) return (raw) => raw.toString('utf8');
+  try {
+    const decoder = new TextDecoder(label);
+    return (raw) => decoder.decode(raw);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return (raw) => raw.toString('utf8');
+  }
+}
+
+const DATE = /^\s*(\d+)(?:\s+([+-])(\d{2,})(\d{2})\b)?/;
+
+/** `name <email> seconds zone`, the date looked for after the last `>` (split_ident_line). */
+function parseSignature(line: Buffer | undefined, decode: Decode): Signature {
+  if (line === undefined) return NO_SIGNATURE;
+  const opened = line.indexOf('<');
+  const closed = opened < 0 ? -1 : line.indexOf('>', opened);
+  if (closed < 0) return { ...NO_SIGNATURE, name: decode(line).trim() };
+  const name = decode(line.subarray(0, opened)).trim();
+  const email = decode(line.subarray(opened + 1, closed)).trim();
+  const [, digits = '0', sign = '+', hours = '0', minutes = '0'] =
+    DATE.exec(line.subarray(line.lastIndexOf('>') + 1).toString('latin1')) ?? [];
+  const seconds = Number(digits);
+  const offsetMinutes = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
+  return {
+    name,
+    email,
+    seconds: Number.isSafeInteger(seconds) ? seconds : 0,
+    offsetMinutes: Number.isSafeInteger(offsetMinutes) ? offsetMinutes || 0 : 0,
+  };
+}

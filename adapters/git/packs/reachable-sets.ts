@@ -1,0 +1,112 @@
+/**
+ * Everything some tips reach, as sorted ids: what authorises a want that is neither a tip nor a commit.
+ *
+ * Must stay true: a set is exact for its key; memory is bounded, and a set too large to keep is still answered from.
+ */
+import { LRUCache } from 'lru-cache';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
+import { lines } from './git-objects.ts';
+
+const ID_BYTES = 20;
+
+export interface ReachableSets {
+  /** `key` names the tips within the repository. */
+  of(view: ObjectView, key: string, tips: readonly ObjectId[]): Promise<ReachableSet>;
+}
+
+export interface ReachableSet {
+  has(id: ObjectId): boolean;
+}
+
+interface StoredSet extends ReachableSet {
+  readonly memoryBytes: number;
+}
+
+export function createReachableSets(git: Git, memoryBytesMax: number): ReachableSets {
+  const sets = new LRUCache<string, StoredSet>({ maxSize: memoryBytesMax, sizeCalculation: (set) => set.memoryBytes });
+  const making = new Map<string, Promise<StoredSet>>();
+  return {
+    of: async (view, key, tips) => {
+      const name = `${view.key} ${key}`;
+      const known = sets.get(name) ?? making.get(name);
+      if (known !== undefined) return known;
+      const made = makeSet(git, view, tips);
+      making.set(name, made);
+      try {
+        const set = await made;
+        sets.set(name, set);
+        return set;
+      } finally {
+        making.delete(name);
+      }
+    },
+  };
+}
+
+/** All objects the tips reach. Without a bitmap git walks every tree; with one it reads the answer. */
+async function makeSet(git: Git, view: ObjectView, tips: readonly ObjectId[]): Promise<StoredSet> {
+  const args = ['rev-list', '--objects', '--no-object-names', '--use-bitmap-index', '--stdin'];
+  const command: GitCommand = { args, view };
+  let ids = Buffer.alloc(1024 * ID_BYTES);
+  let count = 0;
+  for await (const batch of idBatches(git.stream(command, lines(tips)))) {
+    while ((count + batch.length) * ID_BYTES > ids.length) ids = Buffer.concat([ids], ids.length * 2);
+    for (const id of batch) {
+      ids.write(id, count * ID_BYTES, 'hex');
+      count += 1;
+    }
+  }
+  return sortedSet(ids.subarray(0, count * ID_BYTES), count);
+}
+
+/** Ids are spread evenly, so nearly all sorting is done by putting each into the bucket of its first two bytes. */
+function sortedSet(ids: Buffer, count: number): StoredSet {
+  const starts = new Uint32Array(0x10001);
+  const bucketOf = (index: number) => ids.readUInt16BE(index * ID_BYTES);
+  for (let index = 0; index < count; index += 1) starts[bucketOf(index) + 1] = (starts[bucketOf(index) + 1] ?? 0) + 1;
+  for (let bucket = 0; bucket < 0x10000; bucket += 1)
+    starts[bucket + 1] = (starts[bucket + 1] ?? 0) + (starts[bucket] ?? 0);
+  const next = starts.slice(0, 0x10000);
+  const sorted = Buffer.allocUnsafeSlow(ids.length);
+  for (let index = 0; index < count; index += 1) {
+    const place = next[bucketOf(index)] ?? 0;
+    next[bucketOf(index)] = place + 1;
+    ids.copy(sorted, place * ID_BYTES, index * ID_BYTES, (index + 1) * ID_BYTES);
+  }
+  for (let bucket = 0; bucket < 0x10000; bucket += 1) sortRange(sorted, starts[bucket] ?? 0, starts[bucket + 1] ?? 0);
+  return {
+    memoryBytes: sorted.length + starts.byteLength,
+    has: (id) => {
+      const wanted = Buffer.from(id, 'hex');
+      let low = starts[wanted.readUInt16BE(0)] ?? 0;
+      let high = starts[wanted.readUInt16BE(0) + 1] ?? 0;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        const difference = sorted.compare(wanted, 0, ID_BYTES, middle * ID_BYTES, (middle + 1) * ID_BYTES);
+        if (difference === 0) return true;
+        if (difference < 0) low = middle + 1;
+        else high = middle;
+      }
+      return false;
+    },
+  };
+}
+
+function sortRange(ids: Buffer, start: number, end: number): void {
+  if (end - start < 2) return;
+  const rows: Buffer[] = [];
+  for (let row = start; row < end; row += 1) rows.push(Buffer.from(ids.subarray(row * ID_BYTES, (row + 1) * ID_BYTES)));
+  rows.sort(Buffer.compare);
+  for (const [index, row] of rows.entries()) row.copy(ids, (start + index) * ID_BYTES);
+}
+
+/** The ids that stand alone on lines, as many at a time as came together. */
+export async function* idBatches(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly ObjectId[]> {
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + chunk.toString('latin1')).split('\n');
+    rest = lines.pop() ?? '';
+    yield lines as ObjectId[];
+  }
+}

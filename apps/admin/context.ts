@@ -1,0 +1,87 @@
+/**
+ * What `strata-admin` works with: the server's own foundation, opened for one command.
+ *
+ * Must stay true: a running server is joined, never stopped; without one the embedded database is started under
+ * the same lock and stopped afterwards; the log goes to standard error.
+ */
+import { destination, type Logger } from 'pino';
+import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
+import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import type { DeviceSessionId } from '../../core/kernel/ids.ts';
+import { composeFoundation, type Foundation } from '../server/foundation.ts';
+import { createLogger } from '../server/logger.ts';
+import { readSettings, type Settings } from '../server/settings.ts';
+import { findDeviceSessions } from './find-device-sessions.ts';
+import { importLogFile } from './import-log.ts';
+import { type LogReport, verifyLog } from './verify-log.ts';
+import { projectionsOf, type WithProjections } from './command-projections.ts';
+import type { KnownRepository } from './known-repositories.ts';
+import { type ListedStorage, listStorage, type StorageReport, verifyStorage } from './storage.ts';
+
+/** One command needs few entities. */
+const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
+
+export type AdminContext = Foundation['context'] & {
+  readonly withProjections: WithProjections;
+  /** The logins that wait for their user under a code. */
+  findDeviceSessions(userCode: string): Promise<readonly DeviceSessionId[]>;
+  verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
+  listStorage(): Promise<readonly ListedStorage[]>;
+  /** Of one repository, or of all. */
+  verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
+};
+
+/** Relative paths start at the caller's folder, also under npm. */
+export function callersFolder(): string {
+  return process.env['INIT_CWD'] ?? process.cwd();
+}
+
+function open(): { readonly settings: Settings; readonly log: Logger } {
+  const settings = readSettings(process.env, callersFolder());
+  return { settings, log: createLogger(settings.logLevel, destination({ fd: 2, sync: true })) };
+}
+
+/** Imports a log; null for standard input. No server may run, and no other command works beside it. */
+export async function withImport(file: string | null): Promise<ImportReport> {
+  const { settings, log } = open();
+  const foundation = await composeFoundation(settings, log, {
+    besideServer: false,
+    importing: true,
+    entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+  });
+  try {
+    const { claim } = foundation;
+    if (claim === null) throw new TypeError('A foundation for an import holds a claim');
+    return await importLogFile({ ...foundation, claim }, log, file);
+  } finally {
+    await foundation.close();
+  }
+}
+
+export async function withAdminContext<Result>(run: (context: AdminContext) => Promise<Result>): Promise<Result> {
+  const { settings, log } = open();
+  const foundation = await composeFoundation(settings, log, {
+    besideServer: true,
+    entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+  });
+  try {
+    await foundation.context.entities.barrier();
+    const openStorage = async () => ({
+      events: foundation.context.events,
+      layers: await createFilesystemLayerStore({ directory: settings.layersDir }),
+      log,
+    });
+    return await run({
+      ...foundation.context,
+      withProjections: projectionsOf(foundation, settings, log),
+      findDeviceSessions: (userCode) => findDeviceSessions(foundation, log, userCode),
+      verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
+      listStorage: async () => listStorage(await openStorage()),
+      verifyStorage: async (only) => verifyStorage(await openStorage(), only),
+    });
+  } finally {
+    await foundation.close();
+  }
+}

@@ -1,0 +1,54 @@
+/** `strata-admin log …`: what operators do to the event log. */
+import path from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { callersFolder, withAdminContext, withImport } from './context.ts';
+import type { CommandOutput } from './answer.ts';
+import { exportLogToFile, exportLogToStream } from './export-log.ts';
+
+export function addLogCommands(program: Command, { act, print, wantsJson }: CommandOutput): void {
+  const log = program.command('log').description('the event log');
+
+  log
+    .command('verify')
+    .description('reads the whole log and checks every stream; with --references what it refers to as well')
+    .option('--references', 'read every layer and vault record that events name and check them')
+    .action(
+      act<{ references?: boolean }>(async (context, { references }) => {
+        const report = await context.verifyLog({ references: references === true });
+        const lines = [
+          `${report.events} events in ${report.streams} streams, ${report.layers} layers`,
+          ...report.faults,
+        ];
+        return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
+      }),
+    );
+
+  log
+    .command('export')
+    .argument('<file>', 'a new file, or - for standard output')
+    .description('writes the whole log, as it stands now, to one file; goes on with one that was cut short')
+    .action(async (file: string) => {
+      if (file !== '-') {
+        return act<unknown>(async (context) => {
+          const report = await exportLogToFile(context, path.resolve(callersFolder(), file));
+          return { value: report, text: `Exported ${report.events} events, digest ${report.digest}` };
+        })({});
+      }
+      if (wantsJson()) throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
+      const report = await withAdminContext((context) => exportLogToStream(context, process.stdout));
+      process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
+    });
+
+  log
+    .command('import')
+    .argument('<file>', 'what log export wrote, or - for standard input')
+    .description('reads a whole log into an empty one, and verifies it; goes on with an import that was cut short')
+    .action(async (file: string) => {
+      const { events, digest, found } = await withImport(file === '-' ? null : path.resolve(callersFolder(), file));
+      const text = [
+        `${events} events, ${found} of them found there; read back and verified, digest ${digest}`,
+        'Read models were dropped: they are built anew when the server starts. Layers, vault and master key are moved apart',
+      ];
+      print({ value: { events, found, digest }, text: text.join('\n') });
+    });
+}

@@ -1,0 +1,60 @@
+/** `strata-admin storage …`: what operators ask of the platform's layer store. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { AdminContext } from './context.ts';
+import { type Act, Refused } from './answer.ts';
+
+interface RepositoryName {
+  readonly username: string;
+  readonly name: string;
+}
+
+export function addStorageCommands(program: Command, act: Act): void {
+  const storage = program.command('storage').description('the layers on platform storage');
+
+  storage
+    .command('list')
+    .description('lists repositories with the number and bytes of their layers')
+    .action(
+      act(async (context) => {
+        const repositories = await context.listStorage();
+        const layers = repositories.reduce((sum, row) => sum + row.layers, 0);
+        const size_bytes = repositories.reduce((sum, row) => sum + row.size_bytes, 0);
+        const rows = repositories.map(({ id, repository, deleted, ...sums }) => {
+          const name = repository ?? `${id} (unknown)`;
+          return `${deleted ? `${name} (deleted)` : name}: ${sums.layers} layers, ${sums.size_bytes} bytes`;
+        });
+        const total = `${repositories.length} repositories, ${layers} layers, ${size_bytes} bytes`;
+        return { value: { repositories, layers, size_bytes }, text: [...rows, total].join('\n') };
+      }),
+    );
+
+  storage
+    .command('verify')
+    .description('reads every layer that events name, and looks for damaged, missing and unknown ones')
+    .option('--repository <username/name>', 'only this one', repositoryName)
+    .action(
+      act<{ repository?: RepositoryName }>(async (context, { repository }) => {
+        const only = repository === undefined ? null : await existingRepository(context, repository);
+        const report = await context.verifyStorage(only);
+        const lines = report.faults.map(({ kind, repository: of, what, detail }) =>
+          [kind, ...(of === null ? [] : [of]), what, detail].join(' '),
+        );
+        const total = `${report.repositories} repositories, ${report.layers} layers, ${report.size_bytes} bytes read`;
+        const text = [...lines, `${total}, ${report.fault_count} faults`].join('\n');
+        return { value: report, text, status: report.fault_count === 0 ? 0 : 1 };
+      }),
+    );
+}
+
+async function existingRepository(context: AdminContext, { username, name }: RepositoryName) {
+  const found = await findRepository(context, username, name);
+  if (found === null) throw new Refused(`There is no repository ${JSON.stringify(`${username}/${name}`)}`);
+  return { id: found.id, name: `${found.account.username}/${found.owned.name}`, deleted: false };
+}
+
+function repositoryName(text: string): RepositoryName {
+  const [username = '', name = '', ...more] = text.split('/');
+  if (username === '' || name === '' || more.length > 0) throw new InvalidArgumentError('Give USERNAME/NAME.');
+  return { username, name };
+}

@@ -1,0 +1,151 @@
+/**
+ * A branch's order of commits, kept up to date as its tip moves, without walking its history again.
+ *
+ * Must stay true: applied to the old order, the answer gives exactly git's default order from the new tip.
+ *
+ * Two walks run side by side, from the new tip and from the old. What a walk will still yield depends only on its
+ * queue and on which of the commits that the queue reaches it has seen before. Commits that only one tip reaches
+ * are reached by none that both reach. So once both walks have popped the same common commits and their queues
+ * are equal, order included, the rest of both orders is the same: only what was popped until then differs.
+ * Mostly that is so when nothing old was popped and both queues are the old tip alone: a plain prepend.
+ */
+import type { ObjectId } from '../../kernel/ids.ts';
+import { COMMIT_SPLICE_DEPTH_MAX } from '../../kernel/limits.ts';
+import { type CommitQueue, createCommitQueue, type OrderCommit } from './commit-queue.ts';
+import { createStoredCommits, type StoredCommits, type StoredOrder } from './stored-commits.ts';
+
+export interface TipMove {
+  readonly oldTip: ObjectId;
+  readonly newTip: ObjectId;
+  /** All commits that the new tip reaches and the old does not, in any order. */
+  readonly gained: readonly OrderCommit[];
+  /**
+   * All commits that the old tip reaches and the new does not: none for a fast-forward. For another move it may
+   * be left empty too, if the caller would rather rebuild than look for them.
+   */
+  readonly dropped: readonly ObjectId[];
+  /** How many commits of the old order may be replaced before the answer is to rebuild it. */
+  readonly depthMax?: number;
+}
+
+export type OrderUpdate =
+  /** Put these before the old order, newest first. */
+  | { readonly kind: 'prepend'; readonly commits: readonly ObjectId[] }
+  /** Replace so many commits from the tip of the old order by these, newest first. */
+  | { readonly kind: 'splice'; readonly replaced: number; readonly commits: readonly ObjectId[] }
+  | { readonly kind: 'rebuild'; readonly reason: RebuildReason };
+
+export type RebuildReason =
+  /** The old tip is no ancestor of the new one, and no dropped commits were named. */
+  | 'not-an-ancestor'
+  /** The orders differ beyond `depthMax`. */
+  | 'too-deep'
+  /** The stored order is not the one that git's rule gives, or gained and dropped commits do not fit it. */
+  | 'inconsistent';
+
+/** How the stored order has to change; it is read no further than the change reaches. */
+export async function updateOrder(move: TipMove, stored: StoredOrder): Promise<OrderUpdate> {
+  if (move.newTip === move.oldTip) return { kind: 'prepend', commits: [] };
+  const isFastForward = move.gained.some(({ parents }) => parents.includes(move.oldTip));
+  if (!isFastForward && move.dropped.length === 0) return { kind: 'rebuild', reason: 'not-an-ancestor' };
+  const commits = createStoredCommits(stored, move.gained);
+  const walks = await startWalks(move, commits);
+  const stopped = await meet(walks, commits, move.depthMax ?? COMMIT_SPLICE_DEPTH_MAX);
+  if (stopped !== null) return { kind: 'rebuild', reason: stopped };
+  const replaced = walks.old.popped.length;
+  const before = walks.young.popped;
+  return replaced === 0 ? { kind: 'prepend', commits: before } : { kind: 'splice', replaced, commits: before };
+}
+
+interface Walk {
+  readonly queue: CommitQueue;
+  /** What the queue holds, for comparing without sorting. */
+  readonly queued: Set<ObjectId>;
+  readonly popped: ObjectId[];
+  /** Those popped that both tips reach. */
+  readonly common: Set<ObjectId>;
+  /** Commits that only this walk's tip reaches. */
+  readonly own: ReadonlySet<ObjectId>;
+}
+
+interface Walks {
+  readonly young: Walk;
+  readonly old: Walk;
+  /** How many commits are in one queue only, and how many common ones only one walk has popped. */
+  differences: number;
+}
+
+async function startWalks(move: TipMove, commits: StoredCommits): Promise<Walks> {
+  const gained = new Set(move.gained.map(({ id }) => id));
+  // One reading for all of the old part that the gained commits touch.
+  const touched = new Set([move.oldTip, move.newTip, ...move.gained.flatMap(({ parents }) => parents)]);
+  await commits.load([...touched.difference(gained)], 0);
+  const walks: Walks = { young: newWalk(gained), old: newWalk(new Set(move.dropped)), differences: 0 };
+  see(walks, walks.young, walks.old, await commits.load([move.newTip], 0));
+  see(walks, walks.old, walks.young, await commits.load([move.oldTip], 0));
+  return walks;
+}
+
+function newWalk(own: ReadonlySet<ObjectId>): Walk {
+  return { queue: createCommitQueue(), queued: new Set(), popped: [], common: new Set(), own };
+}
+
+/** Steps both walks until they have met; answers why they cannot, or null when they have. */
+async function meet(walks: Walks, commits: StoredCommits, depthMax: number): Promise<RebuildReason | null> {
+  const { young, old } = walks;
+  const isTooDeep = () => old.popped.length > depthMax;
+  // Comparing queues takes time in their length: over a hostile history it must stay within that of the walks.
+  let comparisonsLeft = 64 * (depthMax + 1);
+  for (;;) {
+    // What only the old tip reaches is in no queue that both share, and nothing else makes the old walk pop it.
+    while (isNextOwn(old) && !isTooDeep()) await pop(walks, old, young, commits);
+    if (isTooDeep() || comparisonsLeft < 0) return 'too-deep';
+    if (walks.differences === 0) {
+      if (sameIds(young.queue.ids(), old.queue.ids())) return checkStored(old.popped, commits);
+      comparisonsLeft -= old.queue.size;
+    }
+    if (young.queue.size === 0) return 'inconsistent';
+    await pop(walks, young, old, commits);
+    while (old.common.size < young.common.size && !isTooDeep()) {
+      if (old.queue.size === 0) return 'inconsistent';
+      await pop(walks, old, young, commits);
+    }
+  }
+}
+
+function isNextOwn({ queue, own }: Walk): boolean {
+  return queue.next !== undefined && own.has(queue.next.id);
+}
+
+async function pop(walks: Walks, walk: Walk, other: Walk, commits: StoredCommits): Promise<void> {
+  const commit = walk.queue.pop();
+  if (commit === undefined) return;
+  walk.queued.delete(commit.id);
+  walks.differences += other.queued.has(commit.id) ? 1 : -1;
+  walk.popped.push(commit.id);
+  if (!walk.own.has(commit.id)) {
+    walk.common.add(commit.id);
+    walks.differences += other.common.has(commit.id) ? -1 : 1;
+  }
+  see(walks, walk, other, await commits.load(commit.parents, walks.old.popped.length));
+}
+
+function see(walks: Walks, walk: Walk, other: Walk, seen: readonly OrderCommit[]): void {
+  for (const commit of seen) {
+    if (!walk.queue.see(commit)) continue;
+    walk.queued.add(commit.id);
+    walks.differences += other.queued.has(commit.id) ? -1 : 1;
+  }
+}
+
+/** The old walk must have found what is stored, or what follows in the store cannot be trusted either. */
+async function checkStored(popped: readonly ObjectId[], commits: StoredCommits): Promise<'inconsistent' | null> {
+  for (const [offset, id] of popped.entries()) {
+    if ((await commits.at(offset)) !== id) return 'inconsistent';
+  }
+  return null;
+}
+
+function sameIds(a: readonly ObjectId[], b: readonly ObjectId[]): boolean {
+  return a.length === b.length && a.every((id, index) => id === b[index]);
+}

@@ -1,0 +1,284 @@
+/**
+ * What a push asks for, before its pack: gitprotocol-pack(5), "Reference Update Request and Packfile Transfer".
+ *
+ * Must stay true: reading stops exactly where the pack starts. A list that could be read in two ways is refused
+ * whole; a ref of a bad name only loses its own update, as in git.
+ */
+import type { ObjectId } from '../../kernel/ids.ts';
+import { parseObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
+import {
+  PUSH_COMMANDS_BYTES_MAX,
+  PUSH_COMMANDS_MAX,
+  PUSH_OPTION_BYTES_MAX,
+  PUSH_OPTIONS_MAX,
+  SHALLOW_LINES_MAX,
+} from '../../kernel/limits.ts';
+import {
+  createPacketDecoder,
+  lineOf,
+  type Packet,
+  type PacketRefusalCode,
+  type ProtocolRefusal,
+  TRUNCATED,
+} from './pkt-line.ts';
+import { parseRefName, type RefName, type RefNameRefusalCode } from '../ref-name.ts';
+import { shown } from './side-band.ts';
+import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
+
+/** One ref's update; null stands for a ref that is not there before, or not after. Never both. */
+export interface PushCommand {
+  readonly ref: RefName;
+  readonly before: ObjectId | null;
+  readonly after: ObjectId | null;
+}
+
+/** An update of a ref that cannot exist here: answer `ng` with the detail. */
+export interface RefusedCommand {
+  /** The name as it came: clients match the answer by it. */
+  readonly name: Uint8Array;
+  readonly refused: RefNameRefusalCode;
+  readonly detail: string;
+}
+
+/** What the client chose of what the advertisement offered; names unknown here are ignored. */
+export interface PushCapabilities {
+  readonly reportStatus: 'none' | 'report-status' | 'report-status-v2';
+  readonly sideBand64k: boolean;
+  readonly quiet: boolean;
+  readonly atomic: boolean;
+  readonly pushOptions: boolean;
+}
+
+export interface CommandList {
+  /** In the order they came, no ref twice. None, and none refused: a probe, to be answered 200 and nothing. */
+  readonly commands: readonly PushCommand[];
+  readonly refusedCommands: readonly RefusedCommand[];
+  /** Commits whose parents the client lacks. */
+  readonly shallow: readonly ObjectId[];
+  readonly capabilities: PushCapabilities;
+  readonly pushOptions: readonly string[];
+  /** Whether a pack comes next: a push that only deletes brings none. */
+  readonly packFollows: boolean;
+}
+
+export type CommandListRefusalCode =
+  | PacketRefusalCode
+  | 'command-malformed'
+  /** From nothing to nothing: git deletes the ref without comparing. */
+  | 'command-zero-to-zero'
+  | 'ref-twice'
+  | 'too-many-commands'
+  | 'shallow-malformed'
+  | 'too-many-shallow-lines'
+  /** A signed push, which is not offered. */
+  | 'push-cert'
+  | 'object-format-unsupported'
+  | 'push-option-malformed'
+  | 'too-many-push-options';
+
+/** Why the whole push is refused. `capabilities` are there if they were read: the answer's form depends on them. */
+export interface CommandListRefusal extends ProtocolRefusal<CommandListRefusalCode> {
+  readonly capabilities: PushCapabilities | null;
+}
+
+/** The list and what follows it. */
+export interface PushBody {
+  readonly list: CommandList | CommandListRefusal;
+  /** Every byte after the list, the pack first of all; read it at most once, and not if the push is refused. */
+  readonly rest: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Reads an inflated body up to the end of its command list. Errors of the source pass through. Whoever stops
+ * reading `rest` early ends the source: give one that survives it if there is still something to answer.
+ */
+export async function readCommandList(body: AsyncIterable<Uint8Array>): Promise<PushBody> {
+  const source = body[Symbol.asyncIterator]();
+  const parser = createCommandListParser();
+  let list = parser.result();
+  while (list === null) {
+    const chunk = await source.next();
+    list = chunk.done === true ? parser.end() : parser.push(chunk.value);
+  }
+  return { list, rest: restOf(parser.rest(), source) };
+}
+
+async function* restOf(first: Uint8Array, source: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    if (first.length > 0) yield first;
+    for (let chunk = await source.next(); chunk.done !== true; chunk = await source.next()) yield chunk.value;
+  } finally {
+    await source.return?.();
+  }
+}
+
+const NO_CAPABILITIES: PushCapabilities = {
+  reportStatus: 'none',
+  sideBand64k: false,
+  quiet: false,
+  atomic: false,
+  pushOptions: false,
+};
+
+export interface CommandListParser {
+  /** Takes the next bytes; null while the list has not ended. */
+  push(chunk: Uint8Array): CommandList | CommandListRefusal | null;
+  /** The list so far, as `push` answered it last. */
+  result(): CommandList | CommandListRefusal | null;
+  /** There are no more bytes. */
+  end(): CommandList | CommandListRefusal;
+  /** The bytes pushed that come after the list. */
+  rest(): Uint8Array;
+}
+
+/** A list as it is being read. */
+interface Draft {
+  readonly commands: PushCommand[];
+  readonly refusedCommands: RefusedCommand[];
+  readonly names: Set<string>;
+  readonly shallow: ObjectId[];
+  readonly pushOptions: string[];
+  capabilities: PushCapabilities | null;
+  packFollows: boolean;
+  section: 'commands' | 'push-options' | 'ended';
+}
+
+type Refusal = ProtocolRefusal<CommandListRefusalCode>;
+
+export function createCommandListParser(): CommandListParser {
+  const decoder = createPacketDecoder({ bytesMax: PUSH_COMMANDS_BYTES_MAX });
+  const draft: Draft = {
+    commands: [],
+    refusedCommands: [],
+    names: new Set(),
+    shallow: [],
+    pushOptions: [],
+    capabilities: null,
+    packFollows: false,
+    section: 'commands',
+  };
+  let result: CommandList | CommandListRefusal | null = null;
+  const refuse = (refusal: Refusal) => {
+    result = { ...refusal, capabilities: draft.capabilities };
+    return result;
+  };
+  return {
+    push(chunk) {
+      decoder.push(chunk);
+      while (result === null) {
+        const packet = decoder.next();
+        if (packet === null) return null;
+        const refusal = 'refused' in packet ? packet : readPacket(draft, packet);
+        if (refusal !== null) return refuse(refusal);
+        if (draft.section === 'ended') result = finished(draft);
+      }
+      return result;
+    },
+    result: () => result,
+    end: () => result ?? refuse(TRUNCATED),
+    rest: () => decoder.rest(),
+  };
+}
+
+function finished(draft: Draft): CommandList {
+  const { commands, refusedCommands, shallow, pushOptions, packFollows } = draft;
+  const capabilities = draft.capabilities ?? NO_CAPABILITIES;
+  return { commands, refusedCommands, shallow, capabilities, pushOptions, packFollows };
+}
+
+function readPacket(draft: Draft, packet: Packet): Refusal | null {
+  if (packet.kind === 'flush') {
+    // Options come even when the push only deletes; a probe has no capabilities and ends here.
+    const more = draft.section === 'commands' && draft.capabilities?.pushOptions === true;
+    draft.section = more ? 'push-options' : 'ended';
+    return null;
+  }
+  if (packet.kind !== 'data') return { refused: 'packet-malformed', detail: 'the command list holds a packet of v2' };
+  const line = lineOf(packet.payload);
+  return draft.section === 'push-options' ? readPushOption(draft, line) : readLine(draft, line);
+}
+
+function readLine(draft: Draft, line: Uint8Array): Refusal | null {
+  const nul = line.indexOf(0);
+  const command = nul === -1 ? line : line.subarray(0, nul);
+  // Ids and name are decoded apart: parts of one string would each keep all of it alive as long as the ref lives.
+  const head = decodeUtf8Lossy(command.subarray(0, HEAD_BYTES));
+  if (head.startsWith('shallow ')) return readShallow(draft, head.slice('shallow '.length));
+  if (draft.capabilities === null) {
+    const refusal = readCapabilities(draft, nul === -1 ? '' : decodeUtf8Lossy(line.subarray(nul + 1)));
+    if (refusal !== null) return refusal;
+  } else if (nul !== -1) {
+    return { refused: 'command-malformed', detail: 'only the first command may name capabilities' };
+  }
+  if (head === 'push-cert') return { refused: 'push-cert', detail: 'signed pushes are not supported here' };
+  return readCommand(draft, head, command.subarray(HEAD_BYTES));
+}
+
+function readShallow(draft: Draft, text: string): Refusal | null {
+  const id = parseObjectId(text);
+  if (id === null) return { refused: 'shallow-malformed', detail: `expected shallow sha, got '${shown(text)}'` };
+  draft.shallow.push(id);
+  if (draft.shallow.length <= SHALLOW_LINES_MAX) return null;
+  return { refused: 'too-many-shallow-lines', detail: `more than ${SHALLOW_LINES_MAX} shallow lines` };
+}
+
+function readCapabilities(draft: Draft, text: string): Refusal | null {
+  const names = new Set(text.split(/[ \t\r\n]+/));
+  const reportStatus = names.has('report-status-v2') ? 'report-status-v2' : 'report-status';
+  draft.capabilities = {
+    reportStatus: names.has(reportStatus) ? reportStatus : 'none',
+    sideBand64k: names.has('side-band-64k'),
+    quiet: names.has('quiet'),
+    atomic: names.has('atomic'),
+    pushOptions: names.has('push-options'),
+  };
+  for (const name of names) {
+    if (name.startsWith('object-format=') && name !== 'object-format=sha1') {
+      return { refused: 'object-format-unsupported', detail: `unsupported object format '${shown(name)}'` };
+    }
+  }
+  return null;
+}
+
+/** `<old> <new> `: two ids of 40 digits; the name takes the rest of the line. */
+const HEAD_BYTES = 82;
+
+function readCommand(draft: Draft, head: string, nameBytes: Uint8Array): Refusal | null {
+  const before = parseObjectId(head.slice(0, 40));
+  const after = parseObjectId(head.slice(41, 81));
+  if (before === null || after === null || head[40] !== ' ' || head[81] !== ' ' || nameBytes.length === 0) {
+    return { refused: 'command-malformed', detail: `expected old/new/ref, got '${shown(head)}'` };
+  }
+  const name = decodeUtf8(nameBytes);
+  if (before === ZERO_OBJECT_ID && after === ZERO_OBJECT_ID) {
+    const detail = `the command for '${shown(name ?? 'a ref')}' goes from nothing to nothing`;
+    return { refused: 'command-zero-to-zero', detail };
+  }
+  if (name !== null && draft.names.has(name)) {
+    return { refused: 'ref-twice', detail: `more than one command for '${shown(name)}'` };
+  }
+  if (name !== null) draft.names.add(name);
+  const ref = name === null ? NOT_UTF8 : parseRefName(name);
+  if (typeof ref === 'string') draft.commands.push({ ref, before: orNull(before), after: orNull(after) });
+  else draft.refusedCommands.push({ name: nameBytes.slice(), ...ref });
+  if (after !== ZERO_OBJECT_ID) draft.packFollows = true;
+  if (draft.commands.length + draft.refusedCommands.length <= PUSH_COMMANDS_MAX) return null;
+  return { refused: 'too-many-commands', detail: `more than ${PUSH_COMMANDS_MAX} commands in one push` };
+}
+
+const NOT_UTF8 = { refused: 'ref-name-malformed', detail: 'the name is not valid UTF-8' } as const;
+
+function orNull(id: ObjectId): ObjectId | null {
+  return id === ZERO_OBJECT_ID ? null : id;
+}
+
+function readPushOption(draft: Draft, line: Uint8Array): Refusal | null {
+  const text = line.length > PUSH_OPTION_BYTES_MAX ? null : decodeUtf8(line);
+  if (text === null || /\p{Cc}/u.test(text)) {
+    const detail = `push options are lines of at most ${PUSH_OPTION_BYTES_MAX} bytes in UTF-8`;
+    return { refused: 'push-option-malformed', detail };
+  }
+  draft.pushOptions.push(text);
+  if (draft.pushOptions.length <= PUSH_OPTIONS_MAX) return null;
+  return { refused: 'too-many-push-options', detail: `more than ${PUSH_OPTIONS_MAX} push options` };
+}

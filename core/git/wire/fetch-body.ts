@@ -1,0 +1,93 @@
+/**
+ * The body of a fetch in protocol v0 or v1, which look the same over HTTP: gitprotocol-pack(5), "Packfile
+ * Negotiation". Wants and boundaries, a flush, haves, then `done`, a flush or just the end.
+ *
+ * Must stay true: as for v2 (fetch-request.ts), every object that upload-pack will act on is named.
+ */
+import {
+  type FetchDraft,
+  type FetchRefusal,
+  type FetchRequest,
+  finishFetch,
+  newFetchDraft,
+  NOT_TEXT,
+  readBoundary,
+  readHave,
+  readWant,
+} from './fetch-request.ts';
+import { lineOf, type PacketReader, type PacketRefusal, TRUNCATED } from './pkt-line.ts';
+import { shown } from './side-band.ts';
+import { decodeUtf8 } from '../utf8.ts';
+
+/** Reads the packets of a body that does not start with a flush. */
+export function parseFetchBody(packets: PacketReader, version: 0 | 1): FetchRequest | FetchRefusal | PacketRefusal {
+  const draft = newFetchDraft(null);
+  return readWants(draft, packets) ?? readHaves(draft, packets) ?? finishFetch(draft, version);
+}
+
+function readWants(draft: FetchDraft, packets: PacketReader): FetchRefusal | PacketRefusal | null {
+  let filterNegotiated = false;
+  for (;;) {
+    const packet = packets.next();
+    if (packet === 'end') return TRUNCATED;
+    if ('refused' in packet) return packet;
+    if (packet.kind === 'flush') break;
+    const line = packet.kind === 'data' ? decodeUtf8(lineOf(packet.payload)) : null;
+    // git reads lines as C strings: what follows a NUL would be seen by us and not by it.
+    if (line === null || line.includes('\0')) return NOT_TEXT;
+    const names = line.startsWith('want ') ? capabilityNames(line) : [];
+    if (names.includes('filter')) filterNegotiated = true;
+    const refusal = readWantOrBoundary(draft, line) ?? readCapabilities(draft, names);
+    if (refusal !== null) return refusal;
+  }
+  if (draft.flags.filter === null || filterNegotiated) return null;
+  return { refused: 'filter-not-negotiated', detail: 'filtering capability not negotiated' };
+}
+
+function readWantOrBoundary(draft: FetchDraft, line: string): FetchRefusal | null {
+  return line.startsWith('want ') ? readWant(draft, line.split(/[ \t\r\n]/)[1] ?? '') : readBoundary(draft, line);
+}
+
+/** Names behind the id of a want line; git also finds a name that has a value. */
+function capabilityNames(line: string): string[] {
+  const [, , ...capabilities] = line.split(/[ \t\r\n]+/);
+  return capabilities.map((text) => (text.startsWith('object-format=') ? text : text.replace(/=.*/s, '')));
+}
+
+/** The client's choice among what was offered, on any want line; what the server does not know it ignores, as git. */
+function readCapabilities(draft: FetchDraft, names: readonly string[]): FetchRefusal | null {
+  const { flags } = draft;
+  for (const name of names) {
+    if (name === 'multi_ack_detailed') flags.multiAck = 'multi_ack_detailed';
+    else if (name === 'multi_ack' && flags.multiAck === 'none') flags.multiAck = 'multi_ack';
+    else if (name === 'no-done') flags.noDone = true;
+    else if (name === 'thin-pack') flags.thinPack = true;
+    else if (name === 'ofs-delta') flags.ofsDelta = true;
+    else if (name === 'include-tag') flags.includeTag = true;
+    else if (name === 'no-progress') flags.noProgress = true;
+    else if (name === 'deepen-relative') draft.relative = true;
+    else if (name === 'side-band-64k') flags.sideBand = 'side-band-64k';
+    else if (name === 'side-band') flags.sideBand ??= 'side-band';
+    else if (name.startsWith('object-format=') && name !== 'object-format=sha1') {
+      return { refused: 'object-format-unsupported', detail: `unsupported object format '${shown(name)}'` };
+    }
+  }
+  return null;
+}
+
+function readHaves(draft: FetchDraft, packets: PacketReader): FetchRefusal | PacketRefusal | null {
+  for (;;) {
+    const packet = packets.next();
+    // A client that only wants to learn the new boundary ends its body here; git takes that for a flush.
+    if (packet === 'end') return null;
+    if ('refused' in packet) return packet;
+    if (packet.kind === 'flush') return null;
+    const line = packet.kind === 'data' ? decodeUtf8(lineOf(packet.payload)) : null;
+    if (line === 'done') {
+      draft.flags.done = true;
+      return null;
+    }
+    const refusal = line === null ? NOT_TEXT : readHave(draft, line);
+    if (refusal !== null) return refusal;
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * What a client asks of a fetch, in any protocol version, and the arguments of protocol v2: gitprotocol-v2(5).
+ *
+ * Must stay true: every object and every argument that upload-pack will act on is named here, since it gets the
+ * same bytes and checks no one's right to them. What git would refuse is refused, in git's words.
+ */
+import type { ObjectId } from '../../kernel/ids.ts';
+import { parseObjectId } from '../../kernel/ids.ts';
+import { FETCH_DEEPEN_NOT_MAX, REF_NAME_BYTES_MAX, SHALLOW_LINES_MAX } from '../../kernel/limits.ts';
+import { type ObjectFilter, parseObjectFilter } from './object-filter.ts';
+import type { ProtocolRefusal } from './pkt-line.ts';
+import { shown, type SideBandKind } from './side-band.ts';
+import { decodeUtf8, utf8Length } from '../utf8.ts';
+
+export type FetchRefusalCode =
+  | 'want-malformed'
+  | 'have-malformed'
+  | 'shallow-malformed'
+  | 'too-many-shallow-lines'
+  | 'deepen-malformed'
+  | 'too-many-deepen-not-lines'
+  /** A depth together with a date or a ref to stop at. */
+  | 'deepen-conflict'
+  | 'filter-unsupported'
+  | 'filter-repeated'
+  /** v0: a filter without the capability that says the client knows them. */
+  | 'filter-not-negotiated'
+  | 'argument-unknown'
+  | 'object-format-unsupported';
+export type FetchRefusal = ProtocolRefusal<FetchRefusalCode>;
+
+/** The depth by which clients say "all": upload-pack then gives the parents of every commit named as shallow. */
+export const DEPTH_OF_ALL = 0x7fff_ffff;
+
+/** Where the history a client asks for ends. */
+export type Deepening =
+  /** So many commits from the wants, or from the client's own shallow boundary if `relative`. */
+  | { readonly kind: 'depth'; readonly commits: number; readonly relative: boolean }
+  /** Commits newer than `sinceSeconds` (of the epoch), and not reached from the refs `not`. */
+  | { readonly kind: 'limits'; readonly sinceSeconds: number | null; readonly not: readonly string[] };
+
+export interface FetchRequest {
+  readonly version: 0 | 1 | 2;
+  /** Each once, in the order they came. Authorise every one. None: the client wants nothing, or only acks. */
+  readonly wants: readonly ObjectId[];
+  /** What the client says it has, each once; unknown ids among them are normal. */
+  readonly haves: readonly ObjectId[];
+  /** The negotiation is over: the answer is a pack. */
+  readonly done: boolean;
+  /** v2: no pack before `done`, however much is in common. */
+  readonly waitForDone: boolean;
+  /** Commits whose parents the client lacks. */
+  readonly shallow: readonly ObjectId[];
+  readonly deepen: Deepening | null;
+  readonly filter: ObjectFilter | null;
+  readonly thinPack: boolean;
+  readonly ofsDelta: boolean;
+  readonly includeTag: boolean;
+  readonly noProgress: boolean;
+  /** v0 and v1; in v2 acks have one form. */
+  readonly multiAck: 'none' | 'multi_ack' | 'multi_ack_detailed';
+  /** v0 and v1: the server may send the pack as soon as it is ready. */
+  readonly noDone: boolean;
+  /** How the pack is framed; null for a bare pack, which only v0 and v1 know. */
+  readonly sideBand: SideBandKind | null;
+}
+
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
+/** A request as it is being read, line by line. */
+export interface FetchDraft {
+  readonly wants: Set<ObjectId>;
+  readonly haves: Set<ObjectId>;
+  readonly shallow: Set<ObjectId>;
+  readonly deepenNot: string[];
+  depth: number | null;
+  relative: boolean;
+  sinceSeconds: number | null;
+  readonly flags: Mutable<Omit<FetchRequest, 'version' | 'wants' | 'haves' | 'shallow' | 'deepen'>>;
+}
+
+export function newFetchDraft(sideBand: SideBandKind | null): FetchDraft {
+  const off = { done: false, waitForDone: false, thinPack: false, ofsDelta: false, includeTag: false };
+  return {
+    wants: new Set(),
+    haves: new Set(),
+    shallow: new Set(),
+    deepenNot: [],
+    depth: null,
+    relative: false,
+    sinceSeconds: null,
+    flags: { ...off, noProgress: false, noDone: false, filter: null, multiAck: 'none', sideBand },
+  };
+}
+
+/** Reads the arguments of the v2 command, one a packet, line feeds removed. */
+export function parseFetchArguments(args: readonly Uint8Array[]): FetchRequest | FetchRefusal {
+  const draft = newFetchDraft('side-band-64k');
+  for (const bytes of args) {
+    const line = decodeUtf8(bytes);
+    const refusal = line === null ? NOT_TEXT : readArgument(draft, line);
+    if (refusal !== null) return refusal;
+  }
+  return finishFetch(draft, 2);
+}
+
+function readArgument(draft: FetchDraft, line: string): FetchRefusal | null {
+  switch (line) {
+    case 'done':
+      draft.flags.done = true;
+      return null;
+    case 'wait-for-done':
+      draft.flags.waitForDone = true;
+      return null;
+    case 'thin-pack':
+      draft.flags.thinPack = true;
+      return null;
+    case 'ofs-delta':
+      draft.flags.ofsDelta = true;
+      return null;
+    case 'include-tag':
+      draft.flags.includeTag = true;
+      return null;
+    case 'no-progress':
+      draft.flags.noProgress = true;
+      return null;
+    case 'deepen-relative':
+      draft.relative = true;
+      return null;
+  }
+  if (line.startsWith('want ')) return readWant(draft, line.slice('want '.length));
+  if (line.startsWith('have ')) return readHave(draft, line);
+  return readBoundary(draft, line);
+}
+
+/** Takes the id of a `want` line. */
+export function readWant(draft: FetchDraft, text: string): FetchRefusal | null {
+  const id = parseObjectId(text);
+  if (id === null) {
+    return { refused: 'want-malformed', detail: `protocol error, expected to get object ID, not '${shown(text)}'` };
+  }
+  draft.wants.add(id);
+  return null;
+}
+
+/** Takes a whole `have` line. */
+export function readHave(draft: FetchDraft, line: string): FetchRefusal | null {
+  const id = line.startsWith('have ') ? parseObjectId(line.slice('have '.length)) : null;
+  if (id === null) return { refused: 'have-malformed', detail: `expected SHA1 object, got '${shown(line)}'` };
+  draft.haves.add(id);
+  return null;
+}
+
+/** Takes a line on where history ends or what is left out; any other line is refused. */
+export function readBoundary(draft: FetchDraft, line: string): FetchRefusal | null {
+  const space = line.indexOf(' ');
+  const value = line.slice(space + 1);
+  switch (line.slice(0, Math.max(space, 0))) {
+    case 'shallow':
+      return readShallow(draft, value);
+    case 'deepen':
+      draft.depth = decimal(value, DEPTH_OF_ALL);
+      return draft.depth === null ? deepenMalformed(line) : null;
+    case 'deepen-since':
+      draft.sinceSeconds = decimal(value, Number.MAX_SAFE_INTEGER);
+      return draft.sinceSeconds === null ? deepenMalformed(line) : null;
+    case 'deepen-not':
+      return readDeepenNot(draft, value, line);
+    case 'filter':
+      return readFilter(draft, value);
+    default:
+      return { refused: 'argument-unknown', detail: `unexpected line: '${shown(line)}'` };
+  }
+}
+
+function readShallow(draft: FetchDraft, value: string): FetchRefusal | null {
+  const id = parseObjectId(value);
+  if (id === null) return { refused: 'shallow-malformed', detail: `invalid shallow line: '${shown(value)}'` };
+  draft.shallow.add(id);
+  if (draft.shallow.size <= SHALLOW_LINES_MAX) return null;
+  return { refused: 'too-many-shallow-lines', detail: `more than ${SHALLOW_LINES_MAX} shallow lines` };
+}
+
+function readDeepenNot(draft: FetchDraft, value: string, line: string): FetchRefusal | null {
+  // A ref, resolved by upload-pack among the refs this client may see: here it only has to be short text.
+  if (value === '' || utf8Length(value) > REF_NAME_BYTES_MAX || /\p{Cc}/u.test(value)) return deepenMalformed(line);
+  draft.deepenNot.push(value);
+  if (draft.deepenNot.length <= FETCH_DEEPEN_NOT_MAX) return null;
+  return { refused: 'too-many-deepen-not-lines', detail: `more than ${FETCH_DEEPEN_NOT_MAX} deepen-not lines` };
+}
+
+function readFilter(draft: FetchDraft, value: string): FetchRefusal | null {
+  if (draft.flags.filter !== null) {
+    return { refused: 'filter-repeated', detail: 'multiple filter-specs cannot be combined' };
+  }
+  const filter = parseObjectFilter(value);
+  if ('refused' in filter) return filter;
+  draft.flags.filter = filter;
+  return null;
+}
+
+/** The whole request, or why its lines do not go together. */
+export function finishFetch(draft: FetchDraft, version: 0 | 1 | 2): FetchRequest | FetchRefusal {
+  const limited = draft.sinceSeconds !== null || draft.deepenNot.length > 0;
+  if (draft.depth !== null && limited) {
+    const detail = 'deepen and deepen-since (or deepen-not) cannot be used together';
+    return { refused: 'deepen-conflict', detail };
+  }
+  let deepen: Deepening | null = null;
+  if (draft.depth !== null) deepen = { kind: 'depth', commits: draft.depth, relative: draft.relative };
+  else if (limited) deepen = { kind: 'limits', sinceSeconds: draft.sinceSeconds, not: draft.deepenNot };
+  const { wants, haves, shallow } = draft;
+  return { version, wants: [...wants], haves: [...haves], shallow: [...shallow], deepen, ...draft.flags };
+}
+
+/** A positive whole number in plain decimal digits, which git and we read alike. */
+function decimal(text: string, max: number): number | null {
+  const value = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
+  return value <= max ? value : null;
+}
+
+function deepenMalformed(line: string): FetchRefusal {
+  return { refused: 'deepen-malformed', detail: `Invalid deepen: ${shown(line)}` };
+}
+
+export const NOT_TEXT: FetchRefusal = { refused: 'argument-unknown', detail: 'a line is not valid UTF-8' };

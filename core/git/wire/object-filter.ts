@@ -1,0 +1,37 @@
+/**
+ * Filters of partial clones: git-rev-list(1), `--filter`. Only those that a bitmap answers cheaply are taken.
+ *
+ * Must stay true: what is taken means the same to upload-pack, which gets the text as it came. Git reads numbers
+ * as C does, so `010` is eight there: numbers with leading zeros are refused.
+ */
+import { FETCH_TREE_DEPTH_MAX } from '../../kernel/limits.ts';
+import type { ProtocolRefusal } from './pkt-line.ts';
+
+export type ObjectFilter =
+  | { readonly kind: 'blob:none' }
+  /** Leaves out blobs of at least so many bytes. */
+  | { readonly kind: 'blob:limit'; readonly sizeBytes: number }
+  /** Leaves out blobs and trees at least so deep below a commit's tree, which has depth 0. */
+  | { readonly kind: 'tree'; readonly depth: number };
+
+const SIZE = /^blob:limit=(0|[1-9]\d*)([kmg]?)$/i;
+const DEPTH = /^tree:(0|[1-9]\d*)$/;
+const UNITS: { readonly [suffix: string]: number } = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
+
+/** `blob:none`, `blob:limit=<n>[kmg]` or `tree:<depth>` to depth 16. */
+export function parseObjectFilter(text: string): ObjectFilter | ProtocolRefusal<'filter-unsupported'> {
+  if (text === 'blob:none') return { kind: 'blob:none' };
+  const [, size, suffix] = SIZE.exec(text) ?? [];
+  if (size !== undefined && suffix !== undefined) {
+    const sizeBytes = Number(size) * (UNITS[suffix.toLowerCase()] ?? 1);
+    if (Number.isSafeInteger(sizeBytes)) return { kind: 'blob:limit', sizeBytes };
+    return { refused: 'filter-unsupported', detail: `filter size is too large: '${text.slice(0, 100)}'` };
+  }
+  const depth = DEPTH.exec(text)?.[1];
+  if (depth === undefined) {
+    return { refused: 'filter-unsupported', detail: `filter '${text.slice(0, 100)}' not supported` };
+  }
+  if (Number(depth) <= FETCH_TREE_DEPTH_MAX) return { kind: 'tree', depth: Number(depth) };
+  const detail = `tree filter allows max depth ${FETCH_TREE_DEPTH_MAX}, but got ${depth.slice(0, 20)}`;
+  return { refused: 'filter-unsupported', detail };
+}

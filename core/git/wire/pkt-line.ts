@@ -1,0 +1,254 @@
+/**
+ * Packets, the frame of everything Git says over the wire: gitprotocol-common(5), "pkt-line Format".
+ *
+ * Must stay true: a decoder holds at most one unfinished packet (64 KiB) besides what it was last given, however
+ * the bytes are cut; it takes not one byte beyond the packet it returns, since a raw pack may follow.
+ */
+import { encodeUtf8, utf8Length } from '../utf8.ts';
+
+/** The largest payload of one packet: 65,520 less its four digits of length. */
+export const PACKET_PAYLOAD_BYTES_MAX = 65_516;
+
+export type Packet =
+  | { readonly kind: 'data'; readonly payload: Uint8Array }
+  | { readonly kind: 'flush' }
+  | { readonly kind: 'delimiter' }
+  | { readonly kind: 'response-end' };
+
+export type PacketRefusalCode =
+  /** A length that is no packet's: not four hex digits, `0003`, or above 65,520. */
+  | 'packet-malformed'
+  /** The bytes end within a packet or before the one that ends the message. */
+  | 'packet-truncated'
+  /** More bytes than the message may have. */
+  | 'packets-too-large';
+
+/** Why a message on the wire is not taken: `detail` is one line for whoever sent it. */
+export interface ProtocolRefusal<Code extends string> {
+  readonly refused: Code;
+  readonly detail: string;
+}
+export type PacketRefusal = ProtocolRefusal<PacketRefusalCode>;
+
+const HEADER_BYTES = 4;
+const FLUSH: Packet = { kind: 'flush' };
+const DELIMITER: Packet = { kind: 'delimiter' };
+const RESPONSE_END: Packet = { kind: 'response-end' };
+
+/** `0000`: the end of a message or of one of its sections. */
+export const FLUSH_PACKET = encodeUtf8('0000');
+/** `0001`: between the sections of a message in protocol v2. */
+export const DELIMITER_PACKET = encodeUtf8('0001');
+/** `0002`: the end of a response over a stateless connection in protocol v2. */
+export const RESPONSE_END_PACKET = encodeUtf8('0002');
+
+function headerOf(payloadBytes: number): string {
+  return (payloadBytes + HEADER_BYTES).toString(16).padStart(HEADER_BYTES, '0');
+}
+
+/** The headers of all but the longest ref lines, made once. */
+const SHORT_HEADERS = Array.from({ length: 512 }, (_, payloadBytes) => headerOf(payloadBytes));
+
+/** Four hex digits of a packet's whole length, for a payload of so many bytes. Throws RangeError above the maximum. */
+export function packetHeader(payloadBytes: number): string {
+  if (payloadBytes > PACKET_PAYLOAD_BYTES_MAX) throw new RangeError(`A packet cannot hold ${payloadBytes} bytes`);
+  return SHORT_HEADERS[payloadBytes] ?? headerOf(payloadBytes);
+}
+
+/** A packet with this payload; text is sent as UTF-8. Throws RangeError above 65,516 bytes. */
+export function dataPacket(payload: string | Uint8Array): Uint8Array {
+  const bytes = typeof payload === 'string' ? encodeUtf8(payload) : payload;
+  return concatBytes([encodeUtf8(packetHeader(bytes.length)), bytes]);
+}
+
+/** So many lines are encoded at once: strings this short are cheap to join, and calls to the encoder are not. */
+const LINES_A_BATCH = 64;
+
+/** Writes packets of text, each a line with its line feed: made for the tens of thousands that name refs. */
+export interface LineWriter {
+  line(text: string): void;
+  /** A packet of these bytes as they are. */
+  packet(payload: Uint8Array): void;
+  flush(): void;
+  /** All that was written. */
+  bytes(): Uint8Array;
+}
+
+export function createLineWriter(): LineWriter {
+  const written: Uint8Array[] = [];
+  let batch: string[] = [];
+  const endBatch = () => {
+    written.push(framedLines(batch));
+    batch = [];
+  };
+  return {
+    line(text) {
+      batch.push(text);
+      if (batch.length === LINES_A_BATCH) endBatch();
+    },
+    packet(payload) {
+      endBatch();
+      written.push(dataPacket(payload));
+    },
+    flush() {
+      endBatch();
+      written.push(FLUSH_PACKET);
+    },
+    bytes() {
+      endBatch();
+      return concatBytes(written);
+    },
+  };
+}
+
+/** Lengths are taken for those of ASCII first, and counted only when the batch turns out longer than that. */
+function framedLines(lines: readonly string[]): Uint8Array {
+  let ascii = '';
+  for (const line of lines) ascii += `${packetHeader(line.length + 1)}${line}\n`;
+  const bytes = encodeUtf8(ascii);
+  if (bytes.length === ascii.length) return bytes;
+  return encodeUtf8(lines.map((line) => `${packetHeader(utf8Length(line) + 1)}${line}\n`).join(''));
+}
+
+/** An error in the place of an answer: `ERR <message>`, which every client shows (gitprotocol-pack(5)). */
+export function errorPacket(message: string): Uint8Array {
+  return dataPacket(`ERR ${message}`);
+}
+
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** A payload without the line feed that may end it. */
+export function lineOf(payload: Uint8Array): Uint8Array {
+  return payload.at(-1) === 0x0a ? payload.subarray(0, -1) : payload;
+}
+
+export interface PacketDecoder {
+  /** Hands over the next bytes. They are not copied while whole packets can be read from them. */
+  push(chunk: Uint8Array): void;
+  /** The next whole packet; null when more bytes are needed; after a refusal always that refusal. */
+  next(): Packet | PacketRefusal | null;
+  /** The bytes pushed and not part of any packet returned; the decoder is done after this. */
+  rest(): Uint8Array;
+}
+
+/** Decodes packets of at most `bytesMax` bytes in sum, headers included. */
+export function createPacketDecoder(options: { readonly bytesMax: number }): PacketDecoder {
+  const held = createHeldBytes();
+  let taken = 0;
+  let failed: PacketRefusal | null = null;
+  return {
+    push: (chunk) => held.append(chunk),
+    next() {
+      if (failed !== null) return failed;
+      const bytes = held.view();
+      if (bytes.length < HEADER_BYTES) return null;
+      const length = packetLength(bytes);
+      if (typeof length !== 'number') {
+        failed = length;
+        return failed;
+      }
+      const size = Math.max(length, HEADER_BYTES);
+      if (taken + size > options.bytesMax) {
+        failed = { refused: 'packets-too-large', detail: `the request takes more than ${options.bytesMax} bytes` };
+        return failed;
+      }
+      if (bytes.length < size) return null;
+      taken += size;
+      held.take(size);
+      if (length === 0) return FLUSH;
+      if (length === 1) return DELIMITER;
+      if (length === 2) return RESPONSE_END;
+      return { kind: 'data', payload: bytes.subarray(HEADER_BYTES, size) };
+    },
+    rest() {
+      const bytes = held.view();
+      held.take(bytes.length);
+      return bytes;
+    },
+  };
+}
+
+/** The packets of a message that is here whole: `next` answers `end` after the last, a refusal if it is cut short. */
+export interface PacketReader {
+  next(): Packet | PacketRefusal | 'end';
+}
+
+export function createPacketReader(message: Uint8Array): PacketReader {
+  const decoder = createPacketDecoder({ bytesMax: message.length });
+  decoder.push(message);
+  return {
+    next() {
+      const packet = decoder.next();
+      if (packet !== null && 'refused' in packet && packet.refused === 'packets-too-large') return TRUNCATED;
+      if (packet !== null) return packet;
+      return decoder.rest().length === 0 ? 'end' : TRUNCATED;
+    },
+  };
+}
+
+export const TRUNCATED: PacketRefusal = { refused: 'packet-truncated', detail: 'the request ends too early' };
+
+/** A packet's length as its first four bytes say it, in hex of either case. */
+function packetLength(bytes: Uint8Array): number | PacketRefusal {
+  let length = 0;
+  for (let at = 0; at < HEADER_BYTES; at++) {
+    const digit = hexDigit(bytes[at] ?? 0);
+    if (digit === -1) return { refused: 'packet-malformed', detail: 'a packet has no length of four hex digits' };
+    length = length * 16 + digit;
+  }
+  if (length === 3 || length > PACKET_PAYLOAD_BYTES_MAX + HEADER_BYTES) {
+    return { refused: 'packet-malformed', detail: `a packet cannot be ${length} bytes long` };
+  }
+  return length;
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+/**
+ * Bytes received and not yet taken. Bytes once shown are never overwritten, so views of them stay valid; room is
+ * made by doubling, so that a packet sent byte by byte costs no more than its length.
+ */
+function createHeldBytes() {
+  let buffer: Uint8Array = new Uint8Array(0);
+  let start = 0;
+  let end = 0;
+  return {
+    view: (): Uint8Array => buffer.subarray(start, end),
+    take(count: number): void {
+      start += count;
+    },
+    append(chunk: Uint8Array): void {
+      if (start === end) {
+        buffer = chunk;
+        start = 0;
+        end = chunk.length;
+        return;
+      }
+      const kept = end - start;
+      // A chunk of the caller's is always full, so what is appended to is ours.
+      if (end + chunk.length > buffer.length) {
+        const grown = new Uint8Array(2 * (kept + chunk.length));
+        grown.set(buffer.subarray(start, end));
+        buffer = grown;
+        start = 0;
+        end = kept;
+      }
+      buffer.set(chunk, end);
+      end += chunk.length;
+    },
+  };
+}

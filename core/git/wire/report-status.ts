@@ -1,0 +1,80 @@
+/**
+ * The answer to a push: gitprotocol-pack(5), "Report Status", in the side band if the client chose one.
+ *
+ * Must stay true: each packet fits its limit whatever names and reasons it holds, and neither can forge another
+ * line. The report is itself a list of packets that ends with a flush, within the side band, which ends with its own.
+ */
+import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
+import type { PushCapabilities } from './command-list.ts';
+import { concatBytes, createLineWriter, errorPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from './pkt-line.ts';
+import { fatalPackets, oneSafeLine, progressPackets, sideBandPackets } from './side-band.ts';
+import { encodeUtf8 } from '../utf8.ts';
+
+/** What became of one command. */
+export interface RefReport {
+  /** The ref as the client named it. */
+  readonly name: string | Uint8Array;
+  /** Null when the ref was updated, else why not. */
+  readonly refused: string | null;
+}
+
+export interface PushReport {
+  /** Null when the pack was taken, or none was needed; else why not. */
+  readonly unpackFailed: string | null;
+  /** One for each command, also when the pack was not taken. */
+  readonly refs: readonly RefReport[];
+}
+
+const REASON_LENGTH_MAX = 1_000;
+const CONTROLS = /\p{Cc}/u;
+
+/** The report as packets with their flush. `report-status-v2` has the same lines when no ref was renamed. */
+export function reportStatus(report: PushReport): Uint8Array {
+  const writer = createLineWriter();
+  writer.line(`unpack ${report.unpackFailed === null ? 'ok' : reason(report.unpackFailed)}`);
+  for (const { name, refused } of report.refs) {
+    // A push may report 100,000 refs: those with names of ours take no detour over bytes.
+    if (typeof name === 'string' && name.length <= REF_NAME_BYTES_MAX && !CONTROLS.test(name)) {
+      writer.line(refused === null ? `ok ${name}` : `ng ${name} ${reason(refused)}`);
+    } else {
+      writer.packet(hostileLine(typeof name === 'string' ? encodeUtf8(name) : name, refused));
+    }
+  }
+  writer.flush();
+  return writer.bytes();
+}
+
+/** The end of the answer to a push: `messages` are lines for the user, sent if there is a side band. */
+export function pushAnswer(
+  report: PushReport,
+  capabilities: PushCapabilities,
+  messages: readonly string[] = [],
+): Uint8Array {
+  const status = capabilities.reportStatus === 'none' ? new Uint8Array(0) : reportStatus(report);
+  if (!capabilities.sideBand64k) return status;
+  return concatBytes([progressPackets(messages), sideBandPackets(1, status), FLUSH_PACKET]);
+}
+
+/**
+ * The answer to a push that is refused whole, in a form that makes the client show why: a report that nothing was
+ * unpacked, an error on the side band, or an error packet. (Of an HTTP error git shows only the status.)
+ */
+export function pushRefusal(detail: string, capabilities: PushCapabilities | null): Uint8Array {
+  if (capabilities !== null && capabilities.reportStatus !== 'none') {
+    return pushAnswer({ unpackFailed: detail, refs: [] }, capabilities);
+  }
+  return capabilities?.sideBand64k === true ? fatalPackets(reason(detail)) : errorPacket(reason(detail));
+}
+
+/** The line of a name that may fill a packet by itself, then the reason gives way, or hold control characters. */
+function hostileLine(name: Uint8Array, refused: string | null): Uint8Array {
+  const safe = name.map((byte) => (byte < 0x20 || byte === 0x7f ? 0x3f : byte));
+  const parts =
+    refused === null ? [encodeUtf8('ok '), safe] : [encodeUtf8('ng '), safe, encodeUtf8(` ${reason(refused)}`)];
+  return concatBytes([concatBytes(parts).subarray(0, PACKET_PAYLOAD_BYTES_MAX - 1), encodeUtf8('\n')]);
+}
+
+function reason(text: string): string {
+  const line = oneSafeLine(text.slice(0, REASON_LENGTH_MAX));
+  return line === '' ? 'refused' : line;
+}

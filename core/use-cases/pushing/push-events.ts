@@ -1,0 +1,87 @@
+/**
+ * The events of a push: one `RefsUpdated`, its updates beside it in parts when they are many, and the default
+ * branch it may choose.
+ *
+ * Must stay true: parts are in the log before the event that names them; parts that no event names mean nothing.
+ */
+import { type Cause, streamName } from '../../kernel/envelope.ts';
+import type { AccountId, PushId, Timestamp } from '../../kernel/ids.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { Reach } from '../../ports/failpoints.ts';
+import type { Layer } from '../../ports/object-database.ts';
+import type { UpdateRefsDecision } from '../../repository/decide.ts';
+import {
+  type RefsUpdated,
+  type RepositoryEvent,
+  refUpdatesEventKinds,
+  type StoredRefUpdate,
+  type UpdateParts,
+} from '../../repository/events.ts';
+import { isNarrow, splitUpdates, updatesDigestText } from '../../repository/wide-updates.ts';
+import { type Context, envelop } from '../../runtime/execute.ts';
+import { storedLayer } from './push-layer.ts';
+
+export interface PartsContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
+  readonly digest: Digest;
+  readonly reach: Reach;
+}
+
+export interface PushedFacts {
+  readonly pushId: PushId;
+  readonly layer: Layer | null;
+  readonly pushOptions: readonly string[];
+  readonly receivedBytes: number;
+  /** Commands that the decision never saw. */
+  readonly refusedNames: number;
+}
+
+export interface PushEvents {
+  /** What is appended. */
+  readonly stored: readonly RepositoryEvent[];
+  /** The same with every update in place, as memory folds it. */
+  readonly whole: readonly RepositoryEvent[];
+}
+
+/** Makes the events of pushes, appending parts where they are needed; equal lists of one push share their parts. */
+export function createPushEvents(
+  context: PartsContext,
+  about: { readonly account: AccountId; readonly cause: Cause },
+): (facts: PushedFacts, decision: UpdateRefsDecision, lastAt: Timestamp | null) => Promise<PushEvents> {
+  let appended: UpdateParts | null = null;
+
+  async function partsOf(updates: readonly StoredRefUpdate[], lastAt: Timestamp | null): Promise<UpdateParts> {
+    const sha256 = context.digest.sha256(updatesDigestText(updates));
+    if (appended?.sha256 === sha256) return appended;
+    const stream = streamName('refUpdates', context.ids.next<PushId>());
+    const parts = splitUpdates(updates);
+    for (const [index, part] of parts.entries()) {
+      const events = envelop(context, { kinds: refUpdatesEventKinds }, [part], { ...about, lastAt });
+      const expected = index === 0 ? 'none' : index - 1;
+      const result = await context.events.append({ stream, expected, events });
+      if (result.outcome === 'conflict') throw new TypeError(`The new stream ${stream} exists already`);
+    }
+    await context.reach('push-parts-appended');
+    appended = { stream, count: parts.length, updates: updates.length, sha256 };
+    return appended;
+  }
+
+  return async (facts, decision, lastAt) => {
+    const { updates, defaultBranch } = decision;
+    const data: RefsUpdated['data'] = {
+      push_id: facts.pushId,
+      updates,
+      parts: isNarrow(updates, facts.pushOptions) ? null : await partsOf(updates, lastAt),
+      layer: facts.layer === null ? null : storedLayer(facts.layer),
+      push_options: facts.pushOptions,
+      refused: facts.refusedNames + decision.results.filter(({ code }) => code !== null).length,
+      received_bytes: facts.receivedBytes,
+    };
+    const chosen: readonly RepositoryEvent[] =
+      defaultBranch === null ? [] : [{ type: 'DefaultBranchChanged', data: { default_branch: defaultBranch } }];
+    const stored = data.parts === null ? data : { ...data, updates: [] };
+    return {
+      stored: [{ type: 'RefsUpdated', data: stored }, ...chosen],
+      whole: [{ type: 'RefsUpdated', data }, ...chosen],
+    };
+  };
+}

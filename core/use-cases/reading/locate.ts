@@ -1,0 +1,103 @@
+/**
+ * What lies at a path of a commit: a file, a folder, a symbolic link or a submodule.
+ *
+ * Must stay true: a path is a list of names as bytes, compared with those of trees and nothing else: no name is
+ * special, no link is followed, so a path leads nowhere but down its commit's own trees.
+ */
+import { refuse } from '../../kernel/decider.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
+import { CONTENTS_FILE_BYTES_MAX } from '../../kernel/limits.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import { type Commit, ObjectDatabaseError, type ObjectReader, type TreeEntry } from '../../ports/object-database.ts';
+
+export type EntryType = 'file' | 'dir' | 'symlink' | 'submodule';
+
+export type Located =
+  | { readonly type: 'dir'; readonly id: ObjectId; readonly entries: readonly TreeEntry[] }
+  | {
+      readonly type: 'file' | 'symlink';
+      readonly id: ObjectId;
+      readonly mode: string;
+      readonly sizeBytes: number;
+    }
+  /** The id is a commit of another repository. */
+  | { readonly type: 'submodule'; readonly id: ObjectId; readonly mode: string };
+
+export interface ContentsPath {
+  /** From the root down; empty for the root itself. */
+  readonly names: readonly Uint8Array[];
+  /** Whether only a folder will do: the path was written with a slash at its end. */
+  readonly folder: boolean;
+}
+
+type Refused = { readonly refused: Refusal };
+
+const NOT_FOUND: Refused = refuse({ code: 'path-not-found' });
+
+export function entryType(mode: string): EntryType {
+  switch (mode) {
+    case '040000':
+      return 'dir';
+    case '120000':
+      return 'symlink';
+    case '160000':
+      return 'submodule';
+    default:
+      // Old histories hold other modes of files, such as 100664.
+      return 'file';
+  }
+}
+
+/** Refused with `path-not-found`, or with `file-too-large` for what is too large to be answered at all. */
+export async function locate(reader: ObjectReader, commit: Commit, path: ContentsPath): Promise<Located | Refused> {
+  let tree = await treeOf(reader, commit.tree);
+  let found: Located = { type: 'dir', id: commit.tree, entries: tree };
+  for (const [index, name] of path.names.entries()) {
+    const entry = tree.find((candidate) => equalBytes(candidate.name, name));
+    if (entry === undefined) return NOT_FOUND;
+    const type = entryType(entry.mode);
+    const isLast = index === path.names.length - 1;
+    if (type === 'dir') {
+      tree = await treeOf(reader, entry.id);
+      found = { type, id: entry.id, entries: tree };
+    } else if (!isLast || path.folder) return NOT_FOUND;
+    else if (type === 'submodule') found = { type, id: entry.id, mode: entry.mode };
+    else found = { type, id: entry.id, mode: entry.mode, sizeBytes: await sizeOf(reader, entry.id) };
+  }
+  const tooLarge = 'sizeBytes' in found && found.sizeBytes > CONTENTS_FILE_BYTES_MAX;
+  return tooLarge ? refuse({ code: 'file-too-large' }) : found;
+}
+
+/** The sizes of a folder's files and links, in the order of its entries; null for folders and submodules. */
+export async function entrySizes(
+  reader: ObjectReader,
+  entries: readonly TreeEntry[],
+): Promise<readonly (number | null)[]> {
+  const blobs = entries.filter(({ mode }) => isBlob(mode)).map(({ id }) => id);
+  const infos = await reader.lookup(blobs);
+  const sizes = new Map(infos.flatMap((info) => (info === null ? [] : [[info.id, info.sizeBytes] as const])));
+  return entries.map(({ mode, id }) => (isBlob(mode) ? (sizes.get(id) ?? missing(id)) : null));
+}
+
+function isBlob(mode: string): boolean {
+  const type = entryType(mode);
+  return type === 'file' || type === 'symlink';
+}
+
+async function treeOf(reader: ObjectReader, id: ObjectId): Promise<readonly TreeEntry[]> {
+  return (await reader.tree(id)) ?? missing(id);
+}
+
+async function sizeOf(reader: ObjectReader, id: ObjectId): Promise<number> {
+  const [info] = await reader.lookup([id]);
+  return info?.sizeBytes ?? missing(id);
+}
+
+/** Committed layers are closed under reachability (invariant 3): what is missing was lost. */
+function missing(id: ObjectId): never {
+  throw new ObjectDatabaseError('layer-missing', `Object ${id} is in none of the repository's layers`);
+}
+
+function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}

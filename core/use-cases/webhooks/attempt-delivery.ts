@@ -1,0 +1,188 @@
+/**
+ * One attempt at a delivery: claim it, look at the webhook anew, send, keep the answer, record.
+ *
+ * Must stay true: the claim is appended before anything is sent and the record after, so that of many who try one sends,
+ * and a process that dies between the two has its attempt made again, under the same delivery id, with the same bytes.
+ */
+import { accounts } from '../../account/evolve.ts';
+import type { Webhook } from '../../account/state.ts';
+import type { LogPosition } from '../../kernel/envelope.ts';
+import { type AccountId, type Timestamp, type Uuid, type WebhookDeliveryId } from '../../kernel/ids.ts';
+import { WEBHOOK_ANSWER_BYTES_MAX, WEBHOOK_ATTEMPT_SPAN_MS } from '../../kernel/limits.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Exchange, OutgoingRequests } from '../../ports/outgoing-requests.ts';
+import type { Vault } from '../../ports/vault.ts';
+import { type AttemptResult, type NotSent, resultOf, statedResult } from '../../webhook-delivery/attempt.ts';
+import { decideWebhookDelivery } from '../../webhook-delivery/decide.ts';
+import type { AttemptOutcome } from '../../webhook-delivery/events.ts';
+import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
+import type { PendingDelivery, WebhookDelivery } from '../../webhook-delivery/state.ts';
+import type { Entity } from '../../runtime/entity.ts';
+import { execute } from '../../runtime/execute.ts';
+import { isOutage } from '../../runtime/is-outage.ts';
+import type { DeliveryContext } from './webhook-deliveries.ts';
+import { findWebhook } from './webhooks.ts';
+import { systemCause } from '../../runtime/system-cause.ts';
+
+export interface AttemptContext extends DeliveryContext {
+  readonly vault: Vault;
+  readonly outgoing: OutgoingRequests;
+  readonly log: Log;
+  /** `Strata-Webhook/<version>` */
+  readonly agent: string;
+  /** Told of each attempt that was recorded, for the metrics. */
+  readonly onAttempted: (outcome: AttemptOutcome, durationMs: number) => void;
+}
+
+/** What is known of a delivery after a look at its stream. */
+export interface Looked {
+  /** When it may be claimed; null while only an event can tell, and once it has ended. */
+  readonly dueAt: Timestamp | null;
+  /** Whether its very first attempt is still to come, or under way. */
+  readonly isFirst: boolean;
+  /** Where its last event stands. */
+  readonly position: LogPosition;
+}
+
+/**
+ * Makes the next attempt if it is due and nobody's; rejects in an outage, and then its claim lapses (attempt-due.ts).
+ * Once the signal is aborted nothing more is recorded.
+ */
+export async function attemptDelivery(
+  context: AttemptContext,
+  delivery: { readonly id: WebhookDeliveryId; readonly account: AccountId },
+  signal: AbortSignal,
+): Promise<Looked> {
+  const { id, account } = delivery;
+  const about = { account, cause: systemCause(context.ids, 'webhook-delivery') };
+  const claimId = context.ids.next<Uuid>();
+  const claimed = await execute(context, webhookDeliveries, id, about, (state) =>
+    decideWebhookDelivery(state, { type: 'ClaimAttempt', claimId, now: context.clock.now() }),
+  );
+  if ('refused' in claimed) throw new TypeError(`Delivery ${id} has no stream`);
+  const { state } = claimed.entity;
+  if (state.status !== 'pending') return looked(claimed.entity);
+  if (state.next.status !== 'claimed' || state.next.claimId !== claimId) return looked(claimed.entity);
+  await context.reach('webhook-attempt-claimed');
+  const startedAt = context.clock.now();
+  const begunMs = context.clock.monotonicMs();
+  const { result, answer } = await send(context, delivery, state, signal);
+  const durationMs = Math.max(0, Math.round(context.clock.monotonicMs() - begunMs));
+  signal.throwIfAborted();
+  await context.reach('webhook-attempt-sent');
+  const { series } = state;
+  const attempt = state.attempts + 1;
+  if (answer.length > 0) {
+    const storedAt = context.clock.now();
+    await context.deliveries.putAnswer({ delivery: id, series, attempt, account, body: answer, storedAt });
+  }
+  const recorded = await execute(context, webhookDeliveries, id, about, (current) =>
+    decideWebhookDelivery(current, { type: 'RecordAttempt', series, attempt, startedAt, durationMs, result }),
+  );
+  if ('refused' in recorded) throw new TypeError(`Delivery ${id} has no stream`);
+  const { outcome, http_status: status, error } = statedResult(result);
+  const { webhookId: webhook, eventId: event, repositoryId: repository } = state;
+  context.log.info(
+    { delivery: id, webhook, event, repository, account, series, attempt, outcome, status, error, durationMs },
+    'Attempted a webhook delivery',
+  );
+  context.onAttempted(outcome, durationMs);
+  await context.reach('webhook-attempt-recorded');
+  return looked(recorded.entity);
+}
+
+function looked({ state, position }: Entity<WebhookDelivery>): Looked {
+  if (state.status !== 'pending') return { dueAt: null, isFirst: false, position };
+  const { next, nextAttemptAt, series, attempts } = state;
+  const dueAt = next.status === 'due' ? nextAttemptAt : null;
+  return { dueAt, isFirst: series === 1 && attempts === 0, position };
+}
+
+interface Sent {
+  readonly result: AttemptResult;
+  /** What was kept of the answer's body. */
+  readonly answer: Uint8Array;
+}
+
+const NOTHING = new Uint8Array(0);
+
+function notSent(why: NotSent): Sent {
+  return { result: { kind: 'not-sent', why }, answer: NOTHING };
+}
+
+/** An outage of ours is no answer of the receiver's: it is thrown. Any other surprise ends the delivery (spec). */
+async function send(
+  context: AttemptContext,
+  { id, account }: { readonly id: WebhookDeliveryId; readonly account: AccountId },
+  state: PendingDelivery,
+  signal: AbortSignal,
+): Promise<Sent> {
+  try {
+    const prepared = await prepare(context, account, state);
+    if ('why' in prepared) return notSent(prepared.why);
+    const { url, payload, signatures } = prepared;
+    const exchange: Exchange = await context.outgoing.send({
+      url,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': context.agent,
+        'x-service-event': state.event,
+        'x-service-event-id': state.eventId,
+        'x-service-delivery': id,
+        ...signatures,
+      },
+      body: new TextEncoder().encode(payload),
+      spanMs: WEBHOOK_ATTEMPT_SPAN_MS,
+      answerBytesMax: WEBHOOK_ANSWER_BYTES_MAX,
+      signal,
+    });
+    const answer = exchange.outcome === 'answered' ? exchange.body : NOTHING;
+    return { result: resultOf(exchange, context.digest.sha256OfBytes), answer };
+  } catch (error) {
+    if (isOutage(error)) throw error;
+    context.log.error({ err: error, delivery: id }, 'An attempt at a webhook delivery failed unexpectedly');
+    return notSent('unexpected-error');
+  }
+}
+
+type Prepared =
+  | { readonly why: NotSent }
+  | { readonly url: string; readonly payload: string; readonly signatures: Readonly<Record<string, string>> };
+
+/** Times that a webhook may change while it is being read. */
+const READS_MAX = 10;
+
+async function prepare(context: AttemptContext, account: AccountId, state: PendingDelivery): Promise<Prepared> {
+  await context.entities.barrier();
+  for (let read = 0; read < READS_MAX; read += 1) {
+    const found = await findWebhook(context, account, state.webhookId);
+    if ('refused' in found) return { why: 'webhook-deleted' };
+    if (!found.webhook.active) return { why: 'webhook-inactive' };
+    const payload = (await context.deliveries.payloads([state.eventId])).get(state.eventId);
+    if (payload === undefined || context.digest.sha256(payload) !== state.payloadSha256) {
+      throw new TypeError(`The payload of event ${state.eventId} is not there any more`);
+    }
+    const signatures = await sign(context, account, found.webhook, payload);
+    if (signatures !== null) return { url: found.url, payload, signatures };
+    // Its secret was given up since the webhook was read: the log says for what.
+    await context.entities.reload(accounts, account);
+  }
+  throw new Error(`The vault has no secret of webhook ${state.webhookId}`);
+}
+
+/** Null when the vault no longer holds the secret. */
+async function sign(
+  { vault, digest, clock }: AttemptContext,
+  account: AccountId,
+  { secretRef, previousSecret }: Webhook,
+  payload: string,
+): Promise<Readonly<Record<string, string>> | null> {
+  const secret = await vault.get(account, 'webhook-secret', secretRef);
+  if (secret === null) return null;
+  const signature = { 'x-service-signature': digest.hmacSha256(secret, payload) };
+  if (previousSecret === null || previousSecret.validUntil <= clock.now()) return signature;
+  const before = await vault.get(account, 'webhook-secret', previousSecret.ref);
+  if (before === null) return null;
+  return { ...signature, 'x-service-signature-previous': digest.hmacSha256(before, payload) };
+}

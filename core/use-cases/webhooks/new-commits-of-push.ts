@@ -1,0 +1,172 @@
+/**
+ * The commits that each ref of a push brings: reached from it, and from no ref before the push.
+ *
+ * Must stay true: the order is that of `git log`; what is held in memory is bounded, commits of any size included, and a
+ * push that brings more costs one walk a ref instead.
+ */
+import { commitLength } from '../../git/history/commit-length.ts';
+import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
+import {
+  WEBHOOK_PAYLOAD_COMMITS_MAX,
+  WEBHOOK_PUSH_COMMITS_HELD_MAX,
+  WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
+} from '../../kernel/limits.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
+import type { CommitRow } from '../../ports/read-models.ts';
+import type { StoredRefUpdate } from '../../repository/events.ts';
+import type { OpenRepository } from '../../repository/state.ts';
+import { toldCommit } from '../../webhook-delivery/payload-texts.ts';
+
+export interface NewCommits {
+  /** The newest of the ref's, newest first; as many as a payload lists. */
+  of(update: StoredRefUpdate): Promise<readonly CommitRow[]>;
+}
+
+/** Each may have a message of many megabytes until it is cut. */
+const READ_AT_ONCE = 10;
+
+/** A commit as it is told, and what to walk on from. */
+interface HeldCommit {
+  readonly row: CommitRow;
+  readonly parents: readonly ObjectId[];
+}
+
+/** `after` is the repository with the push in it, `told` are the updates that will be asked for. */
+export async function newCommitsOf(
+  reader: ObjectReader,
+  after: OpenRepository,
+  told: readonly StoredRefUpdate[],
+  all: readonly StoredRefUpdate[],
+): Promise<NewCommits> {
+  const exclude = tipsBefore(after, all);
+  const known = new Set(exclude);
+  const tips = told.flatMap((update) => commitTip(update) ?? []).filter((tip) => !known.has(tip));
+  const include = [...new Set(tips)];
+  if (include.length === 0) return { of: async () => [] };
+  // Tips may lead to trees and blobs, which no walk begins at.
+  const infos = await reader.lookup([...include, ...exclude]);
+  const isCommit = (_: ObjectId, index: number): boolean => {
+    const type = infos[index]?.type;
+    return type === 'commit' || type === 'tag';
+  };
+  const starts = include.filter((id, index) => isCommit(id, index));
+  const ends = exclude.filter((id, index) => isCommit(id, include.length + index));
+  const wanted = new Set(starts);
+  const held = await heldCommits(reader, starts, ends);
+  // Refs that were pushed together mostly share their newest commits.
+  const recent = new RecentCommits(reader);
+  return {
+    of: async (update) => {
+      const tip = commitTip(update);
+      if (tip === null || !wanted.has(tip)) return [];
+      if (held !== null) return reachedFrom(held, tip);
+      const ids: ObjectId[] = [];
+      const limit = WEBHOOK_PAYLOAD_COMMITS_MAX;
+      for await (const id of reader.walk({ include: [tip], exclude: ends, limit })) ids.push(id);
+      return recent.rows(ids);
+    },
+  };
+}
+
+/** What every ref named before the push. */
+function tipsBefore({ refs }: OpenRepository, updates: readonly StoredRefUpdate[]): readonly ObjectId[] {
+  const tips = new Set<ObjectId>();
+  const moved = new Set(updates.map(({ ref }) => ref));
+  for (const [name, ref] of refs.entries()) {
+    if (!moved.has(name)) tips.add(ref.peeled ?? ref.id);
+  }
+  for (const { before } of updates) {
+    if (before !== ZERO_OBJECT_ID) tips.add(objectId(before));
+  }
+  return [...tips];
+}
+
+/** The commit that an update leads to, or null where it leads to none, or nowhere. */
+export function commitTip({ kind, type, after, peeled }: StoredRefUpdate): ObjectId | null {
+  if (kind === 'delete') return null;
+  if (type === 'commit') return objectId(after);
+  return type === 'tag' && peeled !== null ? objectId(peeled) : null;
+}
+
+/** All new commits in the order of `git log`; null when there are too many to hold. */
+async function heldCommits(
+  reader: ObjectReader,
+  include: readonly ObjectId[],
+  exclude: readonly ObjectId[],
+): Promise<ReadonlyMap<ObjectId, HeldCommit> | null> {
+  const ids: ObjectId[] = [];
+  if (include.length === 0) return new Map();
+  for await (const id of reader.walk({ include, exclude, limit: WEBHOOK_PUSH_COMMITS_HELD_MAX + 1 })) ids.push(id);
+  if (ids.length > WEBHOOK_PUSH_COMMITS_HELD_MAX) return null;
+  const held = new Map<ObjectId, HeldCommit>();
+  let length = 0;
+  for await (const commit of read(reader, ids)) {
+    length += heldLength(commit);
+    if (length > WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX) return null;
+    held.set(commit.row.id, commit);
+  }
+  return held;
+}
+
+function heldLength({ row, parents }: HeldCommit): number {
+  return commitLength({ ...row, parents });
+}
+
+/** Commits read last, as many as may be held. */
+class RecentCommits {
+  readonly #reader: ObjectReader;
+  readonly #rows = new Map<ObjectId, CommitRow>();
+  #length = 0;
+
+  constructor(reader: ObjectReader) {
+    this.#reader = reader;
+  }
+
+  async rows(ids: readonly ObjectId[]): Promise<readonly CommitRow[]> {
+    const rows = new Map<ObjectId, CommitRow>();
+    for (const id of ids) {
+      const row = this.#rows.get(id);
+      if (row !== undefined) rows.set(id, row);
+    }
+    const unread = ids.filter((id) => !rows.has(id));
+    for await (const { row } of read(this.#reader, unread)) {
+      rows.set(row.id, row);
+      this.#keep(row);
+    }
+    return ids.flatMap((id) => rows.get(id) ?? []);
+  }
+
+  #keep(row: CommitRow): void {
+    this.#length += commitLength(row);
+    if (this.#length > WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX) {
+      this.#rows.clear();
+      this.#length = commitLength(row);
+    }
+    this.#rows.set(row.id, row);
+  }
+}
+
+async function* read(reader: ObjectReader, ids: readonly ObjectId[]): AsyncGenerator<HeldCommit> {
+  for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
+    for (const commit of await reader.commits(ids.slice(at, at + READ_AT_ONCE))) {
+      if (commit !== null) yield { row: toldCommit(commit), parents: commit.parents };
+    }
+  }
+}
+
+function reachedFrom(held: ReadonlyMap<ObjectId, HeldCommit>, tip: ObjectId): readonly CommitRow[] {
+  const reached = new Set<ObjectId>();
+  const open = [tip];
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    const commit = held.get(id);
+    if (commit === undefined || reached.has(id)) continue;
+    reached.add(id);
+    open.push(...commit.parents);
+  }
+  const newest: CommitRow[] = [];
+  for (const { row } of held.values()) {
+    if (newest.length === WEBHOOK_PAYLOAD_COMMITS_MAX) break;
+    if (reached.has(row.id)) newest.push(row);
+  }
+  return newest;
+}

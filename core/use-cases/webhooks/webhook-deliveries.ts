@@ -1,0 +1,118 @@
+/**
+ * Asking for deliveries: of a notification, of a ping, and once more.
+ *
+ * Must stay true: a payload is stored before the event that names its digest; a delivery's id follows from what is
+ * delivered to whom, so asking twice makes one delivery.
+ */
+import { accounts } from '../../account/evolve.ts';
+import type { Cause } from '../../kernel/envelope.ts';
+import type { AccountId, EventId, RepositoryId, WebhookDeliveryId, WebhookId } from '../../kernel/ids.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
+import type { DeliveryStore } from '../../ports/delivery-store.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { Reach } from '../../ports/failpoints.ts';
+import type { Vault } from '../../ports/vault.ts';
+import { decideWebhookDelivery } from '../../webhook-delivery/decide.ts';
+import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
+import { deliveryIdOf } from '../../webhook-delivery/notifications.ts';
+import { pingPayload } from '../../webhook-delivery/payload.ts';
+import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { findWebhook, type WebhookCommandOrigin } from './webhooks.ts';
+
+export interface DeliveryContext extends Context {
+  readonly digest: Digest;
+  readonly deliveries: DeliveryStore;
+  readonly reach: Reach;
+}
+
+type Refused = { readonly refused: Refusal };
+
+export interface NotificationBody {
+  readonly eventId: EventId;
+  readonly body: string;
+}
+
+/** Stores bodies unless they are there; the digests of what stands. */
+export function storePayloads(
+  { deliveries, digest, clock }: Pick<DeliveryContext, 'deliveries' | 'digest' | 'clock'>,
+  account: AccountId,
+  bodies: readonly NotificationBody[],
+): Promise<readonly string[]> {
+  const storedAt = clock.now();
+  return deliveries.putPayloads(
+    bodies.map(({ eventId, body }) => ({ eventId, account, body, sha256: digest.sha256(body), storedAt })),
+  );
+}
+
+export interface WantedDelivery {
+  readonly webhookId: WebhookId;
+  readonly eventId: EventId;
+  readonly event: WebhookEventKind;
+  readonly repositoryId: RepositoryId | null;
+  readonly payloadSha256: string;
+}
+
+/** Requests a delivery unless it was requested before. */
+export async function requestDelivery(
+  context: Context,
+  origin: { readonly account: AccountId; readonly cause: Cause; readonly guarding?: Guarding },
+  wanted: WantedDelivery,
+): Promise<{ readonly deliveryId: WebhookDeliveryId } | Refused> {
+  const { webhookId, eventId, event } = wanted;
+  const deliveryId = deliveryIdOf(context.ids, eventId, webhookId, event);
+  const requested = await execute(context, webhookDeliveries, deliveryId, origin, (state) =>
+    decideWebhookDelivery(state, { type: 'RequestDelivery', ...wanted }),
+  );
+  return 'refused' in requested ? requested : { deliveryId };
+}
+
+export interface AskedDelivery {
+  readonly eventId: EventId;
+  readonly deliveryId: WebhookDeliveryId;
+}
+
+/** Delivers a ping to this webhook, whatever events it listens for. */
+export async function pingWebhook(
+  context: DeliveryContext & { readonly vault: Vault },
+  origin: WebhookCommandOrigin,
+  id: WebhookId,
+): Promise<AskedDelivery | Refused> {
+  const { account } = origin;
+  const found = await findWebhook(context, account, id);
+  if ('refused' in found) return found;
+  const { state } = await context.entities.get(accounts, account);
+  if (state.status !== 'open') return { refused: { code: 'webhook-not-found' } };
+  const eventId = context.ids.next<EventId>();
+  const { events, active } = found.webhook;
+  const body = pingPayload({
+    eventId,
+    createdAt: context.clock.now(),
+    webhook: { id, url: found.url, events, active },
+    owner: { id: account, username: state.username },
+  });
+  const [payloadSha256 = ''] = await storePayloads(context, account, [{ eventId, body }]);
+  const wanted = { webhookId: id, eventId, event: 'ping', repositoryId: null, payloadSha256 } as const;
+  const requested = await requestDelivery(context, origin, wanted);
+  return 'refused' in requested ? requested : { eventId, ...requested };
+}
+
+/** Eight attempts more, from now on; nothing while some are left. Refused once its payload went with its retention. */
+export async function redeliver(
+  context: DeliveryContext & { readonly vault: Vault },
+  origin: WebhookCommandOrigin,
+  id: WebhookId,
+  deliveryId: WebhookDeliveryId,
+): Promise<AskedDelivery | Refused> {
+  const found = await findWebhook(context, origin.account, id);
+  if ('refused' in found) return found;
+  const { state } = await context.entities.get(webhookDeliveries, deliveryId);
+  const notFound: Refused = { refused: { code: 'webhook-delivery-not-found' } };
+  if (state.status === 'absent' || state.webhookId !== id) return notFound;
+  const { eventId } = state;
+  if (!(await context.deliveries.payloads([eventId])).has(eventId)) return notFound;
+  const again = await execute(context, webhookDeliveries, deliveryId, origin, (delivery) =>
+    decideWebhookDelivery(delivery, { type: 'Redeliver' }),
+  );
+  return 'refused' in again ? again : { eventId, deliveryId };
+}

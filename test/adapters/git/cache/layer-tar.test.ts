@@ -1,0 +1,132 @@
+/** A layer's tar: readable by anyone's tar, the same bytes each time, and read back whatever its chunks. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
+import { LayerFormatError, layerContent, readTar } from '../../../../adapters/git/cache/layer-tar.ts';
+import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import type { LayerContent, Quarantine } from '../../../../core/ports/object-database.ts';
+import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
+import { once, testDatabase } from '../../../support/object-database.ts';
+
+const folder = temporaryFolder('tar');
+after(() => folder.remove());
+
+describe('the tar of a layer', () => {
+  const sizes = { small: 1_000, large: 3_000_001 };
+  before(async () => {
+    for (const [name, size] of Object.entries(sizes)) {
+      await writeFile(join(folder.path, `${name}.pack`), randomBytes(size));
+      await writeFile(join(folder.path, `${name}.idx`), randomBytes(512));
+    }
+  });
+  const pages = createFilePages({ memoryBytesMax: 2 ** 20 });
+  const contentOf = async (name: string) =>
+    layerContent(pages, {
+      pack: 'a'.repeat(40),
+      packFile: await pages.open(join(folder.path, `${name}.pack`)),
+      idxFile: await pages.open(join(folder.path, `${name}.idx`)),
+      updates: 'x refs/heads/main\n',
+      description: '{"format":1}\n',
+    });
+  const bytesOf = async (content: LayerContent) => Buffer.concat(await Array.fromAsync(content.body()));
+
+  test('has the size and SHA-256 it says, every time it is read', async () => {
+    for (const name of Object.keys(sizes)) {
+      const content = await contentOf(name);
+      for (const bytes of [await bytesOf(content), await bytesOf(content), await bytesOf(await contentOf(name))]) {
+        assert.equal(bytes.length, content.sizeBytes);
+        assert.equal(createHash('sha256').update(bytes).digest('hex'), content.sha256);
+      }
+    }
+  });
+
+  test('is read back whatever its chunks', async () => {
+    for (const name of Object.keys(sizes)) {
+      const bytes = await bytesOf(await contentOf(name));
+      for (const size of name === 'small' ? [1, 511, 513, 10_000] : [65_536]) {
+        const entries: { name: string; length: number }[] = [];
+        for await (const part of readTar(once(bytes, size))) {
+          if ('entry' in part) entries.push({ name: part.entry, length: 0 });
+          else (entries.at(-1) ?? assert.fail()).length += part.bytes.length;
+        }
+        const base = `objects/pack/pack-${'a'.repeat(40)}`;
+        const [pack, idx] = [`${base}.pack`, `${base}.idx`];
+        const expected = [
+          [pack, sizes[name as 'small']],
+          [idx, 512],
+          ['updates', 18],
+          ['layer.json', 13],
+        ];
+        assert.deepEqual(
+          entries.map((entry) => [entry.name, entry.length]),
+          expected,
+        );
+      }
+    }
+  });
+
+  test('one that was cut, or is none, is refused', async () => {
+    const bytes = await bytesOf(await contentOf('small'));
+    for (const broken of [bytes.subarray(0, 1_000), bytes.subarray(0, -1_024), Buffer.alloc(0), randomBytes(2_000)]) {
+      await assert.rejects(Array.fromAsync(readTar(once(broken))), LayerFormatError);
+    }
+  });
+});
+
+describe('the layers of a repository', () => {
+  test('untarred over each other they are a bare repository that any git can clone', async () => {
+    const repository = testRepository(join(folder.path, 'repository'));
+    const database = await testDatabase();
+    let objects = database.newObjects();
+    let before: ObjectId | null = null;
+    const bare = join(folder.path, 'bare.git');
+    await mkdir(join(bare, 'refs'), { recursive: true });
+    for (let index = 0; index < 3; index += 1) {
+      const text = Array.from({ length: 300 }, (_, line) => `line ${line * (index + 1)}`).join('\n');
+      const commit = repository.commit({ text: index === 2 ? `${text}\nmore` : text });
+      const pack = repository.pack(before === null ? [commit] : [commit, `^${before}`], { thin: true });
+      const received = await database.receive(objects, pack);
+      if ('refused' in received) assert.fail(received.detail);
+      untar(bare, await collect(received, commit));
+      objects = await database.commit(objects, received);
+      before = commit;
+    }
+    await writeFile(join(bare, 'HEAD'), 'ref: refs/heads/main\n');
+    runGit(['update-ref', 'refs/heads/main', before ?? ''], { env: { GIT_DIR: bare } });
+    assert.equal(runGit(['fsck', '--strict', '--full'], { env: { GIT_DIR: bare } }).toString(), '');
+    runGit(['clone', '-q', '--no-local', bare, join(folder.path, 'clone')]);
+    await database.close();
+  });
+
+  async function collect(received: Quarantine, commit: ObjectId): Promise<Buffer> {
+    const content = await received.layer([`${commit} refs/heads/main`], {
+      format: 1,
+      layer_id: 'x',
+      number: 3,
+      none: null,
+    });
+    const bytes = Buffer.concat(await Array.fromAsync(content.body()));
+    assert.equal(tar(['-xO', 'layer.json'], bytes).toString(), '{"format":1,"layer_id":"x","none":null,"number":3}\n');
+    assert.equal(tar(['-xO', 'updates'], bytes).toString(), `${commit} refs/heads/main\n`);
+    const listed = tar(['-tv', '--utc', '--full-time', '--numeric-owner'], bytes).toString().trim().split('\n');
+    const names = listed.map((line) => {
+      assert.match(line, /^-rw-r--r-- 0\/0 +\d+ 1970-01-01 00:00:00 /);
+      return line.split(' ').at(-1);
+    });
+    const base = `objects/pack/pack-${received.pack}`;
+    assert.deepEqual(names, [`${base}.pack`, `${base}.idx`, 'updates', 'layer.json']);
+    return bytes;
+  }
+
+  function untar(target: string, bytes: Buffer): void {
+    tar(['-x', '-C', target, '--wildcards', 'objects/*'], bytes);
+  }
+
+  function tar(args: readonly string[], input: Buffer): Buffer {
+    return execFileSync('tar', ['-f', '-', ...args], { input, maxBuffer: 2 ** 26 });
+  }
+});

@@ -1,0 +1,195 @@
+/** Small packs merged behind the requests' backs, and bitmaps for clones. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
+import { type LayerId, type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
+import type { CommittedObjects, RefsView } from '../../../../core/ports/object-database.ts';
+import { filesBelow } from '../../../support/files-below.ts';
+import { temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+
+const folder = temporaryFolder('merging');
+after(() => folder.remove());
+
+/** Pushes some commits one by one, the last on top; every other push also brings a blob that nothing refers to. */
+async function pushes(database: TestDatabase, repository: TestRepository, count: number, objects: CommittedObjects) {
+  const ids: ObjectId[] = [];
+  let current = objects;
+  for (let index = 0; index < count; index += 1) {
+    const before = repository.line(['for-each-ref', '--format=^%(objectname)', 'refs/heads/main']);
+    const commit = repository.commit({ [`file-${index % 3}`]: randomBytes(500), text: `line\n`.repeat(200 + index) });
+    current = await database.push(
+      current,
+      repository.pack(before === '' ? [commit] : [commit, before], { thin: true }),
+    );
+    ids.push(commit);
+    if (index % 2 === 1) continue;
+    const loose = repository.object('blob', `unreachable ${randomBytes(8).toString('hex')}`);
+    current = await database.push(current, repository.packOf([loose]));
+    ids.push(loose);
+  }
+  return { objects: current, ids };
+}
+
+async function packsIn(database: TestDatabase): Promise<number> {
+  const names = await filesBelow(join(database.directory, 'repositories'));
+  return names.filter((name) => name.endsWith('.pack')).length;
+}
+
+async function assertAllThere(database: TestDatabase, objects: CommittedObjects, ids: readonly ObjectId[]) {
+  const reader = await database.database.open(objects);
+  const found = await reader.lookup(ids);
+  assert.deepEqual(
+    found.map((info) => info?.id ?? null),
+    ids,
+  );
+  reader.close();
+}
+
+describe('merging packs', () => {
+  test('keeps every object, reached or not, in few packs, and pushes go on against them', async () => {
+    const layers = createMemoryLayerStore();
+    const database = await testDatabase({ layers, packsMax: 6 });
+    const repository = testRepository(join(folder.path, 'many'));
+    const first = await pushes(database, repository, 12, database.newObjects());
+    // What arrived during the first merge is merged when it is next opened.
+    for (let round = 0; round < 2; round += 1) {
+      await assertAllThere(database, first.objects, first.ids);
+      await database.database.settled();
+    }
+    assert.ok((await packsIn(database)) < 8, `${await packsIn(database)} packs`);
+    const second = await pushes(database, repository, 6, first.objects);
+    await assertAllThere(database, second.objects, [...first.ids, ...second.ids]);
+    const reader = await database.database.open(second.objects);
+    assert.equal(await reader.isAncestor(first.ids[0] ?? assert.fail(), second.ids.at(-1) ?? assert.fail()), true);
+    reader.close();
+    assert.deepEqual(database.warnings, []);
+    await database.close();
+  });
+
+  test('leaves a reader of the old packs alone, and takes in what arrives meanwhile', async () => {
+    const database = await testDatabase({ packsMax: 6 });
+    const repository = testRepository(join(folder.path, 'meanwhile'));
+    const { objects, ids } = await pushes(database, repository, 3, database.newObjects());
+    const old = await database.database.open(objects);
+    const all = await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => {
+        const loose = repository.object('blob', `concurrent ${index}`);
+        return { loose, received: await database.receive(objects, repository.packOf([loose])) };
+      }),
+    );
+    let current = objects;
+    for (const { loose, received } of all) {
+      if ('refused' in received) assert.fail(received.detail);
+      current = await database.commit(current, received);
+      await assertAllThere(database, current, [...ids, loose]);
+    }
+    await database.database.settled();
+    await assertAllThere(database, current, [...ids, ...all.map(({ loose }) => loose)]);
+    assert.deepEqual((await old.commits(ids)).map((commit) => commit?.id).filter((id) => id !== undefined).length, 3);
+    old.close();
+    assert.deepEqual(database.warnings, []);
+    await database.close();
+  });
+
+  test('is remembered by the manifest: a restart fetches nothing', async () => {
+    const inner = createMemoryLayerStore();
+    let gets = 0;
+    const get: typeof inner.get = (key, range) => {
+      gets += 1;
+      return inner.get(key, range);
+    };
+    const options = { layers: { ...inner, get }, packsMax: 4, directory: join(folder.path, 'restarted') };
+    const database = await testDatabase(options);
+    const repository = testRepository(join(folder.path, 'remembered'));
+    const { objects, ids } = await pushes(database, repository, 6, database.newObjects());
+    await assertAllThere(database, objects, ids);
+    await database.database.settled();
+    await database.close();
+    gets = 0;
+    const restarted = await testDatabase(options);
+    await assertAllThere(restarted, objects, ids);
+    if (process.platform === 'linux') assert.equal(gets, 0);
+    await restarted.close();
+  });
+
+  test('chooses every pack but those that are far larger than all smaller ones together', () => {
+    const layers = (sizes: readonly number[]) =>
+      sizes.map((packBytes, index) => ({
+        id: `${index}` as LayerId,
+        sha256: '',
+        pack: `${packBytes}-${index}`,
+        packBytes,
+        idxBytes: 0,
+      }));
+    const chosen = (sizes: readonly number[]) =>
+      [...choosePacks(layers(sizes))].map((name) => Number(name.split('-')[0]));
+    assert.deepEqual(chosen([1_000_000, 10, 12, 30, 60]), [10, 12, 30, 60]);
+    // A gap among the small ones is no reason to leave the many behind it.
+    const many = [70, 70, 900, 900, 900, 900, 2_000, 4_000];
+    assert.deepEqual(chosen([...many, 100_000]), many);
+    assert.deepEqual(chosen([10, 300, 1_000]), []);
+    assert.deepEqual(chosen([400 * 2 ** 20, 400 * 2 ** 20, 7, 8]), [7, 8]);
+    assert.deepEqual(chosen([5]), []);
+    assert.deepEqual(chosen([]), []);
+  });
+});
+
+describe('bitmaps', () => {
+  test('are made after the first clone of a large repository, and the next clones are the same', async () => {
+    const repository = testRepository(join(folder.path, 'large'));
+    const stream: string[] = [];
+    for (let index = 1; index <= 900; index += 1) {
+      stream.push(
+        `commit refs/heads/main\nmark :${index}\ncommitter A <a@example.org> ${1_600_000_000 + index} +0000\n`,
+      );
+      stream.push(
+        `data 2\nx\n${index === 1 ? '' : `from :${index - 1}\n`}M 100644 inline f${index % 50}\ndata 8\n${String(index).padStart(8)}\n\n`,
+      );
+    }
+    repository.git(['fast-import', '--quiet'], { input: stream.join('') });
+    const database = await testDatabase({ packsMax: 3 });
+    let objects = await database.push(database.newObjects(), repository.pack(['main']));
+    const clone = async () => {
+      const tip = objectId(repository.line(['rev-parse', 'main']));
+      const view: RefsView = {
+        key: tip,
+        head: 'refs/heads/main',
+        refs: [{ name: 'refs/heads/main', id: tip, peeled: null }],
+      };
+      const want = `0032want ${tip}\n`;
+      const request = once(Buffer.from(`0011command=fetch0001${want}0009done\n0000`));
+      const reader = await database.database.open(objects);
+      const signal = new AbortController().signal;
+      const bytes = Buffer.concat(
+        await Array.fromAsync(reader.uploadPack({ view, protocol: 2, request, answerKey: null, signal })),
+      );
+      reader.close();
+      await database.database.settled();
+      return Number(/Total (\d+)/.exec(bytes.toString('latin1'))?.[1]);
+    };
+    const bitmaps = async () => {
+      const names = await filesBelow(join(database.directory, 'repositories'));
+      // Views lead to the same files again.
+      return names.filter((name) => name.endsWith('.bitmap') && !name.includes('/views/')).length;
+    };
+    const count = Number(repository.line(['rev-list', '--objects', '--count', 'main']));
+    assert.equal(await clone(), count);
+    assert.equal(await bitmaps(), 1);
+    assert.equal(await clone(), count);
+    for (let index = 0; index < 4; index += 1) {
+      const commit = repository.commit({ after: `${index}` });
+      objects = await database.push(
+        objects,
+        repository.pack([commit, `${commit}~1`].map((id, place) => (place === 1 ? `^${id}` : id))),
+      );
+      assert.equal(await clone(), count + 3 * (index + 1));
+    }
+    assert.equal(await bitmaps(), 1, 'the merged folder has one too, and the old one is gone');
+    assert.deepEqual(database.warnings, []);
+    await database.close();
+  });
+});

@@ -1,0 +1,226 @@
+/** Packs and their indexes read in process, compared with git's own reading. */
+import assert from 'node:assert/strict';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
+import {
+  createKeptObjects,
+  type KeptObjects,
+  openPackFile,
+  type PackFile,
+} from '../../../../adapters/git/packs/pack-file.ts';
+import { openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
+import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
+import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
+
+describe('a pack read in process', () => {
+  const folder = temporaryFolder('pack');
+  let objects: readonly { readonly id: string; readonly type: string; readonly size: number }[];
+  let opened: Opened;
+  const repository = testRepository(join(folder.path, 'repository'));
+  before(async () => {
+    let text = '';
+    for (let index = 0; index < 25; index += 1) {
+      text += `line ${index} ${'x'.repeat(index * 7)}\n`;
+      repository.commit({ 'notes.txt': text, [`many/${index % 7}/${index}.txt`]: `${index}` });
+    }
+    repository.commit({ 'large.bin': Buffer.alloc(3_000_000, 'abc') });
+    repository.git(['tag', '-a', '-m', 'One', 'one', 'HEAD']);
+    repository.git(['tag', '-a', '-m', 'Two', 'two', 'one']);
+    opened = await open(folder.path, 'normal', repository.pack(['--all']));
+    const listed = repository.line(['cat-file', '--batch-all-objects', '--batch-check']);
+    objects = listed.split('\n').map((line) => {
+      const [id = '', type = '', size = ''] = line.split(' ');
+      return { id, type, size: Number(size) };
+    });
+  });
+  after(() => folder.remove());
+
+  test('has every object, with its type and size', async () => {
+    assert.equal(opened.index.objectCount, objects.length);
+    for (const { id, type, size } of objects) {
+      const offset = await opened.index.find(Buffer.from(id, 'hex'));
+      assert.ok(offset !== null, id);
+      assert.deepEqual(await opened.pack.info(offset), { type, sizeBytes: size });
+    }
+  });
+
+  test('gives every object byte for byte, deltas resolved', async () => {
+    const all = repository.git(['cat-file', '--batch'], { input: objects.map(({ id }) => `${id}\n`).join('') });
+    let at = 0;
+    for (const { id, type, size } of objects) {
+      at += `${id} ${type} ${size}\n`.length;
+      const offset = await opened.index.find(Buffer.from(id, 'hex'));
+      const read = await opened.pack.read(offset ?? 0, 4_000_000);
+      assert.equal(read?.type, type);
+      assert.ok(read?.bytes.equals(all.subarray(at, at + size)), id);
+      at += size + 1;
+    }
+  });
+
+  test('keeps nothing in memory beside the bytes that are counted', async () => {
+    for (const { id } of objects)
+      await opened.pack.read((await opened.index.find(Buffer.from(id, 'hex'))) ?? 0, 4_000_000);
+    const kept = [...opened.kept.values()].map(({ bytes }) => [bytes.buffer.byteLength, bytes.length]);
+    assert.ok(kept.length > 10);
+    for (const [held, counted] of kept) assert.equal(held, counted);
+  });
+
+  test('does not find what is not there', async () => {
+    for (const id of ['0'.repeat(40), 'f'.repeat(40), `${objects[5]?.id.slice(0, 36)}0000`]) {
+      if (objects.some((object) => object.id === id)) continue;
+      assert.equal(await opened.index.find(Buffer.from(id, 'hex')), null);
+    }
+  });
+
+  test('gives nothing of an object larger than the reader takes', async () => {
+    const large = objects.find(({ size }) => size === 3_000_000);
+    const offset = (await opened.index.find(Buffer.from(large?.id ?? '', 'hex'))) ?? 0;
+    assert.ok((await opened.pack.read(offset, 2_999_999)) === null);
+    assert.equal((await opened.pack.read(offset, 3_000_000))?.bytes.length, 3_000_000);
+  });
+});
+
+describe('a large index, read by pages', () => {
+  test('finds all of 6,000 objects and no other', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const blobs = Array.from({ length: 6_000 }, (_, index) => Buffer.from(`blob number ${index}`));
+      const pack = rawPack(blobs.map((bytes) => rawEntry({ type: 'blob', bytes })));
+      const { index, pack: file } = await open(folder.path, 'large', pack);
+      for (const bytes of blobs) {
+        const offset = await index.find(Buffer.from(rawId('blob', bytes), 'hex'));
+        assert.deepEqual((await file.read(offset ?? 0, 100))?.bytes, bytes);
+      }
+      for (let number = 6_000; number < 7_000; number += 1) {
+        const id = rawId('blob', Buffer.from(`blob number ${number}`));
+        assert.equal(await index.find(Buffer.from(id, 'hex')), null);
+      }
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('follows offsets beyond 2 GiB, as git writes them in a second table', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const blobs = Array.from({ length: 9 }, (_, index) => Buffer.from(`blob ${index}`));
+      const path = join(folder.path, 'p.pack');
+      writeFileSync(path, rawPack(blobs.map((bytes) => rawEntry({ type: 'blob', bytes }))));
+      // Every offset above 0x10 goes to the table of 64-bit offsets.
+      runGit(['index-pack', '--index-version=2,0x10', '-o', join(folder.path, 'p.idx'), path]);
+      const pages = createFilePages({ memoryBytesMax: 1_000_000 });
+      const index = await openPackIndex(pages, await pages.open(join(folder.path, 'p.idx')));
+      const pack = openPackFile(pages, createKeptObjects(1_000), await pages.open(path), index);
+      for (const bytes of blobs) {
+        const offset = await index.find(Buffer.from(rawId('blob', bytes), 'hex'));
+        assert.deepEqual((await pack.read(offset ?? 0, 100))?.bytes, bytes);
+      }
+    } finally {
+      folder.remove();
+    }
+  });
+});
+
+describe('a delta whose deflated bytes begin with a long table of codes', () => {
+  test('has the size of the object it makes', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const base = Buffer.from('base');
+      // Every byte value in uneven numbers: a table of codes of some hundred bytes, before the first size.
+      const text = Buffer.from(Array.from({ length: 6_000 }, (_, index) => (index * index * 31 + (index % 97)) & 0xff));
+      const inserts: Buffer[] = [deltaSize(base.length), deltaSize(text.length)];
+      for (let at = 0; at < text.length; at += 100) inserts.push(Buffer.from([100]), text.subarray(at, at + 100));
+      const delta = rawEntry({ type: 'ref-delta', base: rawId('blob', base), bytes: Buffer.concat(inserts) });
+      const { index, pack } = await open(
+        folder.path,
+        'table',
+        rawPack([rawEntry({ type: 'blob', bytes: base }), delta]),
+      );
+      const offset = (await index.find(Buffer.from(rawId('blob', text), 'hex'))) ?? 0;
+      assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 6_000 });
+    } finally {
+      folder.remove();
+    }
+  });
+});
+
+describe('hostile packs', () => {
+  test('an object stored as a chain of deltas that grows a thousandfold a step: bounded, then left to git', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const base = Buffer.alloc(1_000, 'a');
+      const first = rawEntry({ type: 'blob', bytes: base });
+      const second = rawEntry({ type: 'ref-delta', base: rawId('blob', base), bytes: repeatingDelta(1_000, 1_000) });
+      const { index, pack } = await open(folder.path, 'bomb', rawPack([first, second]));
+      const large = Buffer.alloc(1_000_000, 'a');
+      const offset = (await index.find(Buffer.from(rawId('blob', large), 'hex'))) ?? 0;
+      assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 1_000_000 });
+      assert.ok((await pack.read(offset, 999_999)) === null);
+      assert.ok((await pack.read(offset, 1_000_000))?.bytes.equals(large));
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('a chain of 5,000 deltas, longer than git writes: left to git', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const entries = [rawEntry({ type: 'blob', bytes: Buffer.from('v0000') })];
+      for (let step = 1; step < 5_000; step += 1) {
+        const text = Buffer.from(`v${String(step).padStart(4, '0')}`);
+        const bytes = Buffer.concat([deltaSize(5), deltaSize(5), Buffer.from([5]), text]);
+        entries.push(rawEntry({ type: 'ofs-delta', distance: entries.at(-1)?.length ?? 0, bytes }));
+      }
+      const { index, pack } = await open(folder.path, 'chain', rawPack(entries));
+      const deepest = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4999')), 'hex'))) ?? 0;
+      assert.equal(await pack.info(deepest), null);
+      assert.ok((await pack.read(deepest, 1_000_000)) === null);
+      const shallower = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4000')), 'hex'))) ?? 0;
+      assert.equal((await pack.read(shallower, 1_000_000))?.bytes.toString(), 'v4000');
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('an index cut short, or one of another format: refused when opened', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const pages = createFilePages({ memoryBytesMax: 1_000_000 });
+      const pack = join(folder.path, 'p.pack');
+      const idx = join(folder.path, 'p.idx');
+      writeFileSync(pack, rawPack([rawEntry({ type: 'blob', bytes: Buffer.from('a') })]));
+      runGit(['index-pack', '-o', idx, pack]);
+      const { size } = statSync(idx);
+      for (const length of [0, 100, 1_032, size - 1]) {
+        const cut = join(folder.path, `${length}.idx`);
+        writeFileSync(cut, readFileSync(idx).subarray(0, length));
+        await assert.rejects(openPackIndex(pages, pages.openFresh(cut)), /no pack index|wrong for/);
+      }
+      runGit(['index-pack', '--index-version=1', '-o', join(folder.path, 'old.idx'), pack]);
+      await assert.rejects(
+        openPackIndex(pages, await pages.open(join(folder.path, 'old.idx'))),
+        /no pack index of version 2/,
+      );
+    } finally {
+      folder.remove();
+    }
+  });
+});
+
+interface Opened {
+  readonly kept: KeptObjects;
+  readonly index: PackIndex;
+  readonly pack: PackFile;
+}
+
+async function open(folder: string, name: string, bytes: Buffer): Promise<Opened> {
+  const path = join(folder, `${name}.pack`);
+  writeFileSync(path, bytes);
+  runGit(['index-pack', '-o', join(folder, `${name}.idx`), path]);
+  const pages = createFilePages({ memoryBytesMax: 1_000_000 });
+  const index = await openPackIndex(pages, await pages.open(join(folder, `${name}.idx`)));
+  const kept = createKeptObjects(1_000_000);
+  return { index, kept, pack: openPackFile(pages, kept, await pages.open(path), index) };
+}

@@ -1,0 +1,66 @@
+/** Which git is used and in what environment. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { checkGitVersion, gitEnvironment, quoteAlternate } from '../../../../adapters/git/process/git-environment.ts';
+import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
+import { testDatabase } from '../../../support/object-database.ts';
+
+const folder = temporaryFolder('environment');
+after(() => folder.remove());
+
+describe('git', () => {
+  test('of version 2.39 or newer is taken, an older one and no git are refused in words', async () => {
+    assert.equal(checkGitVersion('/git', 'git version 2.39.5\n'), '2.39.5');
+    assert.equal(checkGitVersion('/git', 'git version 2.50.1 (Apple Git-155)\n'), '2.50.1');
+    assert.equal(checkGitVersion('/git', 'git version 3.0.0\n'), '3.0.0');
+    for (const answer of ['git version 2.38.9', 'git version 1.99.0', 'hg version 7', '']) {
+      assert.throws(() => checkGitVersion('/usr/bin/git', answer), /needs git 2\.39 or newer; \/usr\/bin\/git has/);
+    }
+    const old = join(folder.path, 'git');
+    await writeFile(old, '#!/bin/sh\necho git version 2.30.2\n');
+    await chmod(old, 0o755);
+    await assert.rejects(testDatabase({ gitPath: old }), /needs git 2\.39 or newer; .* has version 2\.30\.2/);
+    await assert.rejects(testDatabase({ gitPath: 'git' }), /must be absolute/);
+    await assert.rejects(testDatabase({ gitPath: '/no/such/git' }), /did not start/);
+  });
+
+  test('sees nothing of the configuration or the environment of the machine', () => {
+    const environment = gitEnvironment('/usr/bin/git', { GIT_DIR: '/x' }, [['core.fsync', 'none']]);
+    assert.equal(environment['HOME'], '/nonexistent');
+    assert.equal(environment['GIT_CONFIG_NOSYSTEM'], '1');
+    assert.equal(environment['GIT_CONFIG_GLOBAL'], '/dev/null');
+    assert.equal(environment['GIT_DIR'], '/x');
+    const shown = runGit(['config', '--list', '--show-origin'], { env: environment }).toString().trim().split('\n');
+    assert.ok(
+      shown.every((line) => line.startsWith('command line:')),
+      shown.join('\n'),
+    );
+    assert.ok(shown.some((line) => line.endsWith('core.fsync=none')));
+    assert.ok(shown.some((line) => line.endsWith('core.hookspath=/dev/null')));
+  });
+
+  test('finds alternates in folders with any characters', async () => {
+    assert.equal(quoteAlternate('/a:b"c\\d'), '"/a:b\\"c\\\\d"');
+    const repository = testRepository(join(folder.path, 'repository'));
+    for (const name of [
+      'with:colon',
+      'with"quote',
+      'with\\backslash',
+      '#hash',
+      'with space',
+      'ünïcode',
+      'line\nbreak',
+    ]) {
+      const directory = join(folder.path, name);
+      await mkdir(directory);
+      const database = await testDatabase({ directory });
+      const first = repository.commit({ name });
+      const objects = await database.push(database.newObjects(), repository.pack([first]));
+      const second = repository.commit({ name: `${name}, again` });
+      await database.push(objects, repository.pack([second, `^${first}`]));
+      await database.close();
+    }
+  });
+});

@@ -1,0 +1,224 @@
+/** Processes through the helper: their ends, their limits, and that none outlives whoever asked for it. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import {
+  createProcessRunner,
+  type ProcessRunner,
+  type RunOptions,
+} from '../../../../adapters/git/process/process-runner.ts';
+import { eventually, isAlive } from '../../../support/processes.ts';
+
+const MIB = 1024 * 1024;
+
+describe('the process runner', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
+  let runner: ProcessRunner;
+  before(() => {
+    runner = newRunner(folder);
+  });
+  after(async () => {
+    await runner.close();
+    rmSync(folder, { recursive: true });
+  });
+  const sh = (script: string, options: Partial<RunOptions> = {}) => runner.run({ ...shell(script), ...options });
+
+  test('gives the output, the errors and the status of a process', async () => {
+    const end = await (await sh('echo out; echo err >&2; exit 3')).ended;
+    assert.deepEqual(end, { code: 3, signal: null, killed: 'no', stderr: 'err\n', stdout: 'out\n' });
+  });
+
+  test('gives a process the environment and folder asked for and no other', async () => {
+    const end = await (await sh('pwd; env | sort', { cwd: '/usr', env: { A: 'ä=b' } })).ended;
+    assert.deepEqual(
+      end.stdout?.split('\n').filter((line) => !line.startsWith('_=')),
+      ['/usr', 'A=ä=b', 'PWD=/usr', ''],
+    );
+  });
+
+  test('streams input and output of any size', async () => {
+    const cat = await sh('exec cat', { stdin: 'stream', stdout: 'stream' });
+    const bytes = randomBytes(20 * MIB);
+    cat.stdin?.end(bytes);
+    const hash = createHash('sha256');
+    for await (const chunk of cat.stdout ?? []) hash.update(chunk);
+    assert.equal(hash.digest('hex'), createHash('sha256').update(bytes).digest('hex'));
+    assert.equal((await cat.ended).code, 0);
+  });
+
+  test('runs many at once with input and output each', async () => {
+    const outputs = await Promise.all(
+      Array.from({ length: 40 }, async (_, index) => {
+        const cat = await sh('exec cat', { stdin: 'stream', stdout: 'stream', key: String(index % 3) });
+        cat.stdin?.end(String(index));
+        return Buffer.concat(await Array.fromAsync(cat.stdout ?? [])).toString();
+      }),
+    );
+    assert.deepEqual(
+      outputs,
+      outputs.map((_, index) => String(index)),
+    );
+  });
+
+  test('keeps what a process wrote when it ends without reading its input', async () => {
+    const process = await sh('echo enough; exit 1', { stdin: 'stream', stdout: 'stream' });
+    process.stdin?.on('error', () => {});
+    process.stdin?.write(randomBytes(4 * MIB));
+    assert.equal(Buffer.concat(await Array.fromAsync(process.stdout ?? [])).toString(), 'enough\n');
+    assert.equal((await process.ended).code, 1);
+  });
+
+  test('bounds what it keeps of standard error and of collected output', async () => {
+    const loud = await (await sh('echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last', {})).ended;
+    assert.equal(loud.stdout, null);
+    const errors = await (await sh('(echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last) >&2')).ended;
+    assert.equal(errors.code, 0);
+    assert.ok(errors.stderr.startsWith('first\n') && errors.stderr.endsWith('last\n'));
+    assert.ok(errors.stderr.length < 66_000);
+  });
+
+  test('tells of a NUL on standard error once', async () => {
+    let seen = 0;
+    const onNul = () => {
+      seen += 1;
+    };
+    await (await sh("printf 'a\\0b' >&2; sleep 0.05; printf '\\0' >&2", { onNul })).ended;
+    assert.equal(seen, 1);
+  });
+
+  test('says so when a program cannot be started', async () => {
+    await assert.rejects(sh('', { file: '/no/such/program' }), /ENOENT/);
+    assert.equal((await (await sh('exit 0')).ended).code, 0);
+  });
+
+  test('kills the whole group at cancel, whatever it started', async () => {
+    const abort = new AbortController();
+    const process = await sh('sleep 100 & echo $!; wait', { stdout: 'stream', signal: abort.signal });
+    const sleeper = Number(
+      String(
+        await process.stdout?.[Symbol.asyncIterator]()
+          .next()
+          .then(({ value }) => value),
+      ),
+    );
+    assert.ok(isAlive(sleeper) && isAlive(process.pid));
+    abort.abort();
+    const end = await process.ended;
+    assert.equal(end.killed, 'cancelled');
+    await eventually('both are gone', () => !isAlive(sleeper) && !isAlive(process.pid));
+  });
+
+  test('kills a process that takes longer than it may', async () => {
+    const end = await (await sh('sleep 100', { wallMsMax: 100 })).ended;
+    assert.equal(end.killed, 'timeout');
+  });
+
+  test('kills what a finished process left running in its group', async () => {
+    const process = await sh('sleep 100 & echo $!');
+    const end = await process.ended;
+    await eventually('the sleeper is gone', () => !isAlive(Number(end.stdout)));
+  });
+
+  test('starts nothing for a request that was cancelled before', async () => {
+    await assert.rejects(sh('exit 0', { signal: AbortSignal.abort(new Error('gone')) }), /gone/);
+  });
+
+  test('bounds memory, file size, processor time and core files', async () => {
+    const memory = `exec '${process.execPath}' -e 'const all=[];for(;;)all.push(Buffer.alloc(${MIB}, 1))'`;
+    assert.notEqual((await (await sh(memory)).ended).code, 0);
+    const file = await (await sh(`head -c ${3 * MIB} /dev/zero > '${folder}/large'`)).ended;
+    assert.notEqual(file.code, 0);
+    const cpu = await (await sh('exec sh -c "while :; do :; done"')).ended;
+    assert.equal(cpu.signal, 'SIGXCPU');
+    assert.equal((await (await sh('ulimit -c')).ended).stdout, '0\n');
+  });
+});
+
+describe('the end of a helper', () => {
+  test('fails what it ran, kills it, and the next process runs in a new one', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
+    const runner = newRunner(folder);
+    try {
+      const process_ = await runner.run(shell('echo $PPID; sleep 100 & echo $!; wait', { stdout: 'stream' }));
+      const pids = String(
+        await process_.stdout?.[Symbol.asyncIterator]()
+          .next()
+          .then(({ value }) => value),
+      );
+      const [helper, sleeper] = pids.split('\n').map(Number);
+      process.kill(helper ?? 0, 'SIGKILL');
+      assert.equal((await process_.ended).killed, 'lost');
+      await eventually('its processes are gone', () => !isAlive(sleeper ?? 0) && !isAlive(process_.pid));
+      assert.equal((await (await runner.run(shell('exit 7'))).ended).code, 7);
+    } finally {
+      await runner.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('that is cut off by the deletion of its socket is none: connections go on', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
+    const runner = newRunner(folder);
+    try {
+      for (let round = 0; round < 3; round += 1) {
+        const cats = Array.from({ length: 8 }, async (_, index) => {
+          const cat = await runner.run(shell('exec cat', { stdin: 'stream', stdout: 'stream' }));
+          cat.stdin?.end(String(index));
+          return Buffer.concat(await Array.fromAsync(cat.stdout ?? [])).toString();
+        });
+        assert.equal((await Promise.all(cats)).join(''), '01234567');
+        rmSync(folder, { recursive: true });
+      }
+    } finally {
+      await runner.close();
+      assert.ok(!existsSync(folder) || readdirSync(join(folder, 'sockets')).length === 0);
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  test('follows the server, also when that is killed with no time to say goodbye', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
+    const program = new URL('../../../support/sleeping-server.ts', import.meta.url);
+    const server = spawn(process.execPath, [program.pathname, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    for await (const chunk of server.stdout) {
+      text += String(chunk);
+      if (text.endsWith('\n')) break;
+    }
+    const pids = text.trim().split(' ').map(Number);
+    assert.equal(pids.length, 3);
+    assert.ok(pids.every(isAlive));
+    server.kill('SIGKILL');
+    await eventually('leader, sleeper and helper are gone', () => !pids.some(isAlive));
+    assert.deepEqual(readdirSync(join(folder, 'sockets')), [], 'the helper removed its socket');
+    rmSync(folder, { recursive: true });
+  });
+});
+
+function newRunner(folder: string): ProcessRunner {
+  return createProcessRunner({
+    limits: { memoryBytesMax: 1024 * MIB, fileBytesMax: 2 * MIB, cpuSecondsMax: 1, openFilesMax: 256 },
+    processesMax: 8,
+    processesPerKeyMax: 8,
+    directory: folder,
+    onHelperLine: (line) => console.error(line),
+  });
+}
+
+function shell(script: string, options: Partial<RunOptions> = {}): RunOptions {
+  return {
+    file: '/bin/sh',
+    args: ['-c', script],
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin' },
+    stdin: 'none',
+    stdout: 'collect',
+    key: 'test',
+    wallMsMax: 30_000,
+    ...options,
+  };
+}

@@ -1,0 +1,37 @@
+/** What the pusher is told of git's words. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { refusalOf } from '../../../../adapters/git/receiving/pack-refusal.ts';
+import type { ProcessEnd } from '../../../../adapters/git/process/process-runner.ts';
+
+const end = (stderr: string, more: Partial<ProcessEnd> = {}): ProcessEnd => {
+  return { code: 128, signal: null, killed: 'no', stdout: '', stderr, ...more };
+};
+
+describe('a refusal', () => {
+  test('never shows a path of this machine, control characters or more than a line', () => {
+    const hostile = `error: object ${'a'.repeat(40)}: rule: \u001b[2J${'x'.repeat(1_000)}\nfatal: /var/lib/strata/q\n`;
+    const refusal = refusalOf(end(hostile));
+    assert.equal(refusal?.refused, 'pack-fsck-failed');
+    assert.match(refusal?.detail ?? '', /^object a{40}: rule: \?\[2Jx+$/);
+    assert.ok((refusal?.detail.length ?? 0) <= 300);
+    assert.equal(refusalOf(end('fatal: something new about /var/lib/strata'))?.detail, 'git could not index the pack');
+  });
+
+  test('says of limits what they are', () => {
+    const costly = { refused: 'pack-too-costly' };
+    assert.partialDeepStrictEqual(refusalOf(end('', { killed: 'timeout', code: null, signal: 'SIGKILL' })), costly);
+    assert.partialDeepStrictEqual(refusalOf(end('', { code: null, signal: 'SIGXCPU' })), costly);
+    assert.partialDeepStrictEqual(refusalOf(end('', { code: null, signal: 'SIGKILL' })), costly);
+    assert.partialDeepStrictEqual(refusalOf(end('fatal: Out of memory, malloc failed')), costly);
+    assert.partialDeepStrictEqual(refusalOf(end('', { code: null, signal: 'SIGXFSZ' })), { refused: 'pack-too-large' });
+    const full = end('fatal: write error: No space left on device');
+    assert.partialDeepStrictEqual(refusalOf(full), { refused: 'disk-full' });
+  });
+
+  test('is none where this machine is at fault', () => {
+    assert.equal(refusalOf(end('fatal: unable to create file: Permission denied')), null);
+    assert.equal(refusalOf(end("fatal: not a git repository: '/x'")), null);
+    assert.equal(refusalOf(end('usage: git index-pack')), null);
+  });
+});

@@ -1,0 +1,147 @@
+/** The catalogue of events against the golden files: what was stored once is read for ever. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { accessTokens } from '../../core/access-token/evolve.ts';
+import { accounts } from '../../core/account/evolve.ts';
+import { emailClaims, usernameClaims } from '../../core/claim/evolve.ts';
+import { deviceSessions } from '../../core/device-session/evolve.ts';
+import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
+import { type Decider, type DomainEvent, readEvent } from '../../core/kernel/decider.ts';
+import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { canonicalJson, type JsonObject } from '../../core/kernel/json.ts';
+import { checkAppend } from '../../core/ports/append-check.ts';
+import { repositories } from '../../core/repository/evolve.ts';
+import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
+import { goldenEvents } from '../support/golden.ts';
+
+const golden = goldenEvents();
+
+/**
+ * The state after the golden events of each stream of a category, in the order of their revisions, without those of
+ * types to be left out.
+ */
+function folded<State, Event extends DomainEvent<string, JsonObject>>(
+  decider: Decider<State, Event>,
+  ...without: readonly Event['type'][]
+): State[] {
+  const streams = new Map<string, RecordedEvent[]>();
+  for (const { category, event } of golden) {
+    if (category === decider.category && !without.some((type) => type === event.type))
+      streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
+  }
+  return [...streams.values()].map((events) =>
+    events
+      .sort((a, b) => a.revision - b.revision || a.version - b.version)
+      .reduce(
+        (state, event) => decider.evolve(state, readEvent(decider.kinds, event), event.occurredAt),
+        decider.initial,
+      ),
+  );
+}
+
+describe('The catalogue of events', () => {
+  test('has a golden file of every version of every type, and no golden file is of anything else', () => {
+    const expected = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
+      Object.entries(kinds).flatMap(([type, { version }]) =>
+        Array.from({ length: version }, (_, n) => `${category}/${type}.v${n + 1}.json`),
+      ),
+    );
+    assert.deepEqual(golden.map(({ file }) => file).sort(), expected.sort());
+  });
+
+  test('leads every older version to the current one', () => {
+    for (const [category, kinds] of Object.entries(EVENT_CATALOGUE)) {
+      for (const [type, { version, upcasters }] of Object.entries(kinds)) {
+        assert.equal(upcasters.length, version - 1, `${category} ${type}`);
+      }
+    }
+  });
+
+  test('reads every golden event, which stands in a stream of its category and could be stored again', () => {
+    for (const { file, category, event } of golden) {
+      assert.equal(file, `${categoryOf(event.stream)}/${event.type}.v${event.version}.json`);
+      const { type, data } = readEvent(EVENT_CATALOGUE[category] ?? {}, event);
+      assert.equal(type, event.type);
+      assert.equal(canonicalJson(data), canonicalJson(JSON.parse(canonicalJson(data)) as JsonObject));
+      assert.ok(checkAppend({ stream: event.stream, expected: 'none', events: [event] }).sizeBytes > 0, file);
+    }
+  });
+
+  test('keeps every type in the record but parts of pushes, sums of transfer and deliveries', () => {
+    const operational = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
+      Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
+    );
+    const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
+    assert.deepEqual(others.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
+  });
+});
+
+describe('The golden events', () => {
+  test('of names fold into free names', () => {
+    assert.deepEqual(folded(usernameClaims), [{ status: 'free' }]);
+    assert.deepEqual(folded(emailClaims), [{ status: 'free' }]);
+  });
+
+  test('of accounts fold into one that was erased and one that never was', () => {
+    const statuses = folded(accounts).map((state) => state.status);
+    assert.deepEqual(statuses.sort(), ['abandoned', 'erased']);
+    const open = folded(accounts, 'AccountErased').find((state) => state.status === 'open');
+    assert.ok(open?.status === 'open');
+    assert.deepEqual(
+      {
+        ...open,
+        repositories: open.repositories.size,
+        repositoryNames: open.repositoryNames.size,
+        webhooks: open.webhooks.size,
+      },
+      {
+        status: 'open',
+        username: 'ada',
+        emailRef: 'e'.repeat(64),
+        passwordHashRef: 'b'.repeat(64),
+        plan: 'PRO',
+        createdAt: '2026-11-21T10:00:07.123Z',
+        repositories: 0,
+        repositoryNames: 0,
+        webhooks: 0,
+      },
+    );
+  });
+
+  test('of a device login fold into every end it can have', () => {
+    const granted = folded(deviceSessions, 'DeviceLoginDenied', 'DeviceLoginExpired');
+    assert.deepEqual(
+      granted.map((state) => state.status === 'closed' && state.after),
+      ['claimed'],
+    );
+    const [denied] = folded(
+      deviceSessions,
+      ...(['DeviceLoginGranted', 'DeviceLoginClaimed', 'DeviceLoginExpired', 'DeviceLoginClosed'] as const),
+    );
+    assert.equal(denied?.status, 'denied');
+    const [expired] = folded(deviceSessions, 'DeviceLoginGranted', 'DeviceLoginClaimed', 'DeviceLoginDenied');
+    assert.deepEqual(expired, { status: 'closed', after: 'expired', secretHash: 'a'.repeat(64), account: null });
+  });
+
+  test('of a token fold into a revoked one', () => {
+    assert.deepEqual(
+      folded(accessTokens).map((state) => state.status),
+      ['revoked'],
+    );
+  });
+
+  test('of a delivery fold into one that failed, and one whose claim has lapsed', () => {
+    assert.deepEqual(
+      folded(webhookDeliveries, 'WebhookDeliveryAttemptFellDue').map((state) => state.status),
+      ['failed'],
+    );
+    const ends = ['WebhookDeliveryAttempted', 'WebhookDeliverySucceeded', 'WebhookDeliveryFailed'] as const;
+    const [due] = folded(webhookDeliveries, ...ends, 'WebhookRedelivered');
+    assert.deepEqual(due?.status === 'pending' && [due.attempts, due.next], [0, { status: 'due' }]);
+  });
+
+  test('of a repository fold into a closed one', () => {
+    assert.deepEqual(folded(repositories), [{ status: 'closed' }]);
+  });
+});

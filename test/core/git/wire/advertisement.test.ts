@@ -1,0 +1,105 @@
+/** info/refs byte for byte against `git http-backend`. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { join } from 'node:path';
+import {
+  type AdvertisedRefs,
+  receivePackAdvertisement,
+  uploadPackAdvertisement,
+  uploadPackCapabilities,
+} from '../../../../core/git/wire/advertisement.ts';
+import { parseGitProtocolHeader } from '../../../../core/git/wire/protocol-version.ts';
+import { runHttpBackend } from '../../../support/git-http-backend.ts';
+import { git, temporaryFolder } from '../../../support/git-process.ts';
+import { createSampleRepository, refsOf } from '../../../support/sample-repository.ts';
+
+describe('The advertisement of refs', () => {
+  const folder = temporaryFolder('advertisement');
+  let born: AdvertisedRefs;
+  let unborn: AdvertisedRefs;
+  let agent: string;
+
+  before(() => {
+    const refs = refsOf(createSampleRepository(folder.path, 'born.git'));
+    createSampleRepository(folder.path, 'unborn.git');
+    git(['symbolic-ref', 'HEAD', 'refs/heads/later'], { cwd: join(folder.path, 'unborn.git') });
+    git(['init', '--quiet', '--bare', join(folder.path, 'empty.git')]);
+    git(['config', 'receive.advertisePushOptions', 'true'], { cwd: join(folder.path, 'empty.git') });
+    git(['config', 'http.receivepack', 'true'], { cwd: join(folder.path, 'empty.git') });
+    born = { head: 'refs/heads/main', refs };
+    unborn = { head: 'refs/heads/later', refs };
+    agent = `git/${git(['version']).toString().trim().split(' ')[2]}`;
+  });
+  after(() => folder.remove());
+
+  async function ofGit(repository: string, service: string, version: number): Promise<string> {
+    const target = `/${repository}.git/info/refs?service=${service}`;
+    const { body } = await runHttpBackend(folder.path, { method: 'GET', target, protocol: `version=${version}` });
+    // Newer gits also tell their system here.
+    return body.toString('utf8').replace(/agent=(git\/[^ \n]*)/g, (_, told: string) => {
+      agent = told;
+      return `agent=${told}`;
+    });
+  }
+  const ours = (bytes: Uint8Array) => Buffer.from(bytes).toString('utf8');
+
+  for (const version of [0, 1] as const) {
+    test(`to a fetch in v${version} is git's`, async () => {
+      const golden = await ofGit('born', 'git-upload-pack', version);
+      assert.match(golden, /symref=HEAD:refs\/heads\/main/);
+      assert.match(golden, /refs\/tags\/v1-signed\^\{\}/);
+      assert.equal(ours(uploadPackAdvertisement(born, { version, agent })), golden);
+    });
+
+    test(`to a push in v${version} is git's, without HEAD and peeled tags`, async () => {
+      const golden = await ofGit('born', 'git-receive-pack', version);
+      assert.equal(ours(receivePackAdvertisement(born, { version, agent })), golden);
+    });
+
+    test(`to a fetch in v${version} tells nothing of a HEAD that is not born, as git's`, async () => {
+      const golden = await ofGit('unborn', 'git-upload-pack', version);
+      assert.doesNotMatch(golden, /HEAD/);
+      assert.equal(ours(uploadPackAdvertisement(unborn, { version, agent })), golden);
+    });
+
+    test(`to a push in v${version} into an empty repository is git's`, async () => {
+      const golden = await ofGit('empty', 'git-receive-pack', version);
+      assert.match(golden, /0{40} capabilities\^\{\}/);
+      assert.equal(ours(receivePackAdvertisement({ head: 'refs/heads/main', refs: [] }, { version, agent })), golden);
+    });
+  }
+
+  test('to a fetch of an empty repository names the capabilities with a zero id', () => {
+    const bytes = uploadPackAdvertisement({ head: 'refs/heads/main', refs: [] }, { version: 0, agent: 'strata/1' });
+    assert.match(
+      ours(bytes),
+      /^001e# service=git-upload-pack\n000001330{40} capabilities\^\{\}\0multi_ack .* agent=strata\/1\n0000$/,
+    );
+  });
+
+  test("to a fetch in v2 is git's, but for the command object-info, which is not offered", async () => {
+    const golden = await ofGit('born', 'git-upload-pack', 2);
+    assert.equal(ours(uploadPackCapabilities(agent)), golden.replace('0010object-info\n', ''));
+  });
+});
+
+describe('The protocol version', () => {
+  for (const [header, version] of [
+    [undefined, 0],
+    ['', 0],
+    ['version=0', 0],
+    ['version=1', 1],
+    ['version=2', 2],
+    ['version=3', 0],
+    ['version=2:version=1', 2],
+    ['version=1:version=2', 2],
+    ['foo:version=1:bar=2', 1],
+    ['VERSION=2', 0],
+    ['version=2 ', 0],
+    [' version=2', 0],
+  ] as const) {
+    test(`of a client that sends ${JSON.stringify(header)} is ${version}`, () => {
+      assert.equal(parseGitProtocolHeader(header), version);
+    });
+  }
+});

@@ -1,0 +1,137 @@
+/** ls-refs byte for byte against `git upload-pack --stateless-rpc`. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { AdvertisedRefs } from '../../../../core/git/wire/advertisement.ts';
+import { lsRefsAnswer } from '../../../../core/git/wire/ls-refs.ts';
+import { concatBytes, dataPacket, DELIMITER_PACKET, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
+import { byRefOrder } from '../../../../core/git/ref-name.ts';
+import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
+import { objectId } from '../../../../core/kernel/ids.ts';
+import { LS_REFS_PREFIXES_MAX } from '../../../../core/kernel/limits.ts';
+import { git, temporaryFolder } from '../../../support/git-process.ts';
+import { createSampleRepository, refsOf } from '../../../support/sample-repository.ts';
+
+function request(args: readonly (string | Uint8Array)[]): Uint8Array {
+  const head = ['command=ls-refs\n', 'agent=git/2.39.5', 'object-format=sha1', 'server-option=x'].map(dataPacket);
+  return concatBytes([...head, DELIMITER_PACKET, ...args.map(dataPacket), FLUSH_PACKET]);
+}
+
+function parsed(args: readonly (string | Uint8Array)[]) {
+  const found = parseUploadPackRequest(request(args), 2);
+  assert.ok('kind' in found && found.kind === 'ls-refs', JSON.stringify(found));
+  return found.request;
+}
+
+function answer(refs: AdvertisedRefs, args: readonly (string | Uint8Array)[]): string {
+  return Buffer.from(lsRefsAnswer(refs, parsed(args))).toString('utf8');
+}
+
+describe('ls-refs', () => {
+  const folder = temporaryFolder('ls-refs');
+  let path: string;
+  let refs: AdvertisedRefs;
+  before(() => {
+    path = createSampleRepository(folder.path);
+    refs = { head: 'refs/heads/main', refs: refsOf(path) };
+  });
+  after(() => folder.remove());
+
+  function ofGit(repository: string, args: readonly (string | Uint8Array)[]): string {
+    const env = { GIT_PROTOCOL: 'version=2' };
+    return git(['upload-pack', '--stateless-rpc', repository], { input: request(args), env }).toString('utf8');
+  }
+
+  test('answers as git does, for random arguments', () => {
+    const names = [
+      'HEAD',
+      'H',
+      'HEADS',
+      '',
+      'refs/',
+      'refs/heads/',
+      'refs/heads/m',
+      'refs/heads/main',
+      'refs/heads/main/',
+    ];
+    names.push(
+      'refs/tags/',
+      'refs/tags/v1',
+      'refs/tags/v1-',
+      'refs/notes',
+      'refs/heads/feature/é',
+      'refs/heads/\uffee',
+      'main',
+      '~',
+    );
+    const flag = fc.constantFrom('peel\n', 'symrefs', 'unborn\n');
+    const arg = fc.oneof(
+      flag,
+      fc.constantFrom(...names).map((name) => `ref-prefix ${name}\n`),
+    );
+    fc.assert(
+      fc.property(fc.array(arg, { maxLength: 8 }), (args) => {
+        assert.equal(answer(refs, args), ofGit(path, args));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('tells of a HEAD that is not born only with symrefs and unborn, as git does', () => {
+    git(['symbolic-ref', 'HEAD', 'refs/heads/later'], { cwd: path });
+    try {
+      const unborn = { ...refs, head: 'refs/heads/later' };
+      assert.match(answer(unborn, ['symrefs', 'unborn']), /^002funborn HEAD symref-target:refs\/heads\/later\n/);
+      for (const args of [['symrefs', 'unborn'], ['unborn'], ['symrefs'], ['symrefs', 'unborn', 'ref-prefix refs/']]) {
+        assert.equal(answer(unborn, args), ofGit(path, args), args.join());
+      }
+    } finally {
+      git(['symbolic-ref', 'HEAD', 'refs/heads/main'], { cwd: path });
+    }
+  });
+
+  test('of an empty repository is a flush, or its unborn HEAD', () => {
+    const empty: AdvertisedRefs = { head: 'refs/heads/main', refs: [] };
+    assert.equal(answer(empty, ['symrefs', 'peel']), '0000');
+    assert.equal(answer(empty, ['symrefs', 'unborn']), '002eunborn HEAD symref-target:refs/heads/main\n0000');
+  });
+
+  test('takes a prefix that ends within a character for the characters before it', () => {
+    const cut = new Uint8Array(Buffer.from('ref-prefix refs/heads/feature/é').subarray(0, -1));
+    assert.match(answer(refs, [cut]), /refs\/heads\/feature\/é\n0000$/);
+    assert.equal(answer(refs, [cut]), ofGit(path, [cut]));
+  });
+
+  test('refuses an argument git does not know, as git does', () => {
+    for (const arg of ['bogus', 'peel ', 'ref-prefix', 'symrefs=1', 'want x']) {
+      const found = parseUploadPackRequest(request([arg]), 2);
+      assert.ok('refused' in found && found.refused === 'argument-unknown', arg);
+      assert.throws(() => ofGit(path, [arg]), /unexpected line/);
+    }
+  });
+
+  test('answers every ref from 65,536 prefixes on, as git does, and only those asked for below', () => {
+    const prefixes = (count: number) => Array.from({ length: count }, (_, index) => `ref-prefix refs/tags/${index}`);
+    assert.equal(answer(refs, prefixes(LS_REFS_PREFIXES_MAX - 1)), '0000');
+    assert.equal(answer(refs, prefixes(LS_REFS_PREFIXES_MAX)), answer(refs, []));
+  });
+
+  test('finds what the plain definition finds, among names on both sides of every prefix', () => {
+    const letter = fc.constantFrom('a', 'b', '/', '\uffee', '\u{1f600}');
+    const word = fc.array(letter, { maxLength: 4 }).map((letters) => letters.join(''));
+    fc.assert(
+      fc.property(fc.uniqueArray(word), fc.array(word, { minLength: 1, maxLength: 6 }), (names, prefixes) => {
+        const id = objectId('1'.repeat(40));
+        const all = names.sort(byRefOrder).map((name) => ({ name, id, peeled: null }));
+        const flags = { symrefs: false, peel: false, unborn: false };
+        const expected = all.filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix)));
+        const whole = { symrefs: false, peel: false, unborn: false, prefixes: [] };
+        assert.deepEqual(
+          lsRefsAnswer({ head: 'x', refs: all }, { ...flags, prefixes }),
+          lsRefsAnswer({ head: 'x', refs: expected }, whole),
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});

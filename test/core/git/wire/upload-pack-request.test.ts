@@ -1,0 +1,357 @@
+/** Bodies of POST git-upload-pack: those real clients send, and hostile ones next to git's own verdict. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import fc from 'fast-check';
+import type { FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
+import {
+  concatBytes,
+  dataPacket,
+  DELIMITER_PACKET,
+  FLUSH_PACKET,
+  RESPONSE_END_PACKET,
+} from '../../../../core/git/wire/pkt-line.ts';
+import { parseGitProtocolHeader } from '../../../../core/git/wire/protocol-version.ts';
+import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
+import { objectId } from '../../../../core/kernel/ids.ts';
+import {
+  FETCH_DEEPEN_NOT_MAX,
+  FETCH_REQUEST_BYTES_MAX,
+  SERVER_OPTION_BYTES_MAX,
+  SERVER_OPTIONS_MAX,
+  SHALLOW_LINES_MAX,
+} from '../../../../core/kernel/limits.ts';
+import { type GitHttpBackend, startGitHttpBackend } from '../../../support/git-http-backend.ts';
+import { git, temporaryFolder } from '../../../support/git-process.ts';
+import { createSampleRepository } from '../../../support/sample-repository.ts';
+
+const FLUSH = Symbol('flush');
+const DELIMITER = Symbol('delimiter');
+const RESPONSE_END = Symbol('response-end');
+type Part = string | symbol;
+
+function body(parts: readonly Part[]): Uint8Array {
+  return concatBytes(
+    parts.map((part) => {
+      if (typeof part === 'string') return dataPacket(part);
+      return part === FLUSH ? FLUSH_PACKET : part === DELIMITER ? DELIMITER_PACKET : RESPONSE_END_PACKET;
+    }),
+  );
+}
+
+function shown(parts: readonly Part[]): string {
+  return parts.map((part) => (typeof part === 'string' ? JSON.stringify(part) : part.description)).join(' ');
+}
+
+function verdict(parts: readonly Part[], version: 0 | 1 | 2): string {
+  const found = parseUploadPackRequest(body(parts), version);
+  return 'refused' in found ? found.refused : found.kind;
+}
+
+function fetched(bytes: Uint8Array, version: 0 | 1 | 2): FetchRequest {
+  const found = parseUploadPackRequest(bytes, version);
+  assert.ok('kind' in found && found.kind === 'fetch', JSON.stringify(found));
+  return found.request;
+}
+
+const ID = 'a'.repeat(40);
+const v2 = (...args: readonly Part[]): Part[] => ['command=fetch', 'object-format=sha1', DELIMITER, ...args, FLUSH];
+
+describe('The requests of a real client', () => {
+  const folder = temporaryFolder('fetch-requests');
+  let backend: GitHttpBackend;
+  let path: string;
+  const commit = (revision: string) => objectId(git(['rev-parse', revision], { cwd: path }).toString().trim());
+
+  before(async () => {
+    path = createSampleRepository(folder.path);
+    backend = await startGitHttpBackend(folder.path);
+  });
+  after(async () => {
+    await backend.close();
+    folder.remove();
+  });
+
+  /** Runs a client and answers its fetch requests, parsed. */
+  async function fetches(version: number, ...commands: readonly (readonly string[])[]): Promise<FetchRequest[]> {
+    backend.requests.length = 0;
+    const env = { PATH: process.env['PATH'], HOME: folder.path, GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' };
+    for (const command of commands) {
+      await promisify(execFile)('git', ['-c', `protocol.version=${version}`, ...command], { cwd: folder.path, env });
+    }
+    return backend.requests
+      .filter(({ method }) => method === 'POST')
+      .flatMap((request) => {
+        const found = parseUploadPackRequest(request.body, parseGitProtocolHeader(request.protocol));
+        assert.ok('kind' in found, JSON.stringify(found));
+        return found.kind === 'fetch' ? [found.request] : [];
+      });
+  }
+
+  let clones = 0;
+  const clone = (...options: readonly string[]) => {
+    clones++;
+    return ['clone', '--quiet', ...options, `${backend.url}/sample.git`, join(folder.path, `clone-${clones}`)];
+  };
+  const fetch = (...options: readonly string[]) => [
+    '-C',
+    join(folder.path, `clone-${clones}`),
+    'fetch',
+    '--quiet',
+    ...options,
+  ];
+
+  for (const version of [0, 1, 2]) {
+    test(`are understood in v${version}: clone`, async () => {
+      const [request, ...others] = await fetches(version, clone());
+      assert.ok(request !== undefined && others.length === 0);
+      assert.equal(request.version, version);
+      assert.ok(request.wants.includes(commit('refs/tags/v1-signed')));
+      assert.ok(request.wants.includes(commit('main')));
+      assert.deepEqual(request.haves, []);
+      assert.deepEqual(
+        [
+          request.done,
+          request.thinPack,
+          request.ofsDelta,
+          request.noProgress,
+          request.sideBand,
+          request.deepen,
+          request.filter,
+        ],
+        [true, true, true, true, 'side-band-64k', null, null],
+      );
+      assert.equal(request.multiAck, version === 2 ? 'none' : 'multi_ack_detailed');
+    });
+
+    test(`are understood in v${version}: shallow, deepened, made whole again`, async () => {
+      const [shallow] = await fetches(version, clone('--depth=2', '--branch=main'));
+      assert.deepEqual(shallow?.deepen, { kind: 'depth', commits: 2, relative: false });
+      assert.deepEqual(shallow.wants, [commit('main')]);
+      const [deeper] = await fetches(version, fetch('--deepen=1'));
+      assert.deepEqual(deeper?.deepen, { kind: 'depth', commits: 1, relative: true });
+      assert.deepEqual(deeper.shallow, [commit('main~1')]);
+      const [whole] = await fetches(version, fetch('--unshallow'));
+      assert.deepEqual(whole?.deepen, { kind: 'depth', commits: 2_147_483_647, relative: false });
+      assert.deepEqual(whole.shallow, [commit('main~2')]);
+    });
+
+    test(`are understood in v${version}: since a date and without a branch's history`, async () => {
+      const [request] = await fetches(
+        version,
+        clone('--shallow-since=1700000005', '--shallow-exclude=dev', '--no-tags'),
+      );
+      assert.deepEqual(request?.deepen, { kind: 'limits', sinceSeconds: 1_700_000_005, not: ['dev'] });
+    });
+
+    test(`are understood in v${version}: partial clones, and the objects they fetch later`, async () => {
+      const requests = await fetches(version, clone('--filter=blob:none', '--no-tags', '--branch=main'));
+      assert.deepEqual(requests[0]?.filter, { kind: 'blob:none' });
+      const blobs = requests.slice(1).flatMap(({ wants }) => wants);
+      assert.ok(blobs.includes(commit('main:file')), 'the checkout asks for blobs by id');
+      const [tree] = await fetches(version, clone('--filter=tree:0', '--no-checkout'));
+      assert.deepEqual(tree?.filter, { kind: 'tree', depth: 0 });
+      const [limit] = await fetches(version, clone('--filter=blob:limit=1k', '--no-checkout'));
+      assert.deepEqual(limit?.filter, { kind: 'blob:limit', sizeBytes: 1_024 });
+    });
+
+    test(`are understood in v${version}: a fetch that negotiates`, async () => {
+      await fetches(version, clone('--single-branch', '--branch=dev', '--no-tags'));
+      const requests = await fetches(version, fetch('origin', 'main:main'));
+      assert.ok(requests.some(({ haves }) => haves.includes(commit('dev'))));
+      assert.ok(requests.every(({ wants }) => wants[0] === commit('main')));
+    });
+  }
+});
+
+describe('A body that', () => {
+  const folder = temporaryFolder('fetch-bodies');
+  let path: string;
+  let main: string;
+  before(() => {
+    path = createSampleRepository(folder.path);
+    main = git(['rev-parse', 'main'], { cwd: path }).toString().trim();
+  });
+  after(() => folder.remove());
+
+  /** Whether git itself serves the body: exit status 0. */
+  function gitServes(parts: readonly Part[], version: 0 | 1 | 2): boolean {
+    const own = parts.map((part) => (typeof part === 'string' ? part.replaceAll(ID, main) : part));
+    try {
+      git(['upload-pack', '--stateless-rpc', path], { input: body(own), env: { GIT_PROTOCOL: `version=${version}` } });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  const refusals: readonly (readonly [string, 0 | 2, readonly Part[]])[] = [
+    ['command-missing', 2, ['agent=x', FLUSH]],
+    ['command-repeated', 2, ['command=fetch', 'command=fetch', DELIMITER, FLUSH]],
+    ['command-unknown', 2, ['command=push', FLUSH]],
+    ['command-unknown', 2, ['command=agent', FLUSH]],
+    ['capability-unknown', 2, ['command=fetch', 'session-id=1', DELIMITER, FLUSH]],
+    ['capability-unknown', 2, ['command=fetch', 'fetch=shallow', DELIMITER, FLUSH]],
+    ['object-format-unsupported', 2, ['command=fetch', 'object-format=sha256', DELIMITER, FLUSH]],
+    ['packet-malformed', 2, ['command=fetch', RESPONSE_END]],
+    ['packet-malformed', 2, ['command=fetch', DELIMITER, 'done', DELIMITER, FLUSH]],
+    ['packet-truncated', 2, ['command=fetch']],
+    ['packet-truncated', 2, ['command=fetch', DELIMITER, 'done']],
+    ['argument-unknown', 2, v2('bogus')],
+    ['argument-unknown', 2, v2('want-ref refs/heads/main')],
+    ['argument-unknown', 2, v2('sideband-all')],
+    ['argument-unknown', 2, v2('done ')],
+    ['argument-unknown', 2, v2('')],
+    ['want-malformed', 2, v2('want ')],
+    ['want-malformed', 2, v2('want main')],
+    ['want-malformed', 2, v2(`want ${ID.slice(1)}`)],
+    ['have-malformed', 2, v2(`want ${ID}`, 'have x', 'done')],
+    ['shallow-malformed', 2, v2(`want ${ID}`, 'shallow x', 'done')],
+    ['deepen-malformed', 2, v2(`want ${ID}`, 'deepen 0', 'done')],
+    ['deepen-malformed', 2, v2(`want ${ID}`, 'deepen -1', 'done')],
+    ['deepen-malformed', 2, v2(`want ${ID}`, 'deepen x', 'done')],
+    ['deepen-malformed', 2, v2(`want ${ID}`, 'deepen-since x', 'done')],
+    ['deepen-malformed', 2, v2(`want ${ID}`, 'deepen-not ', 'done')],
+    ['deepen-conflict', 2, v2(`want ${ID}`, 'deepen 1', 'deepen-since 5', 'done')],
+    ['deepen-conflict', 2, v2(`want ${ID}`, 'deepen 1', 'deepen-not main', 'done')],
+    ['filter-unsupported', 2, v2(`want ${ID}`, 'filter bogus', 'done')],
+    ['filter-repeated', 2, v2(`want ${ID}`, 'filter blob:none', 'filter tree:1', 'done')],
+    ['packet-truncated', 0, [`want ${ID}`]],
+    ['argument-unknown', 0, ['command=fetch', DELIMITER, FLUSH]],
+    ['argument-unknown', 0, [`wants ${ID}`, FLUSH]],
+    ['want-malformed', 0, ['want x', FLUSH, 'done']],
+    ['have-malformed', 0, [`want ${ID}`, FLUSH, `want ${ID}`, 'done']],
+    ['filter-not-negotiated', 0, [`want ${ID} side-band`, 'filter blob:none', FLUSH, 'done']],
+    ['deepen-conflict', 0, [`want ${ID}`, 'deepen 1', 'deepen-since 5', FLUSH, 'done']],
+  ];
+  for (const [code, version, parts] of refusals) {
+    test(`holds ${shown(parts)} in v${version} is refused, by git too: ${code}`, () => {
+      assert.equal(verdict(parts, version), code);
+      // git lets a flush in the place of any command pass as a hang-up.
+      if (code !== 'command-missing') assert.ok(!gitServes(parts, version));
+    });
+  }
+
+  const strictly: readonly (readonly [string, 0 | 2, readonly Part[]])[] = [
+    ['request-trailing-bytes', 2, [...v2(`want ${ID}`, 'done'), ...v2(`want ${ID}`, 'done')]],
+    ['request-trailing-bytes', 0, [`want ${ID}`, FLUSH, 'done', `want ${ID}`]],
+    ['request-trailing-bytes', 2, [FLUSH, 'command=fetch', FLUSH]],
+    ['argument-unknown', 2, v2('packfile-uris https')],
+    ['want-malformed', 2, v2(`want ${ID}0`, 'done')],
+    ['want-malformed', 2, v2(`want ${ID.toUpperCase()}`, 'done')],
+    ['deepen-malformed', 2, v2(`want ${ID}`, 'deepen 010', 'done')],
+    ['deepen-malformed', 2, v2(`want ${ID}`, 'deepen 2147483648', 'done')],
+    ['argument-unknown', 2, v2(`want ${ID}`, 'done\0x')],
+    ['argument-unknown', 0, [`want ${ID}\0deepen-relative`, FLUSH, 'done']],
+  ];
+  for (const [code, version, parts] of strictly) {
+    test(`attack: ${shown(parts)} could mean one thing to us and another to git: ${code}`, () => {
+      assert.equal(verdict(parts, version), code);
+    });
+  }
+
+  test('is a flush alone is a probe, in every version', () => {
+    for (const version of [0, 1, 2] as const) assert.equal(verdict([FLUSH], version), 'probe');
+  });
+
+  test('ends with flushes of its own is taken, and one in v0 without haves', () => {
+    assert.equal(verdict([`want ${ID}`, FLUSH, 'done', FLUSH], 0), 'fetch');
+    assert.equal(verdict([`want ${ID} ofs-delta`, 'deepen 1', FLUSH], 0), 'fetch');
+    assert.equal(verdict(['command=fetch', FLUSH], 2), 'fetch');
+  });
+
+  test('names ids twice or capabilities on any want line in v0 means them once, as for git', () => {
+    const parts = [
+      `want ${ID}`,
+      `want ${ID}\tmulti_ack filter=1 side-band side-band-64k unknown\n`,
+      'filter blob:none',
+    ];
+    const request = fetched(body([...parts, FLUSH, `have ${ID}`, `have ${ID}`, 'done\n']), 0);
+    assert.ok(gitServes([...parts, FLUSH, `have ${ID}`, 'done'], 0));
+    assert.deepEqual([request.wants, request.haves], [[ID], [ID]]);
+    assert.deepEqual(
+      [request.multiAck, request.sideBand, request.filter?.kind],
+      ['multi_ack', 'side-band-64k', 'blob:none'],
+    );
+  });
+
+  for (const [filter, taken] of [
+    ['blob:none', true],
+    ['blob:limit=0', true],
+    ['blob:limit=10K', true],
+    ['blob:limit=1g', true],
+    ['tree:0', true],
+    ['tree:16', true],
+    ['tree:17', false],
+    ['tree:016', false],
+    ['tree:0x1', false],
+    ['tree:', false],
+    ['blob:limit=', false],
+    ['blob:limit=-1', false],
+    ['blob:limit=010', false],
+    ['blob:limit=1t', false],
+    ['blob:limit=99999999999999999999g', false],
+    ['blob:NONE', false],
+    ['object:type=blob', false],
+    ['sparse:oid=main', false],
+    ['combine:blob:none+tree:1', false],
+  ] as const) {
+    test(`filters by ${filter} is ${taken ? 'taken' : 'refused'}`, () => {
+      assert.equal(verdict(v2(`want ${ID}`, `filter ${filter}`), 2), taken ? 'fetch' : 'filter-unsupported');
+      if (taken) assert.ok(gitServes(v2(`want ${ID}`, `filter ${filter}`, 'done'), 2));
+    });
+  }
+
+  test('reaches a limit is taken, and one past it refused', () => {
+    const ids = (count: number) =>
+      Array.from({ length: count }, (_, index) => `shallow ${index.toString().padStart(40, '0')}`);
+    assert.equal(verdict(v2(...ids(SHALLOW_LINES_MAX)), 2), 'fetch');
+    assert.equal(verdict(v2(...ids(SHALLOW_LINES_MAX + 1)), 2), 'too-many-shallow-lines');
+    const nots = (count: number) => Array.from({ length: count }, () => 'deepen-not main');
+    assert.equal(verdict(v2(...nots(FETCH_DEEPEN_NOT_MAX)), 2), 'fetch');
+    assert.equal(verdict(v2(...nots(FETCH_DEEPEN_NOT_MAX + 1)), 2), 'too-many-deepen-not-lines');
+    const options = (count: number, size: number) =>
+      Array.from({ length: count }, () => `server-option=${'x'.repeat(size)}`);
+    assert.equal(verdict([...options(SERVER_OPTIONS_MAX, SERVER_OPTION_BYTES_MAX), ...v2()], 2), 'fetch');
+    assert.equal(verdict([...options(SERVER_OPTIONS_MAX + 1, 1), ...v2()], 2), 'too-many-server-options');
+    assert.equal(verdict([...options(1, SERVER_OPTION_BYTES_MAX + 1), ...v2()], 2), 'too-many-server-options');
+    const large = new Uint8Array(FETCH_REQUEST_BYTES_MAX + 1).fill(0x30);
+    const answers = [large.subarray(1), large].map((bytes) => parseUploadPackRequest(bytes, 2));
+    assert.deepEqual(
+      answers.map((found) => ('refused' in found ? found.refused : found.kind)),
+      ['probe', 'packets-too-large'],
+    );
+  });
+
+  test('is any soup of lines, whole or cut, never makes the parser throw', () => {
+    const line = fc.constantFrom<Part>(
+      FLUSH,
+      DELIMITER,
+      RESPONSE_END,
+      'command=fetch',
+      'command=ls-refs',
+      'agent=a',
+      'done',
+      `want ${ID}`,
+      `have ${ID}`,
+      'deepen 1',
+      'filter blob:none',
+      'peel',
+      `want ${ID} filter`,
+      '\n',
+      'shallow',
+      '\0',
+      'wait-for-done',
+    );
+    fc.assert(
+      fc.property(fc.array(line), fc.constantFrom(0, 1, 2), fc.nat(), (parts, version, cut) => {
+        const whole = body(parts);
+        parseUploadPackRequest(whole, version);
+        parseUploadPackRequest(whole.subarray(0, cut % (whole.length + 1)), version);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,193 @@
+/** Load, decide, append: lost races, refusals from memory, guards. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { accept } from '../../../core/kernel/decider.ts';
+import { type AccountId, timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { execute, type Guarding } from '../../../core/runtime/execute.ts';
+import { newEvent } from '../../support/events.ts';
+import { CAUSE, startNode } from '../../support/node.ts';
+import { add, addInLog, addUpTo, appendInLog, tallies, type TallyEvent, tallyStream } from '../../support/tally.ts';
+import { watchLog } from '../../support/watched-log.ts';
+
+const account: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');
+
+async function started() {
+  const log = watchLog();
+  const node = await startNode(log);
+  /** The sum after it, or the code of the refusal. */
+  const run = async (decide: ReturnType<typeof add>, guarding?: Guarding) => {
+    const about = { account, cause: CAUSE, ...(guarding === undefined ? {} : { guarding }) };
+    const executed = await execute(node, tallies, 'a', about, decide);
+    return 'refused' in executed ? executed.refused.code : executed.entity.state.sum;
+  };
+  const stored = async () => log.readStream(tallyStream('a'), { direction: 'forwards', limit: 1_000 });
+  /** Memory knows the first event only, and hears of nothing more. */
+  const stale = async (first: number, ...later: readonly number[]) => {
+    await addInLog(log, 'a', first);
+    await node.entities.barrier();
+    await node.entities.get(tallies, 'a');
+    log.on.deliver = () => new Promise(() => undefined);
+    for (const n of later) await addInLog(log, 'a', n);
+  };
+  return { log, node, run, stored, stale };
+}
+
+describe('A decision', () => {
+  test('is appended in an envelope that says who, when and why, in the current version', async () => {
+    const { run, stored, node } = await started();
+    assert.equal(await run(add(5)), 5);
+    const [event] = await stored();
+    assert.deepEqual(
+      { ...event, id: null },
+      {
+        ...{ id: null, stream: tallyStream('a'), revision: 0, position: 1n, type: 'Added', version: 1 },
+        ...{ accountId: account, occurredAt: node.clock.now(), data: { n: 5 }, ...CAUSE },
+      },
+    );
+  });
+
+  test('is seen in memory at once, and answers the state right after it', async () => {
+    const { log, node, run } = await started();
+    await run(add(1));
+    await node.entities.get(tallies, 'a');
+    log.on.deliver = () => new Promise(() => undefined);
+    // Another node appends between this append and its answer.
+    log.on.appended = async () => {
+      log.on.appended = undefined;
+      await addInLog(log, 'a', 100);
+    };
+    assert.equal(await run(add(2)), 3);
+    assert.equal((await node.entities.get(tallies, 'a')).state.sum, 3);
+    assert.equal(log.counts.reads, 3, 'two loads and the read of the test, none after an append');
+  });
+
+  test('of several events is one append', async () => {
+    const { log, run, stored } = await started();
+    const both: readonly TallyEvent[] = [
+      { type: 'Added', data: { n: 1 } },
+      { type: 'Added', data: { n: 2 } },
+    ];
+    assert.equal(await run(() => ({ events: both })), 3);
+    assert.equal(log.counts.appends, 1);
+    assert.equal((await stored()).length, 2);
+  });
+
+  test('never happens before the event it follows, whatever the clock says', async () => {
+    const { node, run, stored } = await started();
+    await run(add(1));
+    node.clock.set(timestamp('2020-01-01T00:00:00.000Z'));
+    await run(add(2));
+    const [first, second] = await stored();
+    assert.equal(second?.occurredAt, first?.occurredAt);
+  });
+
+  test('whose outcome is unknown is an error, not a guess', async () => {
+    const { log, run } = await started();
+    log.on.appended = () => {
+      throw new Error('the answer was lost');
+    };
+    await assert.rejects(run(add(1)), /the answer was lost/);
+  });
+});
+
+describe('A lost race', () => {
+  test('is decided again from the state that won', async () => {
+    const { run, stale, stored } = await started();
+    await stale(1, 2, 3);
+    assert.equal(await run(add(10)), 16);
+    assert.equal((await stored()).length, 4);
+  });
+
+  test('may end in a refusal', async () => {
+    const { run, stale } = await started();
+    await stale(1, 2, 3);
+    assert.equal(await run(addUpTo(10, 5)), 'email-taken');
+  });
+
+  test('is run by many at once with every decision made once', async () => {
+    const { run, stored } = await started();
+    const results = await Promise.all(Array.from({ length: 30 }, () => run(addUpTo(20, 1))));
+    assert.equal(results.filter((result) => result === 'email-taken').length, 10);
+    assert.deepEqual(
+      results.filter((result) => typeof result === 'number').sort((a, b) => a - b),
+      Array.from({ length: 20 }, (_, n) => n + 1),
+    );
+    assert.equal((await stored()).length, 20);
+  });
+
+  test('that never ends is given up loudly', async () => {
+    const { log, run } = await started();
+    log.on.append = async (request) => {
+      if (request.events[0]?.requestId === CAUSE.requestId) {
+        log.on.append = undefined;
+        await appendInLog(log, 'a', [{ type: 'Added', data: { n: 1 } }]);
+        log.on.append = always;
+      }
+    };
+    const always = log.on.append;
+    await assert.rejects(run(add(1)), /100 lost races on tally-a/);
+  });
+});
+
+describe('What memory alone knows', () => {
+  test('refuses nothing: the log is asked first', async () => {
+    const { run, stale } = await started();
+    await stale(20, -15);
+    assert.equal(await run(addUpTo(10, 1)), 6);
+  });
+
+  test('calls nothing done: the log is asked first', async () => {
+    const { run, stale, stored } = await started();
+    await stale(1, 5);
+    const becomeOne = ({ sum }: { readonly sum: number }) =>
+      sum === 1 ? accept<TallyEvent>() : accept<TallyEvent>({ type: 'Added', data: { n: 1 - sum } });
+    assert.equal(await run(becomeOne), 1);
+    assert.equal((await stored()).length, 3);
+  });
+
+  test('is enough where it is what the log says', async () => {
+    const { log, run, stored } = await started();
+    await addInLog(log, 'a', 3);
+    assert.equal(await run(() => accept<TallyEvent>()), 3);
+    assert.equal(await run(addUpTo(2, 1)), 'email-taken');
+    assert.equal((await stored()).length, 1);
+  });
+});
+
+describe('A guard', () => {
+  const guardOn = (id: string, revision: number) => ({ stream: tallyStream(id), revision });
+
+  test('that holds lets the append through, and one that lost its race is asked again', async () => {
+    const { log, run } = await started();
+    await addInLog(log, 'guard', 1, 1);
+    let asked = 0;
+    const guarding: Guarding = async () => ({ guards: [guardOn('guard', asked++)] });
+    assert.equal(await run(add(1), guarding), 1);
+    assert.equal(asked, 2, 'revision 0 lost, revision 1 held');
+  });
+
+  test('that no longer stands refuses, and nothing is appended', async () => {
+    const { log, run, stored } = await started();
+    await addInLog(log, 'guard', 1);
+    let first = true;
+    const guarding: Guarding = async () => {
+      if (!first) return { refused: { code: 'token-no-longer-valid' } };
+      first = false;
+      // What it stands for changes between the question and the append.
+      log.on.append = async () => {
+        log.on.append = undefined;
+        await log.append({ stream: tallyStream('guard'), expected: 0, events: [newEvent()] });
+      };
+      return { guards: [guardOn('guard', 0)] };
+    };
+    assert.equal(await run(add(1), guarding), 'token-no-longer-valid');
+    assert.equal((await stored()).length, 0);
+  });
+
+  test('on the very stream that is appended to is checked at the same revision', async () => {
+    const { log, run } = await started();
+    await addInLog(log, 'a', 1);
+    const guarding: Guarding = async () => ({ guards: [guardOn('a', 0)] });
+    assert.equal(await run(add(1), guarding), 2);
+  });
+});

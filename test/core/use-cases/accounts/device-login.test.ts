@@ -1,0 +1,209 @@
+/** Device login across its streams and the vault: races, and nodes that die in between. */
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
+import { digest } from '../../../../adapters/node/digest.ts';
+import { uuids } from '../../../../adapters/node/ids.ts';
+import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
+import { accessTokens } from '../../../../core/access-token/evolve.ts';
+import { deviceSessions } from '../../../../core/device-session/evolve.ts';
+import { type Cause, categoryOf, entityIdOf, LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';
+import type { AccessTokenId, AccountId, DeviceSessionId } from '../../../../core/kernel/ids.ts';
+import { DEVICE_SESSION_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import type { Reach } from '../../../../core/ports/failpoints.ts';
+import { revokeAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
+import { authenticate } from '../../../../core/use-cases/authenticate.ts';
+import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
+import {
+  closeDeviceLogin,
+  denyDeviceLogin,
+  expireDeviceLogin,
+  findPolledSession,
+  grantDeviceLogin,
+  pollDeviceLogin,
+  requestDeviceLogin,
+  showDeviceSession,
+} from '../../../../core/use-cases/accounts/device-login.ts';
+import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
+import { createEntities } from '../../../../core/runtime/entities.ts';
+import { createTestClock } from '../../../support/test-clock.ts';
+
+const CAUSE: Cause = {
+  actor: { kind: 'system', id: 'test' },
+  requestId: 'test',
+  sourceAddressRef: null,
+  causationId: null,
+};
+const CHOICES = { name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repositoryIds: [], expiresAt: null } as const;
+const SECRET = 'secret of the polls';
+
+class Died extends Error {}
+
+describe('A device login', () => {
+  const clock = createTestClock();
+  let events: ReturnType<typeof createMemoryEventStore>;
+  let vault: ReturnType<typeof createMemoryVault>;
+  let one: Awaited<ReturnType<typeof newNode>>;
+  let ada: AccountId;
+  let id: DeviceSessionId;
+
+  beforeEach(async () => {
+    events = createMemoryEventStore();
+    vault = createMemoryVault(() => clock.now());
+    one = await newNode();
+    const passwords = { hash: async () => 'hash', verify: async () => false };
+    const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
+    const account = await createAccount({ ...one, passwords }, CAUSE, wanted);
+    assert.ok('id' in account);
+    ada = account.id;
+    const request = { hostname: 'laptop', address: '203.0.113.7', userCode: 'WXYZ-1234', secret: SECRET };
+    const begun = await requestDeviceLogin(one, CAUSE, request);
+    assert.ok('id' in begun);
+    ({ id } = begun);
+  });
+
+  /** A node of the service on the shared log and vault. */
+  async function newNode(reach: Reach = async () => undefined) {
+    const entities = createEntities({
+      events,
+      snapshots: createMemorySnapshots(),
+      complete: async (event) => event,
+      cacheSizeBytesMax: 1_000_000,
+      onFault: (what, cause) => assert.fail(`${what}: ${String(cause)}`),
+      gather: async () => undefined,
+    });
+    await entities.start();
+    return { events, entities, clock, ids: uuids, digest, vault, reach, newTokenSecret };
+  }
+
+  const grant = (choices: Parameters<typeof grantDeviceLogin>[3] = CHOICES) =>
+    grantDeviceLogin(one, { account: ada, cause: CAUSE }, id, choices);
+
+  async function poll(node: Awaited<ReturnType<typeof newNode>>) {
+    await node.entities.barrier();
+    const session = await findPolledSession(node, id, SECRET);
+    return 'refused' in session ? session : pollDeviceLogin(node, async () => CAUSE, session);
+  }
+
+  async function logged(...categories: readonly string[]): Promise<readonly RecordedEvent[]> {
+    const all = await events.readAll(LOG_START, 1_000);
+    return all.filter(({ stream }) => categories.includes(categoryOf(stream)));
+  }
+
+  test('shows who asks only while it waits', async () => {
+    const shown = await showDeviceSession(one, id);
+    assert.ok('hostname' in shown);
+    assert.deepEqual([shown.hostname, shown.address, shown.userCode], ['laptop', '203.0.113.7', 'WXYZ-1234']);
+    await grant();
+    assert.deepEqual(await showDeviceSession(one, id), { refused: { code: 'device-session-decided' } });
+  });
+
+  test('is granted or denied once', async () => {
+    assert.ok(!('refused' in (await grant())));
+    const again = await denyDeviceLogin(one, { account: ada, cause: CAUSE }, id);
+    assert.deepEqual(again, { refused: { code: 'device-session-decided' } });
+    assert.deepEqual(await grant(), { refused: { code: 'device-session-decided' } });
+  });
+
+  test('is granted with what a new token may carry, and nothing else', async () => {
+    assert.deepEqual(await grant({ ...CHOICES, grants: [] }), { refused: { code: 'token-grants-empty' } });
+    assert.deepEqual(await grant({ ...CHOICES, expiresAt: clock.now() }), {
+      refused: { code: 'token-expiry-not-in-future' },
+    });
+    assert.ok(!('refused' in (await grant())));
+  });
+
+  test('of 20 polls that race on two nodes one gets the token', async () => {
+    const two = await newNode();
+    await grant();
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => poll(n % 2 === 0 ? one : two)));
+    const won = answers.flatMap((answer) => (answer !== null && 'secret' in answer ? [answer] : []));
+    const [winner] = won;
+    assert.ok(won.length === 1 && winner !== undefined);
+    const lost = answers.filter((answer) => answer !== winner);
+    assert.ok(lost.every((a) => a !== null && 'refused' in a && a.refused.code === 'device-login-claimed'));
+    assert.equal((await authenticate(one, winner.secret))?.tokenId, winner.id);
+    assert.equal((await logged('accessToken')).length, 1);
+    await two.entities.close();
+  });
+
+  test('a claim whose node died is finished by any node, once, and closed', async () => {
+    const dying = await newNode(async () => {
+      throw new Died('at the fault point');
+    });
+    await grant();
+    await assert.rejects(poll(dying), Died);
+    assert.equal((await logged('accessToken')).length, 0);
+    assert.deepEqual(await poll(one), { refused: { code: 'device-login-claimed' } });
+    const two = await newNode();
+    await Promise.all([closeDeviceLogin(one, CAUSE, id), closeDeviceLogin(two, CAUSE, id)]);
+    await closeDeviceLogin(one, CAUSE, id);
+    const [created, ...more] = await logged('accessToken');
+    assert.ok(created !== undefined && more.length === 0);
+    const claimed = (await logged('deviceSession')).find(({ type }) => type === 'DeviceLoginClaimed');
+    assert.equal(created.causationId, claimed?.id);
+    assert.equal(claimed?.data['token_id'], entityIdOf(created.stream));
+    const { state } = await one.entities.reload(deviceSessions, id);
+    assert.deepEqual([state.status, 'after' in state && state.after], ['closed', 'claimed']);
+    await Promise.all([two.entities.close(), dying.entities.close()]);
+  });
+
+  test('closing finishes a token whose repository and expiry are gone since the claim', async () => {
+    const dying = await newNode(async () => {
+      throw new Died('at the fault point');
+    });
+    await grant({ ...CHOICES, expiresAt: '2026-11-21T10:05:00.000Z' as never });
+    await assert.rejects(poll(dying), Died);
+    clock.advance(60 * 60_000);
+    await closeDeviceLogin(one, CAUSE, id);
+    assert.equal((await logged('accessToken')).length, 1);
+    await dying.entities.close();
+  });
+
+  test('a poll whose token was finished by another node and revoked since tells no secret', async () => {
+    const slow = await newNode(async () => {
+      await closeDeviceLogin(one, CAUSE, id);
+      const [created] = await logged('accessToken');
+      const token = created?.stream.slice('accessToken-'.length) as AccessTokenId;
+      await revokeAccessToken(one, { account: ada, cause: CAUSE }, token);
+    });
+    await grant();
+    assert.deepEqual(await poll(slow), { refused: { code: 'device-login-claimed' } });
+    const [created] = await logged('accessToken');
+    const { state } = await one.entities.reload(accessTokens, created?.stream.slice('accessToken-'.length) ?? '');
+    assert.equal(state.status, 'revoked');
+    await slow.entities.close();
+  });
+
+  test('expires at its time and not before, and not when it was claimed or denied first', async () => {
+    await expireDeviceLogin(one, CAUSE, id);
+    assert.equal((await one.entities.reload(deviceSessions, id)).state.status, 'pending');
+    clock.advance(DEVICE_SESSION_SPAN_MS);
+    assert.deepEqual(await grant(), { refused: { code: 'device-session-expired' } });
+    await expireDeviceLogin(one, CAUSE, id);
+    await expireDeviceLogin(one, CAUSE, id);
+    assert.equal((await one.entities.reload(deviceSessions, id)).state.status, 'expired');
+    assert.equal((await logged('deviceSession')).length, 2);
+  });
+
+  test('what the device said of itself can be read by nobody once it is closed', async () => {
+    const before = (await one.entities.reload(deviceSessions, id)).state;
+    assert.ok(before.status === 'pending');
+    const owner = id as string as AccountId;
+    assert.equal(await vault.get(owner, 'hostname', before.hostnameRef), 'laptop');
+    await closeDeviceLogin(one, CAUSE, id);
+    assert.equal(await vault.get(owner, 'hostname', before.hostnameRef), 'laptop', 'it has not ended yet');
+    await denyDeviceLogin(one, { account: ada, cause: CAUSE }, id);
+    await closeDeviceLogin(one, CAUSE, id);
+    assert.equal(await vault.get(owner, 'hostname', before.hostnameRef), null);
+  });
+
+  test('an account that was erased since takes no device on', async () => {
+    await grant();
+    await eraseAccount(one, CAUSE, ada);
+    assert.deepEqual(await poll(one), { refused: { code: 'device-session-expired' } });
+    assert.equal((await logged('accessToken')).length, 0);
+  });
+});

@@ -1,0 +1,158 @@
+/** Files that are no whole export: refused at the line that is wrong, and nothing of it that a rerun would accept. */
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { digest } from '../../../../adapters/node/digest.ts';
+import { LOG_START } from '../../../../core/kernel/envelope.ts';
+import type { JsonObject } from '../../../../core/kernel/json.ts';
+import { LOG_FILE_LINE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import {
+  closingLine,
+  eventLine,
+  firstDigest,
+  LOG_FILE_HEADER,
+  LogFileError,
+  LogFileReader,
+  nextDigest,
+} from '../../../../core/use-cases/log-files/log-file.ts';
+import { newEvent, newStream } from '../../../support/events.ts';
+import { exportText, fillOddLog, importText } from '../../../support/log-files.ts';
+
+const EVENTS = 12;
+
+describe('a file that is no whole export', () => {
+  let file = '';
+  let lines: string[] = [];
+  before(async () => {
+    const source = createMemoryEventStore();
+    await fillOddLog(source, EVENTS);
+    file = await exportText(source);
+    lines = file.split('\n').slice(0, -1);
+    assert.equal(lines.length, EVENTS + 2);
+  });
+
+  /** Imports it: what is refused, and that the whole file is still accepted afterwards. */
+  async function refusal(wrong: string | Uint8Array): Promise<LogFileError> {
+    const target = createMemoryEventStore();
+    const error: unknown = await importText(target, wrong).then(
+      () => assert.fail('It was accepted'),
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof LogFileError, String(error));
+    const again: unknown = await importText(target, wrong).catch((thrown: unknown) => thrown);
+    assert.equal(String(again), String(error));
+    await importText(target, file);
+    assert.equal(await exportText(target), file);
+    return error;
+  }
+
+  const joined = (parts: readonly (string | undefined)[]): string => parts.map((line) => `${line}\n`).join('');
+
+  test('is refused where it is truncated, at a line or within one', async () => {
+    for (let kept = 0; kept < lines.length; kept += 1) {
+      assert.equal((await refusal(joined(lines.slice(0, kept)))).line, kept + 1, `${kept} lines`);
+      const part = `${joined(lines.slice(0, kept))}${lines[kept]?.slice(0, 30)}`;
+      assert.equal((await refusal(part)).line, kept + 1, `${kept} lines and a part`);
+    }
+    assert.equal((await refusal(file.slice(0, -1))).line, lines.length);
+  });
+
+  test('is refused at the first line that is missing, moved or repeated', async () => {
+    for (let at = 1; at < lines.length; at += 1) {
+      const without = lines.toSpliced(at, 1);
+      assert.equal((await refusal(joined(without))).line, at + 1, `without line ${at + 1}`);
+      const swapped = lines.with(at, lines[at - 1] ?? '').with(at - 1, lines[at] ?? '');
+      assert.equal((await refusal(joined(swapped))).line, at, `lines ${at} and ${at + 1} swapped`);
+      const doubled = lines.toSpliced(at, 0, lines[at] ?? '');
+      assert.equal((await refusal(joined(doubled))).line, at + 2, `line ${at + 1} twice`);
+    }
+  });
+
+  test('is refused at a line of which any byte was changed', async () => {
+    const bytes = Buffer.from(joined(lines.slice(0, 3)));
+    const rest = Buffer.from(joined(lines.slice(3)));
+    for (let at = 0; at < bytes.length; at += 37) {
+      const changed = Buffer.from(bytes);
+      changed[at] = (changed[at] ?? 0) ^ 0x01;
+      const { line } = await refusal(Buffer.concat([changed, rest]));
+      const wrong = bytes.subarray(0, at).filter((byte) => byte === 10).length + 1;
+      assert.ok(line <= wrong + 1 && line >= wrong, `byte ${at} of line ${wrong} refused at line ${line}`);
+    }
+  });
+
+  test('is refused at its header when it is of another version, or no export at all', async () => {
+    const header = LOG_FILE_HEADER.replace('"version":1', '"version":2');
+    assert.match((await refusal(joined(lines.with(0, header)))).message, /^Line 1: .*version 2; .*reads version 1$/);
+    for (const other of ['{"format":"other","version":1}', '[]', 'PK\u0003\u0004', `\ufeff${LOG_FILE_HEADER}`, '']) {
+      assert.equal((await refusal(joined(lines.with(0, other)))).line, 1, other);
+    }
+    assert.match((await refusal('')).message, /^Line 1: missing/);
+  });
+
+  test('is refused when anything follows its end', async () => {
+    assert.equal((await refusal(`${file}\n`)).line, lines.length + 1);
+    assert.equal((await refusal(file + file)).line, lines.length + 1);
+  });
+
+  test('is refused at a line that is no UTF-8', async () => {
+    const bytes = Buffer.concat([Buffer.from(joined(lines.slice(0, 2))), Buffer.from([0xff, 10])]);
+    assert.match((await refusal(bytes)).message, /^Line 3: no UTF-8/);
+  });
+});
+
+describe('an event that no log can have given', () => {
+  const stream = newStream();
+  const stored = (changes: JsonObject): JsonObject => {
+    const { actor, id, type, version, occurredAt, requestId, data } = newEvent();
+    return {
+      account_id: null,
+      actor: { id: actor.id, kind: actor.kind },
+      causation_id: null,
+      ...{ data, id, occurred_at: occurredAt, request_id: requestId, revision: 0 },
+      source_address_ref: null,
+      ...{ stream, type, version },
+      ...changes,
+    };
+  };
+
+  /** A file of one event whose digests are right, whatever it says. */
+  function forged(text: string): string {
+    const eventDigest = nextDigest(digest, firstDigest(digest), text);
+    return `${LOG_FILE_HEADER}\n${eventLine(eventDigest, text)}\n${closingLine(eventDigest, 1)}\n`;
+  }
+
+  test('is refused although its digest is right', async () => {
+    const good = createMemoryEventStore();
+    await importText(good, forged(JSON.stringify(stored({}))));
+    const wrong: readonly (readonly [string, string])[] = [
+      ['no JSON', '{"id":'],
+      ['spaces', JSON.stringify(stored({}), null, 1).replaceAll('\n', '')],
+      ['a member too many', JSON.stringify({ ...stored({}), zone: 1 })],
+      ['no id', JSON.stringify(stored({ id: 'ABC' }))],
+      ['an id in upper case', JSON.stringify(stored({ id: newEvent().id.toUpperCase() }))],
+      ['no time', JSON.stringify(stored({ occurred_at: '2026-11-31T10:00:00.000Z' }))],
+      ['no stream', JSON.stringify(stored({ stream: 'nothing' }))],
+      ['a revision that is none', JSON.stringify(stored({ revision: -1 }))],
+      ['a revision that cannot be the first', JSON.stringify(stored({ revision: 1 }))],
+      ['a fraction', JSON.stringify(stored({ data: { half: 0.5 } }))],
+      ['a lone surrogate', JSON.stringify(stored({ data: { lone: '\ud800' } }))],
+      ['data that is no object', JSON.stringify(stored({ data: [] }))],
+      ['a version that is no number', JSON.stringify(stored({ version: '1' }))],
+    ];
+    for (const [what, text] of wrong) {
+      const target = createMemoryEventStore();
+      await assert.rejects(importText(target, forged(text)), /^LogFileError: Line 2: /, what);
+      assert.deepEqual(await target.readAll(LOG_START, 1), [], what);
+    }
+  });
+
+  test('may have a line of the largest length, and not of a byte more', () => {
+    const read = (sizeBytes: number): void => {
+      const reader = new LogFileReader(digest);
+      reader.read({ bytes: Buffer.from(LOG_FILE_HEADER), ended: true });
+      reader.read({ bytes: Buffer.alloc(sizeBytes, 'x'), ended: true });
+    };
+    assert.throws(() => read(LOG_FILE_LINE_BYTES_MAX), /Line 2: not an object/);
+    assert.throws(() => read(LOG_FILE_LINE_BYTES_MAX + 1), /Line 2: longer than/);
+  });
+});

@@ -1,0 +1,285 @@
+/** What holds a push back: its token, quotas, layers that went, and more refs than an event holds. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PACK_OBJECTS_MAX, PACK_SIZE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import type { CommittedObjects, PackRefusal } from '../../../../core/ports/object-database.ts';
+import { repositories } from '../../../../core/repository/evolve.ts';
+import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
+import type { Entities } from '../../../../core/runtime/entities.ts';
+import { pushRefs, type Push } from '../../../../core/use-cases/pushing/push-refs.ts';
+import { findRepositoryById } from '../../../../core/use-cases/accounts/repositories.ts';
+import { CAUSE, startNode } from '../../../support/node.ts';
+import { onePack, type Pushing, quotasOf, startPushing } from '../../../support/pushing.ts';
+import { branch, oid } from '../../../support/repository-history.ts';
+
+const [A, B, C] = [oid('a'), oid('b'), oid('c')];
+const main = branch('main');
+const create = { ref: main, before: null, after: A };
+
+async function codes(outcome: ReturnType<Pushing['push']>): Promise<readonly (string | null)[] | string> {
+  const settled = await outcome;
+  return 'refused' in settled ? settled.refused.code : settled.results.map(({ code }) => code);
+}
+
+describe('The token of a push', () => {
+  /** What happens to the token when everything is checked and the append is on its way. */
+  async function meanwhile(change: (pushing: Pushing) => Promise<unknown>) {
+    const pushing = await startPushing({ expiresAfterMs: 60_000 });
+    pushing.log.on.append = async () => {
+      pushing.log.on.append = undefined;
+      await change(pushing);
+    };
+    return { pushing, codes: await codes(pushing.push([create])) };
+  }
+  const origin = ({ account }: Pushing) => ({ account, cause: CAUSE });
+
+  test('that is revoked before the append keeps the push from committing', async () => {
+    const { pushing, codes: got } = await meanwhile((p) => revokeAccessToken(p.node, origin(p), p.tokenId));
+    assert.equal(got, 'token-no-longer-valid');
+    assert.deepEqual([await pushing.eventTypes(), pushing.objects.open], [[], 0]);
+  });
+
+  test('that loses the grant before the append keeps the push from committing', async () => {
+    const { pushing, codes: got } = await meanwhile((p) =>
+      updateAccessToken(p.node, origin(p), p.tokenId, { grants: ['GIT_HTTP_READ'] }),
+    );
+    assert.equal(got, 'token-no-longer-valid');
+    assert.deepEqual(await pushing.eventTypes(), []);
+  });
+
+  test('that is only renamed does not', async () => {
+    const { pushing, codes: got } = await meanwhile((p) =>
+      updateAccessToken(p.node, origin(p), p.tokenId, { name: 'renamed' }),
+    );
+    assert.deepEqual(got, [null]);
+    assert.equal((await pushing.layerKeys()).length, 1);
+  });
+
+  test('that expires while the pack is checked keeps the push from committing', async () => {
+    const pushing = await startPushing({ expiresAfterMs: 60_000 });
+    pushing.onPut = () => pushing.node.clock.advance(60_000);
+    assert.equal(await codes(pushing.push([create])), 'token-no-longer-valid');
+    assert.deepEqual([await pushing.eventTypes(), pushing.objects.open], [[], 0]);
+  });
+});
+
+describe('The quotas of an account', () => {
+  test('bound the pack by the smaller rest, which is named when the pack passes it', async () => {
+    for (const [storage, ingress, bytes, code] of [
+      [10_000, 50_000, 9_000, 'storage-quota-reached'],
+      [50_000, 10_000, 8_000, 'ingress-quota-reached'],
+      [10_000, null, 9_000, 'storage-quota-reached'],
+      [null, 10_000, 8_000, 'ingress-quota-reached'],
+    ] as const) {
+      const pushing = await startPushing();
+      Object.assign(pushing.used, { storageBytes: 1_000, ingressBytes: 2_000 });
+      pushing.objects.refusal = { refused: 'pack-too-large', detail: 'too large' };
+      assert.equal(await codes(pushing.push([create], { quotas: quotasOf(storage, ingress) })), code);
+      assert.equal(pushing.objects.received[0]?.packSizeBytesMax, bytes);
+      assert.equal(pushing.objects.received[0]?.objectCountMax, PACK_OBJECTS_MAX);
+    }
+  });
+
+  test("leave the product's own bound where they leave more, and it is named as itself", async () => {
+    for (const quotas of [quotasOf(null, null), quotasOf(PACK_SIZE_BYTES_MAX, null)]) {
+      const pushing = await startPushing();
+      pushing.objects.refusal = { refused: 'pack-too-large', detail: 'too large' };
+      assert.equal(await codes(pushing.push([create], { quotas })), 'pack-too-large');
+      assert.equal(pushing.objects.received[0]?.packSizeBytesMax, PACK_SIZE_BYTES_MAX);
+    }
+  });
+
+  test('that are used up refuse the push before its pack is read', async () => {
+    for (const [used, code] of [
+      [{ storageBytes: 1_000 }, 'storage-quota-reached'],
+      [{ storageBytes: 1_001 }, 'storage-quota-reached'],
+      [{ ingressBytes: 1_000 }, 'ingress-quota-reached'],
+    ] as const) {
+      const pushing = await startPushing();
+      Object.assign(pushing.used, used);
+      assert.equal(await codes(pushing.push([create], { quotas: quotasOf(1_000, 1_000) })), code);
+      assert.equal(pushing.objects.received.length, 0);
+    }
+  });
+
+  test('are looked at again at the commit: a layer that just fits is taken, one byte more is not', async () => {
+    for (const [left, expected] of [
+      [2_000, [null]],
+      [1_999, 'storage-quota-reached'],
+    ] as const) {
+      const pushing = await startPushing();
+      pushing.objects.layerSizeBytes = 2_000;
+      assert.deepEqual(await codes(pushing.push([create], { quotas: quotasOf(left, null) })), expected);
+      assert.equal((await pushing.layerKeys()).length, expected === 'storage-quota-reached' ? 0 : 1);
+      assert.equal(pushing.objects.open, 0);
+    }
+    for (const [left, expected] of [
+      [500, [null]],
+      [499, 'ingress-quota-reached'],
+    ] as const) {
+      const pushing = await startPushing();
+      assert.deepEqual(await codes(pushing.push([create], { quotas: quotasOf(null, left) })), expected);
+    }
+  });
+
+  test('that another push used up meanwhile refuse this one at the commit', async () => {
+    const pushing = await startPushing();
+    pushing.onReach = (point) => {
+      if (point === 'push-pack-received') pushing.used.storageBytes = 9_500;
+    };
+    assert.equal(await codes(pushing.push([create], { quotas: quotasOf(10_000, null) })), 'storage-quota-reached');
+    assert.deepEqual([await pushing.eventTypes(), await pushing.layerKeys()], [[], []]);
+  });
+
+  test('never keep anybody from deleting', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    Object.assign(pushing.used, { storageBytes: 2_000, ingressBytes: 2_000 });
+    const quotas = quotasOf(1_000, 1_000);
+    assert.deepEqual(await codes(pushing.push([{ ref: main, before: A, after: null }], { quotas })), [null]);
+  });
+});
+
+describe('Layers that go while a push is checked', () => {
+  /** A push after whose check the repository's shrink epoch rises; `recheck` answers for the pack. */
+  async function shrinking(recheck: (objects: CommittedObjects) => Promise<PackRefusal | null>) {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.objects.recheck = recheck;
+    const found = await findRepositoryById(pushing.node, pushing.account, pushing.repository);
+    assert.ok(found !== null);
+    const { entities } = pushing.node;
+    const shrunk: Entities = {
+      barrier: () => entities.barrier(),
+      get: (decider, id) => entities.get(decider, id),
+      reload: async (decider, id) => {
+        const entity = await entities.reload(decider, id);
+        return decider.category === 'repository' ? { ...entity, state: { ...entity.state, shrinkEpoch: 1 } } : entity;
+      },
+      observe: (...given) => entities.observe(...given),
+      appliedPosition: () => entities.appliedPosition(),
+      residents: () => entities.residents(),
+      start: () => entities.start(),
+      close: () => entities.close(),
+    };
+    const push: Push = {
+      repository: found,
+      quotas: quotasOf(null, null),
+      cause: CAUSE,
+      guarding: async () => ({ guards: [] }),
+      commands: [{ ref: main, before: A, after: B }],
+      refusedNames: 0,
+      atomic: false,
+      pushOptions: [],
+      pack: onePack(),
+      receivedBytes: () => 500,
+      signal: new AbortController().signal,
+    };
+    // The append loses a race to whatever removed the layers.
+    pushing.log.on.append = async () => {
+      pushing.log.on.append = undefined;
+      assert.deepEqual(await codes(pushing.push([{ ref: branch('x'), before: null, after: C }])), [null]);
+    };
+    return { pushing, outcome: codes(pushRefs({ ...pushing.context, entities: shrunk }, push)) };
+  }
+
+  test('make the pack be checked again, against what is left', async () => {
+    const rechecked: CommittedObjects[] = [];
+    const { pushing, outcome } = await shrinking(async (objects) => {
+      rechecked.push(objects);
+      return null;
+    });
+    assert.deepEqual(await outcome, [null]);
+    assert.deepEqual(
+      rechecked.map(({ shrinkEpoch }) => shrinkEpoch),
+      [1],
+    );
+    assert.equal(
+      rechecked[0]?.revision,
+      ((await pushing.node.entities.get(repositories, pushing.repository)).revision as number) - 1,
+    );
+    assert.equal((await pushing.layerKeys()).length, 3, 'the layer was stored once');
+  });
+
+  test('refuse a push whose pack does not stand without them', async () => {
+    const { pushing, outcome } = await shrinking(async () => ({
+      refused: 'pack-not-connected',
+      detail: 'tree missing',
+    }));
+    assert.equal(await outcome, 'pack-not-connected');
+    assert.equal((await pushing.refs())[main], A);
+    assert.equal(pushing.objects.open, 0);
+  });
+
+  test('make every tip be looked up again: one that went with them is refused', async () => {
+    const { pushing, outcome } = await shrinking(async () => {
+      pushing.objects.types.set(B, null);
+      return null;
+    });
+    assert.deepEqual(await outcome, ['object-missing']);
+    assert.equal((await pushing.refs())[main], A);
+  });
+});
+
+describe('A push of 20,000 refs', () => {
+  const commands = Array.from({ length: 20_000 }, (_, n) => ({ ref: branch(`topic/${n}`), before: null, after: A }));
+
+  test('is one event that names its parts, and the same on every node', async () => {
+    const pushing = await startPushing();
+    await pushing.push([{ ref: branch('first'), before: null, after: B }]);
+    await pushing.push([{ ref: branch('first'), before: B, after: null }]);
+    assert.equal((await codes(pushing.push(commands))).length, 20_000);
+    assert.equal((await pushing.state()).refs.size, 20_000);
+    assert.equal((await pushing.eventTypes()).filter((type) => type === 'RefsUpdated').length, 3);
+    assert.deepEqual(pushing.node.faults, []);
+    const other = await startNode(pushing.log);
+    const { state } = await other.entities.get(repositories, pushing.repository);
+    assert.ok(state.status === 'open');
+    assert.deepEqual(new Map(state.refs.entries()), new Map((await pushing.state()).refs.entries()));
+    assert.equal(state.refs.weight, (await pushing.state()).refs.weight);
+  });
+
+  test('appends its parts once, however many races it loses for other refs', async () => {
+    const pushing = await startPushing();
+    const streams = new Set<string>();
+    let races = 0;
+    pushing.log.on.append = async ({ stream }) => {
+      if (stream.startsWith('refUpdates-')) streams.add(stream);
+      if (!stream.startsWith('repository-') || races >= 3) return;
+      races += 1;
+      const { append } = pushing.log.on;
+      pushing.log.on.append = undefined;
+      await pushing.push([{ ref: branch(`rival${races}`), before: null, after: B }]);
+      pushing.log.on.append = append;
+    };
+    await pushing.push(commands);
+    assert.equal(races, 3);
+    assert.equal(streams.size, 1);
+    assert.equal((await pushing.state()).refs.size, 20_003);
+  });
+
+  test('names new parts when a lost race changes what it does', async () => {
+    const pushing = await startPushing();
+    pushing.log.on.append = async ({ stream }) => {
+      if (!stream.startsWith('repository-')) return;
+      pushing.log.on.append = undefined;
+      await pushing.push([{ ref: branch('topic/7'), before: null, after: B }]);
+    };
+    const outcome = await codes(pushing.push(commands));
+    assert.equal(outcome[7], 'ref-exists');
+    assert.equal((await pushing.state()).refs.get(branch('topic/7'))?.id, B);
+    const other = await startNode(pushing.log);
+    const { state } = await other.entities.get(repositories, pushing.repository);
+    assert.ok(state.status === 'open');
+    assert.deepEqual([state.refs.size, state.refs.get(branch('topic/7'))?.id], [20_000, B]);
+  });
+
+  test('cut off at its parts leaves nothing to be seen', async () => {
+    const pushing = await startPushing();
+    pushing.onReach = (point) => {
+      if (point === 'push-parts-appended') throw new Error('killed');
+    };
+    await assert.rejects(pushing.push(commands), /killed/);
+    assert.deepEqual([await pushing.eventTypes(), await pushing.refs(), pushing.objects.open], [[], {}, 0]);
+  });
+});

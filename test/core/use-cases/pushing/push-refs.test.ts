@@ -1,0 +1,436 @@
+/** A push, from its pack to its one commit point: what it leaves, and what it leaves when it ends early. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readEvent } from '../../../../core/kernel/decider.ts';
+import { plusMs } from '../../../../core/kernel/ids.ts';
+import { PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import type { FaultPoint } from '../../../../core/ports/failpoints.ts';
+import { type RefsUpdated, repositoryEventKinds } from '../../../../core/repository/events.ts';
+import { repositories } from '../../../../core/repository/evolve.ts';
+import { deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { CAUSE, startNode } from '../../../support/node.ts';
+import { type Pushing, startPushing } from '../../../support/pushing.ts';
+import { branch, oid, tag } from '../../../support/repository-history.ts';
+
+const [A, B, C, D] = [oid('a'), oid('b'), oid('c'), oid('d')];
+const main = branch('main');
+const create = { ref: main, before: null, after: A };
+
+/** The codes of the refs, or of the refusal of all. */
+async function codes(outcome: ReturnType<Pushing['push']>): Promise<readonly (string | null)[] | string> {
+  const settled = await outcome;
+  return 'refused' in settled ? settled.refused.code : settled.results.map(({ code }) => code);
+}
+
+async function lastPush({ node, log, repository }: Pushing): Promise<RefsUpdated['data']> {
+  const { stream } = await node.entities.get(repositories, repository);
+  const events = await log.readStream(stream, { direction: 'backwards', limit: 2 });
+  for (const event of events) {
+    const read = readEvent(repositoryEventKinds, event);
+    if (read.type === 'RefsUpdated') return read.data;
+  }
+  throw new Error('There was no push');
+}
+
+/** Another push, of another ref, straight through the whole use case. */
+async function rival(pushing: Pushing, name = 'rival'): Promise<void> {
+  assert.deepEqual(await codes(pushing.push([{ ref: branch(name), before: null, after: D }])), [null]);
+}
+
+describe('A push', () => {
+  test('moves its refs, stores its pack as the layer that its event names, and says what it was', async () => {
+    const pushing = await startPushing();
+    const [v1, noted] = [tag('v1'), C];
+    pushing.objects.types.set(noted, 'tag');
+    pushing.objects.peeled.set(noted, A);
+    const commands = [create, { ref: v1, before: null, after: noted }];
+    assert.deepEqual(await codes(pushing.push(commands, { pushOptions: ['ci.skip'] })), [null, null]);
+    assert.deepEqual(await pushing.refs(), { [main]: A, [v1]: C });
+    const data = await lastPush(pushing);
+    const [key] = await pushing.layerKeys();
+    assert.ok(data.layer !== null && key !== undefined);
+    assert.deepEqual(
+      [data.layer.key, data.push_options, data.refused, data.received_bytes, data.parts],
+      [key, ['ci.skip'], 0, 500, null],
+    );
+    assert.equal(data.updates[1]?.peeled, A);
+    const state = await pushing.state();
+    assert.deepEqual(
+      [...state.layers].map(({ id }) => id),
+      [data.layer.id],
+    );
+    assert.equal(state.defaultBranch, 'main');
+    assert.deepEqual(
+      pushing.objects.installed.map(({ id }) => id),
+      [data.layer.id],
+    );
+    assert.deepEqual([pushing.objects.open, pushing.objects.discarded], [0, 0]);
+  });
+
+  test('is checked against the layers committed at the revision it starts from', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    await pushing.push([{ ref: main, before: A, after: B }]);
+    const [first, second] = pushing.objects.received.map(({ objects }) => objects);
+    assert.deepEqual([first?.revision, [...(first?.layers ?? [])].length], ['none', 0]);
+    assert.deepEqual([second?.revision, [...(second?.layers ?? [])].length, second?.shrinkEpoch], [1, 1, 0]);
+  });
+
+  test('stores a layer that lists its updates and names push and repository', async () => {
+    const pushing = await startPushing();
+    pushing.objects.types.set(C, 'tag');
+    pushing.objects.peeled.set(C, A);
+    pushing.objects.layerSizeBytes = 0;
+    await pushing.push([create, { ref: tag('v1'), before: null, after: C }, { ref: branch('x'), before: B, after: A }]);
+    const data = await lastPush(pushing);
+    assert.ok(data.layer !== null);
+    const stored = await pushing.layers.get(data.layer.key as Parameters<typeof pushing.layers.get>[0]);
+    const [head, ...lines] = Buffer.concat(await Array.fromAsync(stored))
+      .toString()
+      .trimEnd()
+      .split('\n');
+    assert.deepEqual(JSON.parse(head ?? ''), {
+      format: 1,
+      layer_id: data.layer.id,
+      push_id: data.push_id,
+      repository_id: pushing.repository,
+      object_count: 3,
+    });
+    assert.deepEqual(lines, [`${A} ${main}`, `${C} ${tag('v1')} ${A}`]);
+  });
+
+  test('of a pack without objects moves refs and stores no layer', async () => {
+    const pushing = await startPushing();
+    pushing.objects.objectCount = 0;
+    assert.deepEqual(await codes(pushing.push([create])), [null]);
+    assert.equal((await lastPush(pushing)).layer, null);
+    assert.deepEqual([await pushing.layerKeys(), pushing.objects.installed, pushing.objects.open], [[], [], 0]);
+  });
+
+  test('of deletions alone reads no pack', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    assert.deepEqual(await codes(pushing.push([{ ref: main, before: A, after: null }])), [null]);
+    assert.deepEqual(await pushing.refs(), {});
+    assert.equal(pushing.objects.received.length, 1);
+    assert.equal((await lastPush(pushing)).layer, null);
+  });
+
+  test('of new tips without a pack is a bug of its caller', async () => {
+    const pushing = await startPushing();
+    await assert.rejects(pushing.push([create], { pack: null }), TypeError);
+  });
+
+  test('tells forward moves of branches from forced ones, and calls every move of a tag forced', async () => {
+    const pushing = await startPushing();
+    const [next, v1] = [branch('next'), tag('v1')];
+    await pushing.push([create, { ref: next, before: null, after: A }, { ref: v1, before: null, after: A }]);
+    pushing.objects.ancestry.add(`${A} ${B}`);
+    await pushing.push([
+      { ref: main, before: A, after: B },
+      { ref: next, before: A, after: C },
+      { ref: v1, before: A, after: B },
+    ]);
+    const kinds = (await lastPush(pushing)).updates.map(({ kind }) => kind);
+    assert.deepEqual(kinds, ['fast-forward', 'force-push', 'force-push']);
+  });
+
+  test('that is refused in part says so in its event, and leaves the repository unclean', async () => {
+    const pushing = await startPushing();
+    pushing.objects.types.set(B, null);
+    assert.deepEqual(await codes(pushing.push([create, { ref: branch('x'), before: null, after: B }])), [
+      null,
+      'object-missing',
+    ]);
+    assert.deepEqual(await pushing.refs(), { [main]: A });
+    assert.equal((await lastPush(pushing)).refused, 1);
+    assert.equal((await pushing.state()).clean, false);
+  });
+
+  test('that is atomic and refused in part leaves nothing', async () => {
+    const pushing = await startPushing();
+    pushing.objects.types.set(B, null);
+    const commands = [create, { ref: branch('x'), before: null, after: B }];
+    assert.deepEqual(await codes(pushing.push(commands, { atomic: true })), ['atomic-push-refused', 'object-missing']);
+    assert.deepEqual([await pushing.eventTypes(), await pushing.layerKeys(), pushing.objects.open], [[], [], 0]);
+  });
+
+  test('of what is so already commits nothing and stores nothing', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    assert.deepEqual(await codes(pushing.push([{ ref: main, before: A, after: A }])), [null]);
+    assert.equal((await pushing.layerKeys()).length, 1);
+    assert.equal((await pushing.eventTypes()).length, 2);
+    assert.deepEqual([pushing.objects.open, pushing.objects.discarded], [0, 1]);
+  });
+
+  test("leaves its creator's default branch, and chooses one where none was named", async () => {
+    const named = await startPushing({ defaultBranch: 'trunk' });
+    await named.push([create]);
+    assert.deepEqual([await named.eventTypes(), (await named.state()).defaultBranch], [['RefsUpdated'], null]);
+    const unnamed = await startPushing();
+    await unnamed.push([{ ...create, ref: branch('z') }]);
+    assert.deepEqual(await unnamed.eventTypes(), ['RefsUpdated', 'DefaultBranchChanged']);
+    assert.equal((await unnamed.state()).defaultBranch, 'z');
+  });
+
+  test('is linked into the cache before its refs are seen in memory', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    await pushing.state();
+    pushing.log.on.deliver = () => new Promise(() => undefined);
+    const seen: (string | undefined)[] = [];
+    pushing.objects.onInstall = async () => {
+      const { state } = await pushing.node.entities.get(repositories, pushing.repository);
+      seen.push(state.status === 'open' ? state.refs.get(main)?.id : undefined);
+    };
+    await pushing.push([{ ref: main, before: A, after: B }]);
+    const { state } = await pushing.node.entities.get(repositories, pushing.repository);
+    seen.push(state.status === 'open' ? state.refs.get(main)?.id : undefined);
+    assert.deepEqual(seen, [A, B]);
+  });
+});
+
+describe('A push that ends before its append', () => {
+  /** It ended early: nothing moved, no event names anything, nothing stays in quarantine. */
+  async function leftNothing(pushing: Pushing, layers: number): Promise<void> {
+    pushing.log.on.append = undefined;
+    const fresh = await startNode(pushing.log);
+    const { state, revision } = await fresh.entities.get(repositories, pushing.repository);
+    assert.deepEqual([revision, state.status === 'open' ? state.refs.size : null], ['none', 0]);
+    assert.deepEqual([pushing.objects.open, pushing.objects.installed], [0, []]);
+    assert.equal((await pushing.layerKeys()).length, layers);
+    assert.deepEqual(await codes(pushing.push([create])), [null], 'and the next push goes through');
+  }
+
+  test('because the pack is refused, says why', async () => {
+    const pushing = await startPushing();
+    pushing.objects.refusal = { refused: 'pack-fsck-failed', detail: 'tree holds .git' };
+    const outcome = await pushing.push([create]);
+    assert.deepEqual(outcome, { refused: { code: 'pack-fsck-failed', detail: 'tree holds .git' } });
+    pushing.objects.refusal = null;
+    await leftNothing(pushing, 0);
+  });
+
+  for (const [point, layers] of [
+    ['push-pack-received', 0],
+    ['push-layer-stored', 1],
+  ] as const) {
+    test(`at ${point} leaves at most an orphaned layer`, async () => {
+      const pushing = await startPushing();
+      pushing.onReach = (reached) => {
+        if (reached !== point) return;
+        pushing.onReach = () => undefined;
+        throw new Error('killed');
+      };
+      await assert.rejects(pushing.push([create]), /killed/);
+      await leftNothing(pushing, layers);
+    });
+  }
+
+  test('because its layer cannot be stored leaves nothing', async () => {
+    const pushing = await startPushing();
+    pushing.onPut = () => {
+      pushing.onPut = () => undefined;
+      throw new Error('disk full');
+    };
+    await assert.rejects(pushing.push([create]), /disk full/);
+    await leftNothing(pushing, 0);
+  });
+
+  test('because the log is down leaves an orphaned layer', async () => {
+    const pushing = await startPushing();
+    pushing.log.on.append = () => {
+      throw new Error('outage');
+    };
+    await assert.rejects(pushing.push([create]), /outage/);
+    await leftNothing(pushing, 1);
+  });
+
+  test('because its client went away, at any point, leaves nothing or an orphaned layer', async () => {
+    for (const [point, layers] of [
+      ['push-pack-received', 0],
+      ['push-layer-stored', 1],
+    ] as const) {
+      const pushing = await startPushing();
+      const client = new AbortController();
+      pushing.onReach = async (reached) => {
+        if (reached !== point) return;
+        pushing.onReach = () => undefined;
+        client.abort(new Error('gone'));
+        // The append loses a race, so that the signal is looked at again.
+        if (point === 'push-layer-stored')
+          pushing.log.on.append = async () => {
+            pushing.log.on.append = undefined;
+            await rival(pushing);
+          };
+      };
+      await assert.rejects(pushing.push([create], { signal: client.signal }), /gone/);
+      assert.equal((await pushing.refs())[main], undefined);
+      assert.equal(pushing.objects.open, 0);
+      assert.equal((await pushing.layerKeys()).length, layers === 0 ? 0 : 2, 'its own, and the rival’s');
+    }
+  });
+
+  test('because its body broke off leaves nothing', async () => {
+    const pushing = await startPushing();
+    const broken = async function* (): AsyncGenerator<Uint8Array> {
+      yield new Uint8Array(1);
+      throw new Error('connection reset');
+    };
+    await assert.rejects(pushing.push([create], { pack: broken() }), /connection reset/);
+    await leftNothing(pushing, 0);
+  });
+
+  test('because its layer was stored too long ago is refused; at the very last moment it is not', async () => {
+    const late = await startPushing();
+    late.onPut = () => {
+      late.onPut = () => undefined;
+      late.node.clock.advance(PUSH_COMMIT_SPAN_MS + 1);
+    };
+    assert.equal(await codes(late.push([create])), 'push-took-too-long');
+    await leftNothing(late, 1);
+    const justInTime = await startPushing();
+    justInTime.onPut = () => justInTime.node.clock.advance(PUSH_COMMIT_SPAN_MS);
+    assert.deepEqual(await codes(justInTime.push([create])), [null]);
+  });
+
+  test('because its machine slept after its layer was stored is refused: the monotonic clock slept too', async () => {
+    const slept = await startPushing();
+    slept.onReach = (point) => {
+      if (point === 'push-layer-stored') {
+        slept.onReach = () => undefined;
+        slept.node.clock.set(plusMs(slept.node.clock.now(), PUSH_COMMIT_SPAN_MS + 1));
+      }
+    };
+    assert.equal(await codes(slept.push([create])), 'push-took-too-long');
+    await leftNothing(slept, 1);
+  });
+
+  test('because its parts and its token took too long after its layer was stored is refused', async () => {
+    const late = await startPushing();
+    const guarding = async () => {
+      late.node.clock.advance(PUSH_COMMIT_SPAN_MS + 1);
+      return { guards: [] };
+    };
+    assert.equal(await codes(late.push([create], { guarding })), 'push-took-too-long');
+    await leftNothing(late, 1);
+  });
+});
+
+describe('A push cut off at or after its append', () => {
+  for (const point of ['push-appended', 'push-installed'] as const satisfies readonly FaultPoint[]) {
+    test(`at ${point} is whole for everybody`, async () => {
+      const pushing = await startPushing();
+      pushing.onReach = (reached) => {
+        if (reached === point) throw new Error('killed');
+      };
+      await assert.rejects(pushing.push([create]), /killed/);
+      assert.deepEqual(await pushing.refs(), { [main]: A });
+      assert.equal((await pushing.layerKeys()).length, 1);
+      assert.equal(pushing.objects.open, 0);
+    });
+  }
+
+  test('whose answer was lost is an error to its pusher, and whole', async () => {
+    const pushing = await startPushing();
+    pushing.log.on.appended = () => {
+      throw new Error('the answer was lost');
+    };
+    await assert.rejects(pushing.push([create]), /the answer was lost/);
+    assert.deepEqual(await pushing.refs(), { [main]: A });
+    assert.equal(pushing.objects.open, 0);
+  });
+});
+
+describe('A push that loses a race', () => {
+  test('for another ref commits all the same, with the layer it stored once', async () => {
+    const pushing = await startPushing();
+    let races = 0;
+    const race = async () => {
+      pushing.log.on.append = undefined;
+      races += 1;
+      await rival(pushing, `rival${races}`);
+      if (races < 10) pushing.log.on.append = race;
+    };
+    pushing.log.on.append = race;
+    assert.deepEqual(await codes(pushing.push([create])), [null]);
+    assert.equal(races, 10);
+    assert.equal(Object.keys(await pushing.refs()).length, 11);
+    const layers = await pushing.layerKeys();
+    assert.equal(layers.length, 11);
+    assert.deepEqual([...(await pushing.state()).layers].map(({ key }) => String(key)).sort(), layers.sort());
+  });
+
+  test('for its own ref is refused, and its quarantine goes', async () => {
+    const pushing = await startPushing();
+    pushing.log.on.append = async () => {
+      pushing.log.on.append = undefined;
+      await pushing.push([{ ...create, after: B }]);
+    };
+    assert.deepEqual(await codes(pushing.push([create])), ['ref-exists']);
+    assert.deepEqual(await pushing.refs(), { [main]: B });
+    assert.deepEqual([pushing.objects.open, pushing.objects.discarded], [0, 1]);
+  });
+
+  test('does not choose a default branch that the winner chose already', async () => {
+    const pushing = await startPushing();
+    pushing.log.on.append = async () => {
+      pushing.log.on.append = undefined;
+      await rival(pushing);
+    };
+    await pushing.push([create]);
+    assert.equal((await pushing.state()).defaultBranch, 'rival');
+    assert.deepEqual(await pushing.eventTypes(), ['RefsUpdated', 'DefaultBranchChanged', 'RefsUpdated']);
+  });
+
+  test('to twenty others for one branch has one winner, and all win for branches of their own', async () => {
+    const pushing = await startPushing();
+    const ids = Array.from({ length: 20 }, (_, n) => oid(`f${String(n).padStart(2, '0')}`));
+    const same = await Promise.all(ids.map((after) => codes(pushing.push([{ ...create, after }]))));
+    assert.equal(same.flat().filter((code) => code === null).length, 1);
+    const own = await Promise.all(
+      ids.map((after, n) => codes(pushing.push([{ ref: branch(`b${n}`), before: null, after }]))),
+    );
+    assert.deepEqual(
+      own.flat(),
+      Array.from({ length: 20 }, () => null),
+    );
+    assert.equal((await pushing.state()).refs.size, 21);
+    assert.equal(pushing.objects.open, 0);
+  });
+
+  test('to the deletion of its repository is refused as if there were none', async () => {
+    const pushing = await startPushing();
+    pushing.log.on.append = async () => {
+      pushing.log.on.append = undefined;
+      await deleteRepository(pushing.node, { account: pushing.account, cause: CAUSE }, pushing.repository);
+    };
+    assert.equal(await codes(pushing.push([create])), 'repository-not-found');
+    assert.deepEqual([await pushing.eventTypes(), pushing.objects.open], [['RepositoryClosed'], 0]);
+  });
+});
+
+describe('A push that would move nothing', () => {
+  test('as its repository stood at its start is decided on the word of the log', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.onReach = async (point) => {
+      if (point !== 'push-pack-received') return;
+      pushing.onReach = () => undefined;
+      await pushing.push([{ ref: main, before: A, after: B }]);
+    };
+    assert.deepEqual(await codes(pushing.push([{ ref: main, before: B, after: C }])), [null]);
+    assert.deepEqual(await pushing.refs(), { [main]: C });
+  });
+
+  test('because its repository is gone says so', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.onReach = async (point) => {
+      if (point !== 'push-pack-received') return;
+      await deleteRepository(pushing.node, { account: pushing.account, cause: CAUSE }, pushing.repository);
+    };
+    assert.equal(await codes(pushing.push([{ ref: main, before: B, after: C }])), 'repository-not-found');
+  });
+});

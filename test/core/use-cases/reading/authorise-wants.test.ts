@@ -1,0 +1,108 @@
+/** Which objects a fetch may ask for. The attack: an id that no ref reaches any more, or never did. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
+import { LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import type { ObjectReader } from '../../../../core/ports/object-database.ts';
+import type { RepositoryEvent } from '../../../../core/repository/events.ts';
+import { repositories } from '../../../../core/repository/evolve.ts';
+import { unauthorisedMentions, unauthorisedWants } from '../../../../core/use-cases/reading/authorise-wants.ts';
+import { FIRST_AT, given } from '../../../support/fold.ts';
+import { branch, moved, oid, pushed, tag } from '../../../support/repository-history.ts';
+
+const [A, B, C, D, E] = [oid('a'), oid('b'), oid('c'), oid('d'), oid('e')];
+const first = pushed([moved(branch('main'), null, A), moved(tag('v1'), null, B, { type: 'tag', peeled: C })]);
+
+function started(
+  history: readonly RepositoryEvent[],
+  existing: readonly ObjectId[],
+  reached: readonly ObjectId[] = [],
+) {
+  const state = given(repositories, ...history);
+  assert.ok(state.status === 'open');
+  const asked: string[] = [];
+  const unused = (): never => {
+    throw new Error('An authorisation does not read this');
+  };
+  const reader: ObjectReader = {
+    lookup: async (ids) => {
+      asked.push('lookup');
+      return ids.map((id) => (existing.includes(id) ? { id, type: 'commit', sizeBytes: 1 } : null));
+    },
+    reachable: async (ids, tips, tipsKey) => {
+      asked.push(
+        `reachable from ${[...tips]
+          .sort((a, b) => (a < b ? -1 : 1))
+          .map((id) => id[0])
+          .join('')} at ${tipsKey}`,
+      );
+      return new Set(ids.filter((id) => reached.includes(id)));
+    },
+    tips: unused,
+    commit: unused,
+    tag: unused,
+    commits: unused,
+    tree: unused,
+    blob: unused,
+    walk: unused,
+    isAncestor: unused,
+    uploadPack: unused,
+    close: unused,
+  };
+  const open = async () => {
+    asked.push('open');
+    return reader;
+  };
+  const denied = (wants: readonly ObjectId[], afterMs = 0) =>
+    unauthorisedWants(state, wants, 'key', plusMs(FIRST_AT, afterMs), open);
+  const hidden = (ids: readonly ObjectId[], afterMs = 0) =>
+    unauthorisedMentions(state, ids, 'key', plusMs(FIRST_AT, afterMs), open);
+  return { denied, hidden, asked };
+}
+
+describe('A want', () => {
+  test('of a tip, or of what a tag leads to, is served without a look at the objects', async () => {
+    const { denied, asked } = started([first], []);
+    assert.deepEqual(await denied([A, B, C]), []);
+    assert.deepEqual(asked, []);
+  });
+
+  test('of an object that does not exist is denied', async () => {
+    const { denied } = started([first], [D]);
+    assert.deepEqual(await denied([A, E]), [E]);
+    assert.deepEqual(await denied([D, E]), [E]);
+  });
+
+  test('of any object of a clean repository is served, since a ref reaches it', async () => {
+    const { denied, asked } = started([first], [D]);
+    assert.deepEqual(await denied([A, D]), []);
+    assert.deepEqual(asked, ['open', 'lookup']);
+  });
+
+  test('of an object of a repository that lost refs is served where a current ref reaches it', async () => {
+    const history = [first, pushed([moved(branch('main'), A, E)])];
+    const { denied, asked } = started(history, [A, D, E], [D]);
+    assert.deepEqual(await denied([D], LEFT_TIP_SPAN_MS * 2), []);
+    assert.deepEqual(await denied([A, D], LEFT_TIP_SPAN_MS * 2), [A]);
+    assert.ok(asked.includes('reachable from bce at key'));
+  });
+
+  test('of an object in a refused part of a push is denied', async () => {
+    const { denied } = started([pushed([moved(branch('main'), null, A)], { refused: 1 })], [A, D]);
+    assert.deepEqual(await denied([D]), [D]);
+  });
+
+  test('of a tip that its ref left is served for a minute, for those who were told of it, and no longer', async () => {
+    const { denied } = started([first, pushed([moved(branch('main'), A, null)])], [A, B, C]);
+    assert.deepEqual(await denied([A], 1_000), []);
+    assert.deepEqual(await denied([A], 1_000 + LEFT_TIP_SPAN_MS), []);
+    assert.deepEqual(await denied([A], 1_001 + LEFT_TIP_SPAN_MS), [A]);
+  });
+});
+
+test('Of the ids that a client only mentions those are named that exist and that it could not fetch', async () => {
+  const history = [first, pushed([moved(branch('main'), A, D)])];
+  const { hidden } = started(history, [A, B, D], [B]);
+  assert.deepEqual(await hidden([A, B, C, D, E], 1_000), []);
+  assert.deepEqual(await hidden([A, B, C, D, E], LEFT_TIP_SPAN_MS * 2), [A]);
+});

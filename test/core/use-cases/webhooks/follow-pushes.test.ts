@@ -1,0 +1,363 @@
+/** The policy that tells webhooks of pushes: who is told, of what, once, and in which order. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
+import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
+import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
+import type { WebhookEventKind } from '../../../../core/kernel/webhook-events.ts';
+import { categoryOf, LOG_START, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
+import {
+  type AccountId,
+  type EventId,
+  type ObjectId,
+  uuid,
+  type WebhookId,
+  ZERO_OBJECT_ID,
+} from '../../../../core/kernel/ids.ts';
+import type { JsonObject } from '../../../../core/kernel/json.ts';
+import { WEBHOOK_PAYLOAD_COMMITS_MAX, WEBHOOK_PUSH_REFS_MAX } from '../../../../core/kernel/limits.ts';
+import { EventStoreError } from '../../../../core/ports/event-store.ts';
+import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
+import type { StoredRefUpdate } from '../../../../core/repository/events.ts';
+import { repositories } from '../../../../core/repository/evolve.ts';
+import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
+import { type FollowPushesContext, followPushes } from '../../../../core/use-cases/webhooks/follow-pushes.ts';
+import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
+import type { FoundRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { changeWebhook, createWebhook, deleteWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';
+import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
+import { accepted, newAccount, newRepository } from '../../../support/accounts.ts';
+import { createMemoryObjects } from '../../../support/memory/object-database.ts';
+import { CAUSE, startNode } from '../../../support/node.ts';
+import { eventually } from '../../../support/test-timers.ts';
+import { settle, watchLog } from '../../../support/watched-log.ts';
+
+function eventIdIn({ event_id: id }: JsonObject): EventId {
+  assert.ok(typeof id === 'string');
+  return uuid<EventId>(id);
+}
+
+async function following() {
+  const log = watchLog();
+  const node = await startNode(log);
+  const objects = createMemoryObjects();
+  const faults: unknown[] = [];
+  const complete = (event: RecordedEvent) => withUpdatesInPlace(node, event);
+  const outgoing = { check: async () => null, send: () => Promise.reject(new Error('Nothing is sent here')) };
+  const context: FollowPushesContext = {
+    ...{ ...node, objects: objects.database, webUrl: 'https://git.example', complete, retentionMs: 86_400_000 },
+    deliveries: createMemoryDeliveryStore(),
+    marks: createMemoryPolicyMarks(),
+    past: createPastEntities({
+      ...{ events: log, entities: node.entities, complete, snapshots: createMemorySnapshots() },
+      onFault: () => undefined,
+    }),
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    pause: () => new Promise((resolve) => setImmediate(resolve)),
+    onFault: (cause) => faults.push(cause),
+  };
+  const tree = objects.tree({});
+  let seconds = 0;
+  const commit = (...parents: ObjectId[]): ObjectId => {
+    seconds += 1;
+    return objects.commit({ tree, parents, seconds });
+  };
+
+  async function push({ id, accountId }: FoundRepository, changes: Readonly<Record<string, ObjectId | null>>) {
+    const entity = await node.entities.reload(repositories, id);
+    assert.ok(entity.state.status === 'open');
+    const before = new Map([...entity.state.refs.entries()].map(([name, ref]) => [String(name), ref.id]));
+    const updates = Object.entries(changes).map(
+      ([ref, after]): StoredRefUpdate => ({
+        ...{ ref, before: before.get(ref) ?? ZERO_OBJECT_ID, after: after ?? ZERO_OBJECT_ID, peeled: null },
+        type: after === null ? null : 'commit',
+        kind: after === null ? 'delete' : before.has(ref) ? 'force-push' : 'create',
+      }),
+    );
+    const data = { push_id: node.ids.next(), updates, parts: null, layer: null, push_options: [], refused: 0 };
+    const event = { ...CAUSE, id: node.ids.next<EventId>(), type: 'RefsUpdated', version: 1, accountId };
+    const result = await log.append({
+      stream: streamName('repository', id),
+      expected: entity.revision,
+      events: [{ ...event, occurredAt: node.clock.now(), data: { ...data, received_bytes: 0 } }],
+    });
+    assert.equal(result.outcome, 'appended');
+  }
+
+  const requested = async () => {
+    const all = await log.readAll(LOG_START, 1_000_000);
+    return all.filter(
+      ({ stream, type }) => categoryOf(stream) === 'webhookDelivery' && type === 'WebhookDeliveryRequested',
+    );
+  };
+  /** Each as its payload says, in the order of the log. */
+  const told = async (): Promise<readonly string[]> => {
+    const found: string[] = [];
+    for (const { data } of await requested()) {
+      const id = eventIdIn(data);
+      const body = (await context.deliveries.payloads([id])).get(id) ?? '{}';
+      const { type, ref } = JSON.parse(body) as { readonly type: string; readonly ref: string };
+      found.push(`${type} ${ref}`);
+    }
+    return found;
+  };
+  /** Follows the log until so many deliveries were requested, and whatever else came by then. */
+  const follow = async (count: number): Promise<void> => {
+    const ending = new AbortController();
+    const done = followPushes(context, ending.signal);
+    const all = await log.readAll(LOG_START, 1_000_000);
+    const last = all.findLast(({ stream }) => ['account', 'repository'].includes(categoryOf(stream)));
+    await eventually(async () => {
+      const mark = await context.marks.read('webhook-notifications');
+      return (await requested()).length >= count && mark !== null && mark.eventId === last?.id;
+    });
+    ending.abort();
+    await done;
+  };
+  const webhook = async (account: AccountId, events: readonly WebhookEventKind[] = ['push', 'create', 'delete']) => {
+    const wanted = { url: 'https://receiver.example/', events, active: true };
+    const origin = { account, cause: CAUSE };
+    return accepted(await createWebhook({ ...node, outgoing }, origin, wanted, newWebhookSecret())).webhook.id;
+  };
+  return { ...{ log, node, context, objects, faults, outgoing, commit, push, requested, told, follow, webhook } };
+}
+
+describe('Webhooks are told of a push', () => {
+  test('as they stood when it was made, whatever became of them since', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    const origin = { account: ada, cause: CAUSE };
+    const context = { ...on.node, outgoing: on.outgoing };
+    const main = (tip: ObjectId) => on.push(engine, { 'refs/heads/main': tip });
+    const first = on.commit();
+    await main(first);
+    const hook: WebhookId = await on.webhook(ada);
+    const idle = await on.webhook(ada);
+    accepted(await changeWebhook(context, origin, idle, { active: false }, 'unused'));
+    const second = on.commit(first);
+    await main(second);
+    accepted(await changeWebhook(context, origin, hook, { events: ['delete'] }, 'unused'));
+    await main(on.commit(second));
+    accepted(await deleteWebhook(context, origin, hook));
+    await on.follow(1);
+    assert.deepEqual(await on.told(), ['push refs/heads/main']);
+    const [delivery] = await on.requested();
+    assert.equal(delivery?.data['webhook_id'], hook);
+    const id = eventIdIn(delivery?.data ?? {});
+    const payload = JSON.parse((await on.context.deliveries.payloads([id])).get(id) ?? '') as {
+      readonly commits: readonly { readonly id: string }[];
+    };
+    assert.deepEqual(
+      payload.commits.map((one) => one.id),
+      [second],
+    );
+  });
+
+  test('once, however often the log is followed from its start, and with the bytes that stand', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada);
+    await on.push(engine, {
+      'refs/heads/main': on.commit(),
+      'refs/heads/next': on.commit(),
+      'refs/notes/x': on.commit(),
+    });
+    await on.push(engine, { 'refs/heads/next': null });
+    await on.follow(5);
+    const told = await on.told();
+    assert.deepEqual(told, [
+      ...['create refs/heads/main', 'push refs/heads/main', 'create refs/heads/next', 'push refs/heads/next'],
+      'delete refs/heads/next',
+    ]);
+    const before = await on.log.head();
+    const mark = await on.context.marks.read('webhook-notifications');
+    assert.ok(mark !== null);
+    // Another log's mark: the whole log is followed again.
+    await on.context.marks.save('webhook-notifications', { ...mark, eventId: on.node.ids.next<EventId>() });
+    await on.follow(5);
+    assert.equal(await on.log.head(), before);
+  });
+
+  test('from the end of a log on in which nobody has a webhook, and from its start on once somebody has', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    const delivered: string[] = [];
+    on.log.on.deliver = (events) => {
+      for (const { type, stream } of events) if (categoryOf(stream) === 'repository') delivered.push(type);
+    };
+    const idle = async (): Promise<void> => {
+      const ending = new AbortController();
+      const done = followPushes(on.context, ending.signal);
+      await settle();
+      ending.abort();
+      await done;
+    };
+    await on.push(engine, { 'refs/heads/before': on.commit() });
+    await settle();
+    delivered.length = 0;
+    await idle();
+    assert.deepEqual(delivered, [], 'nothing is read');
+    assert.equal(await on.context.marks.read('webhook-notifications'), null);
+    await on.webhook(ada, ['push']);
+    await on.push(engine, { 'refs/heads/after': on.commit() });
+    // As after a crash before any mark was saved.
+    await on.follow(1);
+    assert.deepEqual(await on.told(), ['push refs/heads/after']);
+  });
+
+  test('of at most a thousand refs, each with its own commits only', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['create']);
+    const tip = on.commit();
+    const names = Array.from({ length: WEBHOOK_PUSH_REFS_MAX + 1 }, (_, at) => `refs/tags/${at}`);
+    await on.push(engine, Object.fromEntries(names.map((name) => [name, tip])));
+    await on.follow(WEBHOOK_PUSH_REFS_MAX);
+    assert.deepEqual(
+      await on.told(),
+      names.slice(0, WEBHOOK_PUSH_REFS_MAX).map((name) => `create ${name}`),
+    );
+    assert.equal(on.objects.openReaders(), 0);
+  });
+
+  test('whose commits are too large to hold, each ref with its own newest, read once for all', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    let read = 0;
+    const open: FollowPushesContext['objects']['open'] = async (committed) => {
+      const reader = await on.objects.database.open(committed);
+      const commits: typeof reader.commits = (ids) => {
+        read += ids.length;
+        return reader.commits(ids);
+      };
+      return { ...reader, commits };
+    };
+    Object.assign(on.context, { objects: { open } });
+    const message = 'long '.repeat(20_000);
+    const tree = on.objects.tree({});
+    const chain: ObjectId[] = [];
+    for (let seconds = 1; seconds <= 600; seconds += 1) {
+      chain.push(on.objects.commit({ tree, parents: chain.slice(-1), message, seconds }));
+    }
+    const [before, tip] = chain.slice(-2);
+    assert.ok(before !== undefined && tip !== undefined);
+    await on.push(engine, { 'refs/heads/a': tip, 'refs/heads/b': before, 'refs/heads/c': tip });
+    await on.follow(3);
+    const ids = (await on.requested()).map(({ data }) => eventIdIn(data));
+    const bodies = [...(await on.context.deliveries.payloads(ids)).values()];
+    for (const [index, newest] of [tip, before, tip].entries()) {
+      const { commits } = JSON.parse(bodies[index] ?? '') as { readonly commits: readonly { readonly id: ObjectId }[] };
+      const end = chain.indexOf(newest) + 1;
+      assert.deepEqual(
+        commits.map(({ id }) => id),
+        chain.slice(end - WEBHOOK_PAYLOAD_COMMITS_MAX, end),
+      );
+    }
+    assert.ok(read < chain.length + WEBHOOK_PAYLOAD_COMMITS_MAX + 10, `${read} were read`);
+    assert.equal(on.objects.openReaders(), 0);
+  });
+
+  test("though another account's wide push is being told", async () => {
+    const on = await following();
+    const [ada, bob] = [await newAccount(on.node, 'ada'), await newAccount(on.node, 'bob')];
+    const wide = accepted(await newRepository(on.node, ada, 'wide'));
+    const small = accepted(await newRepository(on.node, bob, 'small'));
+    await on.webhook(ada, ['create']);
+    const hook = await on.webhook(bob, ['push']);
+    const tip = on.commit();
+    const names = Array.from({ length: 500 }, (_, at) => `refs/heads/${at}`);
+    await on.push(wide, Object.fromEntries(names.map((name) => [name, tip])));
+    await on.push(small, { 'refs/heads/main': tip });
+    await on.follow(501);
+    const place = (await on.requested()).findIndex(({ data }) => data['webhook_id'] === hook);
+    assert.ok(place < 100, `it came after ${place} others`);
+  });
+
+  test('after an outage, and without commits where the objects stay out of reach', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    let outages = 20;
+    on.log.on.append = ({ stream }) => {
+      if (categoryOf(stream) !== 'webhookDelivery' || outages === 0) return;
+      outages -= 1;
+      throw new EventStoreError('log-unavailable', 'away');
+    };
+    await on.push(engine, { 'refs/heads/main': on.commit() });
+    await on.follow(1);
+    assert.equal(outages, 0);
+    const away = (): never => {
+      throw new ObjectDatabaseError('layer-missing', 'gone');
+    };
+    const objects = on.context.objects;
+    Object.assign(on.context, { objects: { open: away } });
+    await on.push(engine, { 'refs/heads/next': on.commit() });
+    await on.follow(2);
+    Object.assign(on.context, { objects });
+    assert.deepEqual(await on.told(), ['push refs/heads/main', 'push refs/heads/next']);
+  });
+
+  test('and how far they were told is saved though that fails for a while, without another push', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    await on.push(engine, { 'refs/heads/main': on.commit() });
+    const last = (await on.log.readAll(LOG_START, 1_000_000)).at(-1);
+    const { marks } = on.context;
+    let failures = 3;
+    const save: typeof marks.save = async (policy, mark) => {
+      if (mark.eventId === last?.id && failures > 0) {
+        failures -= 1;
+        throw new Error('away');
+      }
+      await marks.save(policy, mark);
+    };
+    Object.assign(on.context, { marks: { ...marks, save } });
+    await on.follow(1);
+    assert.equal(failures, 0);
+    assert.equal(on.faults.length, 3);
+  });
+
+  test('also where an object of it is too large to be read', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    const open: FollowPushesContext['objects']['open'] = async (committed) => {
+      const reader = await on.objects.database.open(committed);
+      return { ...reader, commits: () => Promise.reject(new RangeError('Too large to be read whole')) };
+    };
+    Object.assign(on.context, { objects: { open } });
+    const tip = on.commit();
+    await on.push(engine, { 'refs/heads/main': tip });
+    await on.follow(1);
+    const [delivery] = await on.requested();
+    const id = eventIdIn(delivery?.data ?? {});
+    const payload = JSON.parse((await on.context.deliveries.payloads([id])).get(id) ?? '');
+    assert.deepEqual([payload.after, payload.head_commit, payload.commits], [tip, { id: tip }, []]);
+    assert.equal(on.objects.openReaders(), 0);
+  });
+
+  test('unless it is older than bodies are kept; and those of an erased account go with it', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    await on.push(engine, { 'refs/heads/old': on.commit() });
+    on.node.clock.advance(2 * 86_400_000);
+    await on.push(engine, { 'refs/heads/new': on.commit() });
+    await on.follow(1);
+    assert.deepEqual(await on.told(), ['push refs/heads/new']);
+    await eraseAccount(on.node, CAUSE, ada);
+    await on.follow(1);
+    assert.deepEqual(await on.told(), ['undefined undefined']);
+  });
+});

@@ -1,0 +1,63 @@
+/** Which deliveries there are, and which are due, folded from the log at each question: the twin of the read model. */
+import { categoryOf, entityIdOf, LOG_START } from '../../../core/kernel/envelope.ts';
+import { timestamp, uuid } from '../../../core/kernel/ids.ts';
+import type { EventStore } from '../../../core/ports/event-store.ts';
+import type { DueDeliveries, DueDeliveryRow, DueWebhook, ReadModels } from '../../../core/ports/read-models.ts';
+import { foldDelivery, type StoredDelivery } from '../../../projections/webhook-deliveries/fold.ts';
+
+export function createMemoryDeliveries(
+  events: Pick<EventStore, 'readAll'>,
+): DueDeliveries & Pick<ReadModels, 'webhookDeliveries'> {
+  async function rows(): Promise<readonly StoredDelivery[]> {
+    const found = new Map<string, StoredDelivery>();
+    for (const event of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
+      if (categoryOf(event.stream) !== 'webhookDelivery') continue;
+      const id = entityIdOf(event.stream);
+      found.set(id, foldDelivery(found.get(id) ?? null, event));
+    }
+    return [...found.values()];
+  }
+  return {
+    seen: async () => undefined,
+    webhookDeliveries: async (account, webhook, limit) =>
+      (await rows())
+        .filter((row) => row.account_id === account && row.webhook_id === webhook)
+        .toReversed()
+        .slice(0, limit)
+        .map((row) => ({
+          id: uuid(row.id),
+          eventId: uuid(row.event_id),
+          event: row.event,
+          status: row.status,
+          createdAt: timestamp(row.created_at),
+          nextAttemptAt: row.next_attempt_at === null ? null : timestamp(row.next_attempt_at),
+          attemptLog: row.attempt_log,
+        })),
+    dueWebhooks: async () => {
+      const due = new Map<string, DueWebhook>();
+      for (const { webhook_id, account_id, due_since } of await rows()) {
+        if (due_since === null || account_id === null) continue;
+        due.set(webhook_id, { webhook: uuid(webhook_id), account: uuid(account_id) });
+      }
+      return [...due.values()];
+    },
+    dueDeliveries: async (webhook, limit) => {
+      const found = (await rows()).filter((row) => row.webhook_id === webhook);
+      const firsts = found.filter((row) => row.is_first);
+      const others = found.filter((row) => !row.is_first && row.due_since !== null);
+      const oldest = others.toSorted((a, b) => ((a.due_since ?? '') < (b.due_since ?? '') ? -1 : 1));
+      return [...firsts.slice(0, limit), ...oldest.slice(0, limit)].map(dueRow);
+    },
+    backlog: async () => {
+      const pending = (await rows()).filter(({ status }) => status === 'PENDING');
+      const oldest = pending.map(({ created_at }) => created_at).sort()[0];
+      return { pending: pending.length, oldestAt: oldest === undefined ? null : timestamp(oldest) };
+    },
+  };
+}
+
+function dueRow({ id, account_id, repository_id, is_first: isFirst, due_since }: StoredDelivery): DueDeliveryRow {
+  if (account_id === null) throw new TypeError(`Delivery ${id} is nobody's`);
+  const repository = repository_id === null ? null : uuid<NonNullable<DueDeliveryRow['repository']>>(repository_id);
+  return { id: uuid(id), account: uuid(account_id), repository, isFirst, isDue: due_since !== null };
+}

@@ -1,0 +1,148 @@
+/**
+ * The event log in memory: the twin of the durable logs, for tests.
+ *
+ * Must stay true: it passes the same contract suite as they do; an append is decided in one synchronous step.
+ */
+import {
+  categoryOf,
+  LOG_START,
+  type LogPosition,
+  type NewEvent,
+  type RecordedEvent,
+  type StreamName,
+} from '../../../core/kernel/envelope.ts';
+import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
+import { checkAppend } from '../../../core/ports/append-check.ts';
+import {
+  type AppendRequest,
+  type AppendResult,
+  type EventStore,
+  EventStoreError,
+  type ExpectedRevision,
+  type SubscribeOptions,
+  type Subscription,
+} from '../../../core/ports/event-store.ts';
+
+const BATCH_EVENTS_MAX = 1_000;
+
+/** A new, empty log. It lives as long as it is referenced; there is nothing to close. */
+export function createMemoryEventStore(): EventStore {
+  const log: RecordedEvent[] = [];
+  const streams = new Map<StreamName, RecordedEvent[]>();
+  const byId = new Map<string, RecordedEvent>();
+  const subscriptions = new Set<Subscription>();
+
+  function revisionOf(stream: StreamName): ExpectedRevision {
+    const events = streams.get(stream);
+    return events === undefined ? 'none' : events.length - 1;
+  }
+
+  function append(request: AppendRequest): AppendResult {
+    const { dataTexts } = checkAppend(request);
+    const { stream, expected, events } = request;
+    const actual = revisionOf(stream);
+    const first = expected === 'none' ? 0 : expected + 1;
+    const there = streams.get(stream)?.slice(first, first + events.length) ?? [];
+    const last = there.at(-1);
+    if (last !== undefined && there.length === events.length && events.every((e, i) => isSame(e, there[i]))) {
+      return { outcome: 'appended', revision: last.revision, position: last.position };
+    }
+    if (actual !== expected) return { outcome: 'conflict', stream, actual };
+    for (const guard of request.guards ?? []) {
+      const guarded = revisionOf(guard.stream);
+      if (guarded !== guard.revision) return { outcome: 'conflict', stream: guard.stream, actual: guarded };
+    }
+    const reused = events.find((event) => byId.has(event.id));
+    if (reused !== undefined) throw new EventStoreError('invalid-event', `Event id ${reused.id} is already taken`);
+    const history = streams.get(stream) ?? [];
+    streams.set(stream, history);
+    for (const [index, event] of events.entries()) {
+      history.push(record(event, stream, first + index, dataTexts[index] ?? ''));
+    }
+    for (const subscription of subscriptions) subscription.pull();
+    return { outcome: 'appended', revision: first + events.length - 1, position: BigInt(log.length) as LogPosition };
+  }
+
+  function record(event: NewEvent, stream: StreamName, revision: number, dataText: string): RecordedEvent {
+    // Read back from its text, as a durable log does.
+    const data = JSON.parse(dataText) as JsonObject;
+    const position = BigInt(log.length + 1) as LogPosition;
+    const recorded: RecordedEvent = { ...event, data, stream, revision, position };
+    log.push(recorded);
+    byId.set(event.id, recorded);
+    return recorded;
+  }
+
+  return {
+    append: async (request) => append(request),
+    readStream: async (stream, { direction, from, limit }) => {
+      const events = streams.get(stream) ?? [];
+      if (direction === 'forwards') return events.slice(from ?? 0, (from ?? 0) + limit);
+      const end = Math.min(from ?? events.length - 1, events.length - 1) + 1;
+      return events.slice(Math.max(0, end - limit), end).reverse();
+    },
+    readAll: async (after, limit) => log.slice(Number(after), Number(after) + limit),
+    head: async () => log.at(-1)?.position ?? LOG_START,
+    subscribe: (options) => {
+      const subscription = subscribe(log, options);
+      subscriptions.add(subscription);
+      const forget = () => subscriptions.delete(subscription);
+      subscription.closed.then(forget, forget);
+      return subscription;
+    },
+  };
+}
+
+function isSame(event: NewEvent, recorded: RecordedEvent | undefined): boolean {
+  if (recorded === undefined) return false;
+  const { stream: _stream, revision: _revision, position: _position, ...original } = recorded;
+  return contentOf(original) === contentOf(event);
+}
+
+function contentOf(event: NewEvent): string {
+  const { id, type, version, accountId, occurredAt, requestId, sourceAddressRef, causationId, data } = event;
+  const actor = { kind: event.actor.kind, id: event.actor.id };
+  return canonicalJson({
+    ...{ id, type, version, accountId, occurredAt },
+    ...{ actor, requestId, sourceAddressRef, causationId, data },
+  });
+}
+
+function subscribe(log: readonly RecordedEvent[], options: SubscribeOptions): Subscription {
+  const categories = options.categories === undefined ? null : new Set(options.categories);
+  let closing = false;
+  let wake: (() => void) | null = null;
+
+  async function run(): Promise<void> {
+    let position = options.after;
+    while (!closing) {
+      // The position may lie beyond the end: that log is not the one this subscriber has read.
+      if (position > log.length) throw new EventStoreError('log-diverged', `The log ends before ${position}`);
+      const batch = log.slice(Number(position), Number(position) + BATCH_EVENTS_MAX);
+      const end = batch.at(-1);
+      if (end === undefined) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        continue;
+      }
+      position = end.position;
+      const wanted = batch.filter((event) => categories === null || categories.has(categoryOf(event.stream)));
+      await options.onEvents(wanted, position);
+    }
+  }
+
+  // Starts after the caller has its subscription in hand.
+  const closed = Promise.resolve().then(run);
+  const pull = () => wake?.();
+  return {
+    pull,
+    close: async () => {
+      closing = true;
+      pull();
+      // Why it broke, if it did, is said by `closed`.
+      await Promise.allSettled([closed]);
+    },
+    closed,
+  };
+}

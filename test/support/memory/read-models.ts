@@ -1,0 +1,265 @@
+/**
+ * The read models in memory: a fold of the whole log, asked at each read.
+ *
+ * Must stay true: answers are those the projections give; only their cost differs.
+ */
+import type { AccessTokenEvent } from '../../../core/access-token/events.ts';
+import { accessTokens } from '../../../core/access-token/evolve.ts';
+import type { AccessToken } from '../../../core/access-token/state.ts';
+import { accounts } from '../../../core/account/evolve.ts';
+import type { Account } from '../../../core/account/state.ts';
+import { byRefOrder } from '../../../core/git/ref-name.ts';
+import { type Decider, type DomainEvent, readEvent } from '../../../core/kernel/decider.ts';
+import { categoryOf, entityIdOf, LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
+import {
+  type AccessTokenId,
+  type AccountId,
+  type ObjectId,
+  type RepositoryId,
+  type Timestamp,
+  uuid,
+} from '../../../core/kernel/ids.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
+import type { Digest } from '../../../core/ports/digest.ts';
+import type { EventStore } from '../../../core/ports/event-store.ts';
+import type { Commit } from '../../../core/ports/object-database.ts';
+import type { AccessTokenRow, CommitRow, ReadModels, RepositoryRow } from '../../../core/ports/read-models.ts';
+import { ReadModelError } from '../../../core/ports/read-models.ts';
+import type { UsageReader } from '../../../core/ports/usage.ts';
+import { repositories } from '../../../core/repository/evolve.ts';
+import type { OpenRepository, Repository } from '../../../core/repository/state.ts';
+import { readEvent as readStored } from '../../../core/kernel/decider.ts';
+import { transferEventKinds } from '../../../core/transfer/events.ts';
+import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { createMemoryDeliveries } from './deliveries.ts';
+
+interface Folded<State> {
+  readonly state: State;
+  readonly revision: number;
+  readonly firstAt: Timestamp;
+}
+
+interface Fold {
+  readonly position: LogPosition;
+  readonly accounts: ReadonlyMap<AccountId, Folded<Account>>;
+  readonly repositories: ReadonlyMap<RepositoryId, Folded<Repository>>;
+  readonly tokens: ReadonlyMap<AccessTokenId, Folded<AccessToken>>;
+  readonly sent: readonly { readonly account: AccountId; readonly minute: string; readonly bytes: number }[];
+  readonly received: readonly { readonly account: AccountId; readonly at: Timestamp; readonly bytes: number }[];
+}
+
+export interface MemoryReadModels extends ReadModels, UsageReader {
+  /** From now on every read fails so, until null is given. */
+  failWith(error: ReadModelError | null): void;
+  /** Reads of branches so far. */
+  branchReads(): number;
+}
+
+export function createMemoryReadModels(options: {
+  readonly events: EventStore;
+  readonly digest: Digest;
+  readonly findCommit: (id: ObjectId) => Commit | null;
+}): MemoryReadModels {
+  const { events, findCommit } = options;
+  let failure: ReadModelError | null = null;
+  let branchReads = 0;
+
+  async function fold(): Promise<Fold> {
+    if (failure !== null) throw failure;
+    const folded = {
+      position: LOG_START,
+      accounts: new Map<AccountId, Folded<Account>>(),
+      repositories: new Map<RepositoryId, Folded<Repository>>(),
+      tokens: new Map<AccessTokenId, Folded<AccessToken>>(),
+      sent: new Array<Fold['sent'][number]>(),
+      received: new Array<Fold['received'][number]>(),
+    };
+    for (const recorded of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
+      const event = await withUpdatesInPlace(options, recorded);
+      folded.position = event.position;
+      const id = entityIdOf(event.stream);
+      switch (categoryOf(event.stream)) {
+        case 'account':
+          apply(folded.accounts, uuid<AccountId>(id), accounts, event);
+          break;
+        case 'repository':
+          apply(folded.repositories, uuid<RepositoryId>(id), repositories, event);
+          if (event.type === 'RefsUpdated' && event.accountId !== null) {
+            const bytes = Number(event.data['received_bytes']);
+            folded.received.push({ account: event.accountId, at: event.occurredAt, bytes });
+          }
+          break;
+        case 'accessToken':
+          apply<AccessToken, AccessTokenEvent, AccessTokenId>(folded.tokens, uuid(id), accessTokens, event);
+          break;
+        case 'transfer':
+          if (event.accountId !== null) {
+            const { data } = readStored(transferEventKinds, event);
+            folded.sent.push({ account: event.accountId, minute: data.minute, bytes: data.sent_bytes });
+          }
+          break;
+      }
+    }
+    return folded;
+  }
+
+  function rowOf({ id, message, author, committer, parents }: Commit): CommitRow {
+    return {
+      id,
+      message,
+      author: { name: author.name, email: author.email },
+      committer: { name: committer.name, email: committer.email },
+      authoredAt: author.seconds,
+      committedAt: committer.seconds,
+      parents,
+    };
+  }
+
+  function commitRow(id: ObjectId): CommitRow {
+    const commit = findCommit(id);
+    if (commit === null) throw new Error(`The test made no commit ${id}`);
+    return rowOf(commit);
+  }
+
+  async function findRepository(id: RepositoryId) {
+    const all = await fold();
+    const found = all.repositories.get(id);
+    if (found === undefined || found.state.status === 'closed') return null;
+    const owned = [...all.accounts.values()].flatMap(({ state }) =>
+      state.status === 'open' ? (state.repositories.get(id) ?? []) : [],
+    )[0];
+    if (owned === undefined) return null;
+    const defaultBranch = found.state.defaultBranch ?? owned.initialDefaultBranch ?? 'master';
+    return { state: found.state, revision: found.revision, defaultBranch };
+  }
+
+  async function usageOf(account: AccountId, now: Timestamp | null) {
+    const all = await fold();
+    const month = (now ?? latest(all)).slice(0, 7);
+    const state = all.accounts.get(account)?.state;
+    const owned = state?.status === 'open' ? [...state.repositories.keys()] : [];
+    const sizes = owned.map((id) => {
+      const repository = all.repositories.get(id)?.state;
+      return repository?.status === 'open' ? repository.layersSizeBytes : 0;
+    });
+    const sent = all.sent.filter((entry) => entry.account === account && entry.minute.startsWith(month));
+    const received = all.received.filter((entry) => entry.account === account && entry.at.startsWith(month));
+    return {
+      repositories: owned.length,
+      storageBytes: sum(sizes),
+      transferBytes: sum(sent.map(({ bytes }) => bytes)),
+      ingressBytes: sum(received.map(({ bytes }) => bytes)),
+    };
+  }
+
+  return {
+    failWith: (error) => {
+      failure = error;
+    },
+    branchReads: () => branchReads,
+    caughtUp: async (position) => {
+      const all = await fold();
+      if (all.position < position) throw new ReadModelError('read-model-behind', 'The log has no such position');
+    },
+    repositories: async (account, only, { offset, limit }) => {
+      const all = await fold();
+      const state = all.accounts.get(account)?.state;
+      if (state?.status !== 'open') return { items: [], total: 0 };
+      const rows = [...state.repositories.entries()]
+        .filter(([id]) => only === null || only.includes(id))
+        .map(([id, owned]): RepositoryRow => {
+          const repository = all.repositories.get(id)?.state ?? repositories.initial;
+          const open: OpenRepository | null = repository.status === 'open' ? repository : null;
+          return {
+            id,
+            accountId: account,
+            username: state.username,
+            name: owned.name,
+            description: owned.description,
+            defaultBranch: open?.defaultBranch ?? owned.initialDefaultBranch ?? 'master',
+            storageBucketId: owned.storageBucketId,
+            sizeBytes: open?.layersSizeBytes ?? 0,
+            createdAt: owned.createdAt,
+            pushedAt: open?.pushedAt ?? null,
+          };
+        })
+        .sort((a, b) => byRefOrder(a.name.toLowerCase(), b.name.toLowerCase()));
+      return { items: rows.slice(offset, offset + limit), total: rows.length };
+    },
+    halfDeleted: async () => {
+      const all = await fold();
+      return [...all.accounts].flatMap(([account, { state }]) => {
+        const owned = state.status === 'open' ? [...state.repositories.keys()] : [];
+        const closed = owned.filter((id) => all.repositories.get(id)?.state.status === 'closed');
+        return closed.map((repository) => ({ account, repository }));
+      });
+    },
+    branches: async (id) => {
+      branchReads += 1;
+      const found = await findRepository(id);
+      if (found === null) return null;
+      const branches = [...found.state.refs.entries()]
+        .filter(([name]) => name.startsWith('refs/heads/'))
+        .sort(([a], [b]) => byRefOrder(a, b))
+        .map(([name, ref]) => ({ name: name.slice('refs/heads/'.length), commit: commitRow(ref.id) }));
+      return { revision: found.revision, branches };
+    },
+    defaultBranchCommits: async (id, { offset, limit }) => {
+      const found = await findRepository(id);
+      const ref = [...(found?.state.refs.entries() ?? [])].find(
+        ([name]) => name === `refs/heads/${found?.defaultBranch}`,
+      );
+      if (found === null || ref === undefined) return null;
+      const tip = ref[1].id;
+      const all = history(tip, findCommit);
+      return { revision: found.revision, tip, items: all.slice(offset, offset + limit).map(rowOf), total: all.length };
+    },
+    accessTokens: async (account, now) => {
+      const all = await fold();
+      const rows = [...all.tokens].flatMap(([id, { state }]): AccessTokenRow[] => {
+        if (state.status !== 'active' || state.account !== account) return [];
+        return state.expiresAt !== null && state.expiresAt <= now ? [] : [{ id, ...state }];
+      });
+      return rows.reverse();
+    },
+    webhookDeliveries: createMemoryDeliveries(events).webhookDeliveries,
+    usage: (account, now) => usageOf(account, now),
+    usageOf: (account) => usageOf(account, null),
+  };
+}
+
+function apply<State, Event extends DomainEvent<string, JsonObject>, Id>(
+  folded: Map<Id, Folded<State>>,
+  id: Id,
+  decider: Decider<State, Event>,
+  recorded: Parameters<typeof readEvent>[1] & { readonly occurredAt: Timestamp },
+): void {
+  const before = folded.get(id);
+  const event = readEvent(decider.kinds, recorded);
+  folded.set(id, {
+    state: decider.evolve(before?.state ?? decider.initial, event, recorded.occurredAt),
+    revision: recorded.revision,
+    firstAt: before?.firstAt ?? recorded.occurredAt,
+  });
+}
+
+/** Commits from a tip, newest date first. */
+function history(tip: ObjectId, findCommit: (id: ObjectId) => Commit | null): readonly Commit[] {
+  const found = new Map<ObjectId, Commit>();
+  const open = [tip];
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    const commit = findCommit(id);
+    if (commit === null || found.has(id)) continue;
+    found.set(id, commit);
+    open.push(...commit.parents);
+  }
+  return [...found.values()].sort((a, b) => b.committer.seconds - a.committer.seconds);
+}
+
+function latest(fold: Fold): string {
+  return [...fold.received.map(({ at }) => at), ...fold.sent.map(({ minute }) => minute)].sort().at(-1) ?? '';
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

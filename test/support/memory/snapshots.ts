@@ -1,0 +1,33 @@
+/**
+ * Snapshots in memory, for tests.
+ *
+ * Must stay true: a state is kept as its text, so what comes back is never the object that was given.
+ */
+import type { StreamName } from '../../../core/kernel/envelope.ts';
+import { canonicalJson, type JsonValue } from '../../../core/kernel/json.ts';
+import type { Snapshots } from '../../../core/ports/snapshots.ts';
+
+interface KeptSnapshot {
+  readonly revision: number;
+  readonly codeVersion: number;
+  readonly stateText: string;
+}
+
+/** A new, empty set of snapshots. */
+export function createMemorySnapshots(): Snapshots {
+  const streams = new Map<StreamName, KeptSnapshot[]>();
+  return {
+    latest: async (stream, codeVersion, upTo = Number.MAX_SAFE_INTEGER) => {
+      const usable = (streams.get(stream) ?? []).filter((s) => s.codeVersion === codeVersion && s.revision <= upTo);
+      const newest = usable.sort((a, b) => b.revision - a.revision)[0];
+      if (newest === undefined) return null;
+      const state = JSON.parse(newest.stateText) as JsonValue;
+      return { stream, revision: newest.revision, codeVersion, state };
+    },
+    save: async ({ stream, revision, codeVersion, state }) => {
+      const kept = streams.get(stream) ?? [];
+      const others = kept.filter((s) => s.revision !== revision || s.codeVersion !== codeVersion);
+      streams.set(stream, [...others, { revision, codeVersion, stateText: canonicalJson(state) }]);
+    },
+  };
+}
