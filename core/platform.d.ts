@@ -1,6 +1,6 @@
 /**
- * The only globals core may use beyond ECMAScript: UTF-8 codecs and the signal of cancellation, which every
- * JavaScript platform has. Core is compiled with `types: []` and no DOM library, so anything else fails.
+ * The only globals that core may use beyond ECMAScript: the UTF-8 codecs and `AbortSignal`, which every JavaScript
+ * platform has. The compiler rejects any other: core is compiled with `types: []` and without the DOM library.
  */
 declare class TextEncoder {
   encode(text?: string): Uint8Array;

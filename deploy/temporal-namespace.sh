@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the namespace once Temporal answers, then stays, with Temporal's command line for its operators.
+# Creates the namespace when Temporal answers, then keeps running, so that operators can use Temporal's command line.
 set -eu
 
 until temporal operator namespace describe --namespace "$TEMPORAL_NAMESPACE" > /dev/null 2>&1 \

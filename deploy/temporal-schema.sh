@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes Temporal's two databases, or brings them to the version of this image; what they hold stays.
+# Creates Temporal's two databases, or upgrades them to the version of this image without losing data.
 set -eu
 
 tool() {

@@ -1,4 +1,4 @@
-/** The read models of the service, for the runner and for those who read them. */
+/** The read models of the service, for the runner and for the queries. */
 import type { Workflow } from '../core/ports/workflows.ts';
 import { accessTokensProjection } from './access-tokens/apply.ts';
 import { deviceSessionsProjection } from './device-sessions/apply.ts';

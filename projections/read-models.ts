@@ -1,16 +1,17 @@
 /**
- * The read models as the rest of the service asks them (core/ports/read-models.ts, core/ports/usage.ts).
+ * Implements the queries of core/ports/read-models.ts and core/ports/due-deliveries.ts on the read models.
  *
- * Must stay true: an answer is of one snapshot of the live generation. What is kept in memory is used only after
- * the database has said, in this very call, that the repository still stands at its revision.
+ * Must stay true: an answer is read from one snapshot of the live generation. An answer kept in memory is returned only
+ * after the database has confirmed, in the same call, that the repository is still at the answer's revision.
  */
 import { LRUCache } from 'lru-cache';
+import { commitLength } from '../core/git/history/commit-length.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
-import type { DueDeliveries, ReadModels } from '../core/ports/read-models.ts';
-import type { UsageReader } from '../core/ports/usage.ts';
+import type { DueDeliveries } from '../core/ports/due-deliveries.ts';
+import type { ReadModels } from '../core/ports/read-models.ts';
 import { readAccessTokens } from './access-tokens/queries.ts';
-import { type Branches, readBranches, readCommits, readStanding, type Standing } from './history/queries.ts';
+import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
@@ -25,7 +26,7 @@ import {
 
 export interface ReadModelsOptions {
   readonly database: Queryable;
-  /** The models of the runner (models.ts). */
+  /** The projections that the runner keeps (models.ts). */
   readonly models: {
     readonly repositories: Projection;
     readonly history: Projection;
@@ -33,53 +34,54 @@ export interface ReadModelsOptions {
     readonly usage: Projection;
     readonly webhookDeliveries: Projection;
   };
-  /** This process's. */
-  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'known' | 'wentBack'>;
+  /** This process's runner. */
+  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'knownPosition' | 'positionWentBack'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** Branches of repositories kept parsed; the default is 50,000 of all together. */
-  readonly keptBranchesMax?: number;
 }
 
-const KEPT_BRANCHES_MAX = 50_000;
+/** The memory for parsed branches of all repositories together: room for some 50,000 of usual size. */
+const CACHED_BRANCHES_BYTES_MAX = 64 * 1024 * 1024;
+const BRANCH_BYTES = 500;
 
-export function createReadModels(options: ReadModelsOptions): ReadModels & UsageReader & DueDeliveries {
+export function createReadModels(options: ReadModelsOptions): ReadModels & DueDeliveries {
   const { database, models, runner, clock } = options;
-  // Nobody who asks waits for models that only others look at.
+  // Callers of `caughtUp` do not wait for models that only background work reads.
   const lists = [models.repositories, models.accessTokens, models.webhookDeliveries];
-  const asked = [...lists, models.history, models.usage].map(({ name }) => name);
+  const requestModels = [...lists, models.history, models.usage].map(({ name }) => name);
   const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection, runner);
   const repositories = readerOf(models.repositories);
   const history = readerOf(models.history);
   const accessTokens = readerOf(models.accessTokens);
   const usage = readerOf(models.usage);
   const deliveries = readerOf(models.webhookDeliveries);
-  const kept = new LRUCache<string, Standing & { readonly answer: Branches }>({
-    maxSize: options.keptBranchesMax ?? KEPT_BRANCHES_MAX,
-    sizeCalculation: ({ answer }) => 1 + answer.branches.length,
+  const cache = new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
+    maxSize: CACHED_BRANCHES_BYTES_MAX,
+    sizeCalculation: ({ answer }) =>
+      answer.branches.reduce((sum, { name, commit }) => sum + name.length + commitLength(commit), 0) +
+      BRANCH_BYTES * (1 + answer.branches.length),
   });
   return {
-    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, asked),
+    caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, requestModels),
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
     halfDeleted: () => readHalfDeleted(repositories),
     async branches(repository) {
-      const held = kept.get(repository);
-      if (held !== undefined) {
-        const now = await readStanding(history, repository);
-        if (now?.revision === held.revision && now.generation === held.generation) return held.answer;
+      const cached = cache.get(repository);
+      if (cached !== undefined) {
+        const now = await readVersion(history, repository);
+        if (now?.revision === cached.revision && now.generation === cached.generation) return cached.answer;
       }
       const read = await readBranches(history, repository);
-      if (read === null) kept.delete(repository);
-      else kept.set(repository, read);
+      if (read === null) cache.delete(repository);
+      else cache.set(repository, read);
       return read?.answer ?? null;
     },
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
-    seen: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
+    deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),
-    usage: (account, now) => readUsage(usage, account, now),
     usageOf: (account) => readUsage(usage, account, clock.now()),
   };
 }

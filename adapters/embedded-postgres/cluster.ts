@@ -1,8 +1,8 @@
 /**
- * The cluster on disk: everything the embedded PostgreSQL keeps under `<data directory>/postgres`.
+ * The files of the embedded PostgreSQL, all under `<data directory>/postgres`.
  *
- * Must stay true: `cluster` is whole whenever it exists: it is made in `new-<random>` and renamed into place, so a
- * server that dies in between leaves nothing that the next one would take for a cluster.
+ * Must stay true: `cluster` is complete whenever it exists. It is created in `new-<random>` and renamed into place, so
+ * a server that dies in between leaves nothing that the next one would use as a cluster.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -15,12 +15,12 @@ import { checkReachable, type UnixUser } from './unix-user.ts';
 
 export const SUPERUSER = 'strata';
 const PASSWORD_BYTES = 24;
-const WORKSHOP_PREFIX = 'new-';
-/** initdb takes a second; a machine that needs a minute is stuck. */
+const DRAFT_PREFIX = 'new-';
+/** initdb takes about a second; after a minute it is stuck. */
 const INITDB_SPAN_MS = 60_000;
 
 export interface ClusterPaths {
-  /** Ours: holds the rest. */
+  /** Belongs to the server's user, and holds everything below. */
   readonly home: string;
   /** PostgreSQL's data directory. */
   readonly cluster: string;
@@ -29,14 +29,14 @@ export interface ClusterPaths {
   readonly logFile: string;
 }
 
-/** Makes the home directory and gives its paths in their one spelling, so that they compare as text. */
+/** Creates the home directory and returns its paths with symbolic links resolved, so that they compare as text. */
 export async function prepareHome(dataDir: string): Promise<ClusterPaths> {
-  // Under root PostgreSQL's user passes through; it can read none of what lies here but its own directories.
+  // Under root, PostgreSQL runs as another user: it may enter this directory, but only read its own subdirectories.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
   const made = await mkdir(path.join(dataDir, 'postgres'), { recursive: true, mode });
   const home = await realpath(path.join(dataDir, 'postgres'));
   if (made !== undefined) {
-    // The umask may have taken away what mkdir was asked for.
+    // The umask may have removed bits of the mode.
     const first = await realpath(made);
     for (let folder = home; folder.startsWith(first); folder = path.dirname(folder)) await chmod(folder, mode);
   }
@@ -49,14 +49,17 @@ export async function prepareHome(dataDir: string): Promise<ClusterPaths> {
   };
 }
 
-/** Makes a directory only PostgreSQL's user enters. */
+/** Creates a directory that only PostgreSQL's user can enter. */
 export async function makePrivateDirectory(directory: string, user: UnixUser | null): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await chmod(directory, 0o700);
   if (user !== null) await chown(directory, user.uid, user.gid);
 }
 
-/** The superuser's password, made once; 0600. Throws `cluster-unusable` when only the cluster is left. */
+/**
+ * Returns the superuser's password; the first call creates its file, with mode 0600. Throws `cluster-unusable` when the
+ * file is gone but the cluster exists.
+ */
 export async function readOrMakePassword(paths: ClusterPaths): Promise<string> {
   try {
     return (await readFile(paths.passwordFile, 'utf8')).trim();
@@ -78,7 +81,7 @@ export async function readOrMakePassword(paths: ClusterPaths): Promise<string> {
   return password;
 }
 
-/** Makes the cluster where there is none. */
+/** Creates the cluster if there is none, else checks its version. Throws `EmbeddedPostgresError`. */
 export async function ensureCluster(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -90,18 +93,18 @@ export async function ensureCluster(
     await checkReachable(user, paths.home);
   }
   if (await exists(paths.cluster)) return checkVersion(paths, binaries);
-  await sweepWorkshops(paths.home);
-  const workshop = path.join(paths.home, `${WORKSHOP_PREFIX}${randomUUID()}`);
-  await makePrivateDirectory(workshop, user);
-  const passwordFile = path.join(workshop, 'password');
+  await removeDrafts(paths.home);
+  const draftDirectory = path.join(paths.home, `${DRAFT_PREFIX}${randomUUID()}`);
+  await makePrivateDirectory(draftDirectory, user);
+  const passwordFile = path.join(draftDirectory, 'password');
   await writeDurably(passwordFile, password, user);
   const flags = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth=scram-sha-256', '--no-instructions'];
-  const made = path.join(workshop, 'cluster');
+  const made = path.join(draftDirectory, 'cluster');
   try {
     await promisify(execFile)(
       binaries.initdb,
       [...flags, `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '-D', made],
-      { ...(user === null ? {} : { uid: user.uid, gid: user.gid }), ...processSurroundings(), timeout: INITDB_SPAN_MS },
+      { ...(user === null ? {} : { uid: user.uid, gid: user.gid }), ...processEnvironment(), timeout: INITDB_SPAN_MS },
     );
   } catch (error) {
     const detail = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
@@ -109,19 +112,19 @@ export async function ensureCluster(
   }
   await rename(made, paths.cluster);
   await syncDirectory(paths.home);
-  await rm(workshop, { recursive: true, force: true });
+  await rm(draftDirectory, { recursive: true, force: true });
 }
 
-/** Removes half-made clusters. An initdb whose server was killed may still be at work in one, so it tries for long. */
-async function sweepWorkshops(home: string): Promise<void> {
+/** Removes incomplete clusters. The initdb of a killed server may still write to one, so each removal is retried. */
+async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(home)) {
-    if (!name.startsWith(WORKSHOP_PREFIX)) continue;
+    if (!name.startsWith(DRAFT_PREFIX)) continue;
     await rm(path.join(home, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 
-/** What PostgreSQL's programs see of ours: nothing but this, so no secret of the server's environment. */
-export function processSurroundings(): { readonly cwd: string; readonly env: Record<string, string> } {
+/** Working directory and environment of PostgreSQL's programs: they get no secret of the server's environment. */
+export function processEnvironment(): { readonly cwd: string; readonly env: Record<string, string> } {
   return { cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' } };
 }
 
@@ -136,14 +139,14 @@ async function exists(file: string): Promise<boolean> {
 }
 
 async function checkVersion(paths: ClusterPaths, binaries: Binaries): Promise<void> {
-  const made = (await readFile(path.join(paths.cluster, 'PG_VERSION'), 'utf8')).trim();
-  const { stdout } = await promisify(execFile)(binaries.postgres, ['--version'], processSurroundings());
-  const ours = /(\d+)/.exec(stdout)?.[1] ?? '';
-  if (made === ours) return;
+  const clusterVersion = (await readFile(path.join(paths.cluster, 'PG_VERSION'), 'utf8')).trim();
+  const { stdout } = await promisify(execFile)(binaries.postgres, ['--version'], processEnvironment());
+  const installedVersion = /(\d+)/.exec(stdout)?.[1] ?? '';
+  if (clusterVersion === installedVersion) return;
   throw new EmbeddedPostgresError(
     'version-mismatch',
-    `${paths.cluster} was made by PostgreSQL ${made}, and this installation brings ${ours}. Export the event log ` +
-      'with the version of Strata that made it, move the directory away, and import it here.',
+    `${paths.cluster} was made by PostgreSQL ${clusterVersion}, and this installation has ${installedVersion}. ` +
+      'Export the event log with the version of Strata that made it, move the directory away, and import it here.',
   );
 }
 
@@ -158,7 +161,7 @@ async function writeDurably(file: string, text: string, owner: UnixUser | null):
   }
 }
 
-/** A rename is durable once its directory is. */
+/** A rename is durable only after its directory is flushed to disk. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

@@ -1,15 +1,15 @@
-/** Why the embedded PostgreSQL does not start; `code` is stable, the message tells the operator the way out. */
+/** Why the embedded PostgreSQL does not start. `code` is stable; the message tells the operator what to do. */
 
 export type EmbeddedPostgresErrorCode =
-  /** No PostgreSQL for this platform is installed, or its libraries cannot be linked. */
+  /** npm installed no PostgreSQL for this platform, or its libraries cannot be linked. */
   | 'binaries-missing'
-  /** The user that PostgreSQL runs as cannot enter a folder; the message names it. */
+  /** The user that PostgreSQL runs as cannot enter a folder. The message names the folder. */
   | 'folder-barred'
-  /** The cluster was made by another major version. */
+  /** Another major version of PostgreSQL made the cluster. */
   | 'version-mismatch'
-  /** The cluster belongs to another user, or its password file is gone. */
+  /** The cluster belongs to another user, its password file is gone, or PostgreSQL refuses the password. */
   | 'cluster-unusable'
-  /** PostgreSQL did not start or an orphan of it did not stop; the message holds the end of its log. */
+  /** PostgreSQL did not start, and the message holds the end of its log; or an orphan of it did not stop. */
   | 'start-failed';
 
 export class EmbeddedPostgresError extends Error {
@@ -21,7 +21,7 @@ export class EmbeddedPostgresError extends Error {
   }
 }
 
-/** The code of a failed system call (`ENOENT`), or null for any other error. */
+/** Returns the code of a failed system call (`ENOENT`), or another code that the error has as text; else null. */
 export function systemCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }

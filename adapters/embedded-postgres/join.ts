@@ -1,23 +1,23 @@
 /**
- * How another process of ours reaches the PostgreSQL that a running server supervises.
+ * The file by which strata-admin connects to the embedded PostgreSQL of a running server.
  *
- * Must stay true: the file holds the password, so it is as private as the password's own file; it is written
- * anew at each start and means nothing while no server holds the data directory.
+ * Must stay true: the file holds the password, so only its owner may read it, as with the password's own file. Each
+ * start writes it again; its content is valid only while a server holds the data directory.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-const FILE = 'connection';
+const CONNECTION_FILE = 'connection';
 
-/** Leaves the connection string for `joinEmbeddedPostgres`. */
-export async function announce(home: string, connectionString: string): Promise<void> {
-  const draft = path.join(home, `${FILE}.${randomUUID()}`);
+/** Writes the file that `joinEmbeddedPostgres` reads, with mode 0600. */
+export async function writeConnectionFile(home: string, connectionString: string): Promise<void> {
+  const draft = path.join(home, `${CONNECTION_FILE}.${randomUUID()}`);
   await writeFile(draft, connectionString, { mode: 0o600 });
-  await rename(draft, path.join(home, FILE));
+  await rename(draft, path.join(home, CONNECTION_FILE));
 }
 
-/** The connection string of the server that has the data directory: call it when the directory's lock is taken. */
+/** Returns the running server's connection string. Call it only when another process holds the directory's lock. */
 export async function joinEmbeddedPostgres(dataDir: string): Promise<string> {
-  return readFile(path.join(dataDir, 'postgres', FILE), 'utf8');
+  return readFile(path.join(dataDir, 'postgres', CONNECTION_FILE), 'utf8');
 }

@@ -1,8 +1,8 @@
 /**
- * What a server that was killed leaves running: its PostgreSQL, which is stopped before a new one starts.
+ * Stops the PostgreSQL that a killed server left running, before a new one starts.
  *
- * Must stay true: only a process that is PostgreSQL on this very directory is ever sent a signal, since the id in
- * postmaster.pid may belong to any other program by now. The caller holds the directory's lock.
+ * Must stay true: only a process that is PostgreSQL on this very directory gets a signal, since the id in
+ * postmaster.pid may belong to another program by now. The caller holds the directory's lock.
  */
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,23 +10,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../core/ports/log.ts';
 import { EmbeddedPostgresError, systemCode } from './error.ts';
 
-/** What the machine says about a process id; null when there is none. A zombie is not alive. */
+/** Returns what the operating system knows about a process id; null when there is no such process. */
 export type ProcessFacts = (pid: number) => Promise<{ readonly zombie: boolean; readonly commandLine: string } | null>;
 
-/** A fast shutdown writes what is in memory; then an immediate one, which the next start recovers from. */
+/** A fast shutdown writes all data to disk. An immediate one, the second attempt, leaves recovery to the next start. */
 const FAST_SHUTDOWN_SPAN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_SPAN_MS = 10_000;
-const LOOK_INTERVAL_MS = 20;
+const CHECK_INTERVAL_MS = 20;
 
-/** Stops an orphan on this cluster, or removes a postmaster.pid that names another program. */
+/** Stops an orphan on this cluster; removes postmaster.pid if its process has ended or is another program. */
 export async function clearOrphan(cluster: string, processFacts: ProcessFacts, log: Log): Promise<void> {
   const pidFile = path.join(cluster, 'postmaster.pid');
   const pid = await readPid(pidFile);
   if (pid === null) return;
   const facts = await processFacts(pid);
   if (facts === null || facts.zombie || !isPostgresOn(facts.commandLine, cluster)) {
-    // PostgreSQL itself would refuse to start while any process of its user has this id. Orphaned backends, which
-    // the file also stands for, hold the shared memory that PostgreSQL finds by the directory.
+    // With the file PostgreSQL would refuse to start while any process of its user has this id. Without it PostgreSQL
+    // still detects orphaned backends: it finds the shared memory that they hold by the directory.
     await rm(pidFile, { force: true });
     return;
   }
@@ -37,7 +37,7 @@ export async function clearOrphan(cluster: string, processFacts: ProcessFacts, l
   });
 }
 
-/** Stops PostgreSQL: fast, then immediate. Throws `start-failed` when it outlives both. */
+/** Shuts PostgreSQL down, first fast, then immediately. Throws `start-failed` when it survives both. */
 export async function stopPostgres(pid: number, alive: () => Promise<boolean>): Promise<void> {
   // pg_ctl(1): SIGINT is a fast shutdown, SIGQUIT an immediate one.
   for (const [signal, spanMs] of [
@@ -48,7 +48,7 @@ export async function stopPostgres(pid: number, alive: () => Promise<boolean>): 
     const end = performance.now() + spanMs;
     while (performance.now() < end) {
       if (!(await alive())) return;
-      await sleep(LOOK_INTERVAL_MS);
+      await sleep(CHECK_INTERVAL_MS);
     }
   }
   throw new EmbeddedPostgresError('start-failed', `PostgreSQL with pid ${pid} does not stop. End it by hand.`);
@@ -65,7 +65,7 @@ function sendSignal(pid: number, signal: 'SIGINT' | 'SIGQUIT'): void {
   }
 }
 
-/** The postmaster keeps the command line we gave it; only its children change theirs. */
+/** The postmaster keeps the command line it was started with; only its children change theirs. */
 function isPostgresOn(commandLine: string, cluster: string): boolean {
   const [program = ''] = commandLine.split(' -D ');
   return path.basename(program) === 'postgres' && commandLine.includes(` -D ${cluster} `);

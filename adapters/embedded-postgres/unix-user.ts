@@ -1,7 +1,7 @@
 /**
- * The user PostgreSQL runs as. It refuses root, so under root another one is picked.
+ * The user that PostgreSQL runs as. PostgreSQL refuses to run as root, so a server under root runs it as another user.
  *
- * Must stay true: a cluster keeps the user that owns it.
+ * Must stay true: PostgreSQL always runs as the user that owns its cluster.
  */
 import { spawn } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
@@ -14,19 +14,22 @@ export interface UnixUser {
   readonly name: string;
 }
 
-/** The usual id of nobody, for systems whose list of users has none. */
+/** The usual id of `nobody`, for systems whose /etc/passwd has no such user. */
 const FALLBACK_USER: UnixUser = { uid: 65_534, gid: 65_534, name: 'uid 65534' };
 
 /**
- * Null when PostgreSQL runs as the server's own user; under root the owner of the cluster, if it exists, else
- * `postgres`, `nobody` or any other. Throws `cluster-unusable` when the cluster is another user's.
+ * Returns null when PostgreSQL runs as the server's own user. Under root returns the owner of the cluster if there is a
+ * cluster, else `postgres`, `nobody` or uid 65534. Throws `cluster-unusable` when the cluster belongs to root, or to a
+ * user other than the one that the server runs as.
  */
 export async function postgresUser(cluster: string): Promise<UnixUser | null> {
-  const me = process.getuid?.();
+  const serverUid = process.getuid?.();
   const owner = await stat(cluster).catch(absentAsNull);
-  if (me !== 0) {
-    if (owner !== null && me !== undefined && owner.uid !== me) {
-      throw unusable(`${cluster} belongs to uid ${owner.uid}, and the server runs as uid ${me}. Run it as that user.`);
+  if (serverUid !== 0) {
+    if (owner !== null && serverUid !== undefined && owner.uid !== serverUid) {
+      throw unusable(
+        `${cluster} belongs to uid ${owner.uid}, and the server runs as uid ${serverUid}. Run it as that user.`,
+      );
     }
     return null;
   }
@@ -41,8 +44,8 @@ export async function postgresUser(cluster: string): Promise<UnixUser | null> {
 }
 
 /**
- * Throws `folder-barred`, naming the folder, when the user cannot reach the path. The answer is the machine's own
- * (access(2) as that user, so that ACLs count); modes only serve to name the folder.
+ * Throws `folder-barred`, naming the folder, when the user cannot reach the path. The operating system decides, by
+ * access(2) as that user, so that ACLs count. The folders' modes only serve to find the name for the message.
  */
 export async function checkReachable(user: UnixUser, target: string): Promise<void> {
   const { uid, gid } = user;
@@ -52,18 +55,18 @@ export async function checkReachable(user: UnixUser, target: string): Promise<vo
     shell.once('exit', resolve);
   });
   if (exitCode === 0) return;
-  let barring = target;
+  let blockingFolder = target;
   for (let folder = path.dirname(target); ; folder = path.dirname(folder)) {
     const { uid: owner, gid: group, mode } = await stat(folder);
-    const enter = owner === uid ? 0o100 : group === gid ? 0o010 : 0o001;
-    if ((mode & enter) === 0) barring = folder;
+    const enterBit = owner === uid ? 0o100 : group === gid ? 0o010 : 0o001;
+    if ((mode & enterBit) === 0) blockingFolder = folder;
     if (folder === path.dirname(folder)) break;
   }
   throw new EmbeddedPostgresError(
     'folder-barred',
-    `PostgreSQL refuses to run as root, so it runs as ${user.name}, which cannot enter ${barring} and so not reach ` +
-      `${target}. Allow it (chmod o+x ${barring}), move the installation or STRATA_DATA_DIR elsewhere, ` +
-      'or run the server as an ordinary user.',
+    `PostgreSQL refuses to run as root, so it runs as ${user.name}, which cannot enter ${blockingFolder} ` +
+      `and so cannot reach ${target}. Allow it (chmod o+x ${blockingFolder}), move the installation or ` +
+      'STRATA_DATA_DIR elsewhere, or run the server as an ordinary user.',
   );
 }
 

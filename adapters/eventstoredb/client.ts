@@ -1,10 +1,11 @@
 /**
- * EventStoreDB's client, so that it can be given up.
+ * EventStoreDB's client, with a way to give it up.
  *
- * Must stay true: after `abandon` nothing of it reaches the rest of the process. The client keeps the appends it
- * waits for in one map for the whole process: an error of any client's stream rejects and forgets them all, and an
- * answer to a forgotten one throws where nobody can catch it. So a given-up client's streams lose their listeners
- * first, and one that opens a stream late gets none. Its own `dispose` may never end, and leaves the connection open.
+ * Must stay true: after `abandon` no answer and no error of this client reaches the rest of the process. The library
+ * keeps the pending appends of all clients in one map. An error of any client's stream rejects and removes all of them,
+ * and an answer to a removed append throws where nobody can catch it. So `abandon` first removes the listeners of all
+ * streams, and a stream that opens later gets none. The library's own `dispose` may never resolve, and leaves the
+ * connection open.
  */
 import type { EventEmitter } from 'node:events';
 import {
@@ -17,7 +18,7 @@ import {
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { EventStoreDbConnection } from './connection.ts';
 
-/** The server compares an append's deadline with its own clock: one that is a day ahead does no harm yet. */
+/** The server compares an append's deadline with its own clock: with this one, a clock a day ahead does no harm. */
 const DEADLINE_MS = 24 * 60 * 60_000;
 
 type StreamCreator = EventStoreDBClient['GRPCStreamCreator'];
@@ -27,10 +28,10 @@ export class AbandonableClient extends EventStoreDBClient {
   #abandoned = false;
 
   constructor(connection: EventStoreDbConnection) {
-    // The constructor's three forms are one at run time; TypeScript lets a subclass name only one of them.
-    super(placeOf(connection) as SingleNodeOptions, channelOf(connection), connection.credentials ?? undefined);
+    // At run time the constructor's three overloads are one; TypeScript lets a subclass use only one of them.
+    super(addressOf(connection) as SingleNodeOptions, channelOf(connection), connection.credentials ?? undefined);
     const create: StreamCreator = this.GRPCStreamCreator;
-    const watched: StreamCreator = (...parts) => {
+    const createWatched: StreamCreator = (...parts) => {
       const open = create(...parts);
       return async () => {
         if (this.#abandoned) throw new Error('This client was given up');
@@ -39,7 +40,7 @@ export class AbandonableClient extends EventStoreDBClient {
         return stream;
       };
     };
-    this.GRPCStreamCreator = watched;
+    this.GRPCStreamCreator = createWatched;
   }
 
   /** Whether the server takes appends in batches (21.10 and newer). */
@@ -47,14 +48,14 @@ export class AbandonableClient extends EventStoreDBClient {
     return this.supports(StreamsService.batchAppend);
   }
 
-  /** Cuts every stream and the connection, and waits for nothing. */
+  /** Ends every stream and the connection without waiting for the server. Idempotent. */
   abandon(): void {
     if (this.#abandoned) return;
     this.#abandoned = true;
     for (const stream of this.#streams) isolate(stream);
     this.getChannel().then(
       (channel) => channel.close(),
-      // There is no connection to close.
+      // The client never connected, so there is nothing to close.
       () => undefined,
     );
   }
@@ -70,17 +71,18 @@ export class AbandonableClient extends EventStoreDBClient {
   }
 }
 
+/** Cancels the stream so that nothing it still emits has an effect. */
 function isolate(stream: EventEmitter): void {
   stream.removeAllListeners('data');
   stream.removeAllListeners('error');
-  // Without a listener an error event is thrown.
+  // Node throws an error event that has no listener.
   stream.on('error', () => undefined);
   if ('cancel' in stream) (stream as EventEmitter & { cancel(): void }).cancel();
 }
 
-type Place = DNSClusterOptions | GossipClusterOptions | SingleNodeOptions;
+type Address = DNSClusterOptions | GossipClusterOptions | SingleNodeOptions;
 
-function placeOf({ hosts, discover, tuning }: EventStoreDbConnection): Place {
+function addressOf({ hosts, discover, tuning }: EventStoreDbConnection): Address {
   const [first] = hosts;
   const common = { ...tuning, throwOnAppendFailure: true, defaultDeadline: DEADLINE_MS, connectionName: 'strata' };
   if (discover) return { ...common, nodePreference: 'leader', discover: first };

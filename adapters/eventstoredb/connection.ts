@@ -1,8 +1,8 @@
 /**
- * Where EventStoreDB is and how to speak to it: the `esdb://` address, read by us rather than by its client.
+ * Parses the `esdb://` address of EventStoreDB. Strata does it, not EventStoreDB's client.
  *
- * Must stay true: what is asked for is honoured or refused, never dropped. The client drops credentials without
- * TLS, the end of a password behind a colon, `tlsVerifyCert`, and every option it does not know. No message here
+ * Must stay true: every part of an address is honoured or refused, never dropped. The client drops credentials without
+ * TLS, the end of a password behind a colon, `tlsVerifyCert`, and every option it does not know. No error message here
  * holds a secret.
  */
 import { readFileSync } from 'node:fs';
@@ -15,9 +15,9 @@ export interface Endpoint {
 
 export interface EventStoreDbConnection {
   readonly hosts: readonly [Endpoint, ...Endpoint[]];
-  /** The one host is a name of the cluster: its leader is asked for by gossip. */
+  /** True when the one host is a DNS name of the cluster: the client finds the leader by gossip. */
   readonly discover: boolean;
-  /** Null: no TLS. */
+  /** Null for a connection without TLS. */
   readonly tls: {
     readonly ca?: Buffer;
     readonly clientCertificate?: { readonly cert: Buffer; readonly key: Buffer };
@@ -36,24 +36,24 @@ const TUNING = [
 ] as const;
 
 const PORT_DEFAULT = 2113;
-/** Below, the client writes a warning to standard output. */
+/** For a shorter interval the client writes a warning to standard output. */
 const KEEP_ALIVE_INTERVAL_MS_MIN = 10_000;
 const FILES = ['tlsCAFile', 'userCertFile', 'userKeyFile'] as const;
-/** What is the client's to decide elsewhere, and breaks this adapter or is ignored. */
+/** Options that the client knows, but that break this adapter or have no use in it; by their flattened names. */
 const REFUSED: { readonly [option: string]: string } = {
   defaultdeadline: 'is not taken: calls are timed here, not by the server',
-  throwonappendfailure: 'is not taken: with false the client gives wrong answers',
+  throwonappendfailure: 'is not taken: with false the client returns wrong results',
   connectionname: 'is not taken',
 };
 
-/** The address cannot be used; the message says why and holds no secret. */
+/** Thrown for an address that cannot be used; the message says why and holds no secret. */
 export class UnusableAddressError extends Error {
   override readonly name = 'UnusableAddressError';
 }
 
 /**
  * Reads `esdb://[user:password@]host[:port][,host…][?option=value&…]`, or `esdb+discover://` with one host; user and
- * password percent-encoded. Files are found from the folder and read at once. Throws `UnusableAddressError`.
+ * password percent-encoded. Reads the files that it names, relative to `folder`. Throws `UnusableAddressError`.
  */
 export function parseEventStoreDbAddress(text: string, folder: string): EventStoreDbConnection {
   const parts = /^esdb(\+discover)?:\/\/(?:([^@/?]*)@)?([^@/?]+)\/?(?:\?(.*))?$/.exec(text.trim());
@@ -75,7 +75,7 @@ export function parseEventStoreDbAddress(text: string, folder: string): EventSto
 function endpointOf(text: string): Endpoint {
   const [, address, port = String(PORT_DEFAULT)] = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
   if (address === undefined || Number(port) < 1 || Number(port) > 65_535) {
-    // Not repeated: of an address in disorder it may be a part of the password.
+    // The message does not repeat the text: in a malformed address it may be a part of the password.
     throw new UnusableAddressError('after the credentials it has no host and port');
   }
   return { address, port: Number(port) };
@@ -94,11 +94,11 @@ function credentialsOf(text: string): { username: string; password: string } {
   }
 }
 
-/** By their names in lower case and without - and _, as the client takes them. */
+/** The options by their flattened names: in lower case and without - and _, as the client compares them. */
 function optionsOf(query: string): ReadonlyMap<string, string> {
   const known = ['tls', 'tlsVerifyCert', 'nodePreference', ...FILES, ...TUNING].map((name) => name.toLowerCase());
   const options = new Map<string, string>();
-  if (query.includes('@')) throw new UnusableAddressError('an @ stands among its options: percent-encode credentials');
+  if (query.includes('@')) throw new UnusableAddressError('its options hold an @: percent-encode credentials');
   for (const [name, value] of new URLSearchParams(query.replaceAll('+', '%2B'))) {
     const flat = name.toLowerCase().replace(/[_-]/g, '');
     const refused = REFUSED[flat];
@@ -108,7 +108,7 @@ function optionsOf(query: string): ReadonlyMap<string, string> {
     options.set(flat, value);
   }
   const preference = options.get('nodepreference') ?? 'leader';
-  // Only the leader's answers are as new as the log.
+  // Only the leader's answers are certain to be as new as the log.
   if (preference.toLowerCase() !== 'leader') throw new UnusableAddressError('nodePreference must be leader');
   return options;
 }

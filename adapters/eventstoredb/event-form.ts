@@ -1,11 +1,11 @@
 /**
- * Events between the port's form and EventStoreDB's.
+ * Translates events between the port's form and EventStoreDB's.
  *
- * Must stay true: the bytes of an event's data are its canonical JSON text (RFC 8785), exactly, and come back so;
- * its envelope is canonical JSON in the metadata. Both are for ever.
+ * Must stay true: the stored bytes of an event's data are exactly its canonical JSON text (RFC 8785), and a read
+ * returns the same data; the event's envelope is canonical JSON in the metadata. Both forms are permanent.
  *
- * Data is marked as JSON, which EventStoreDB shows and projects, whenever the client would write exactly the
- * canonical text; else (keys that read like array indices, which JSON.stringify puts first) it is marked as bytes.
+ * Data is marked as JSON, which EventStoreDB can show and project, when the client would write exactly the canonical
+ * text. It is marked as bytes otherwise: JSON.stringify puts keys that look like array indices first.
  */
 import {
   type BinaryEventData,
@@ -14,34 +14,55 @@ import {
   jsonEvent,
   type ResolvedEvent,
 } from '@eventstore/db-client';
-import type { ActorKind, LogPosition, NewEvent, RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
+import {
+  type ActorKind,
+  isRecordByCategory,
+  type LogPosition,
+  type NewEvent,
+  type RecordedEvent,
+  type StreamName,
+} from '../../core/kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../core/kernel/ids.ts';
 import { canonicalJson, type JsonObject } from '../../core/kernel/json.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 
 export type ProposedEvent = JSONEventData | BinaryEventData;
 
-/** An event as the client takes it. `dataText` is what `checkAppend` made of its data, so no BigInt gets this far. */
-export function toProposed(event: NewEvent, dataText: string): ProposedEvent {
-  const metadata = Uint8Array.from(Buffer.from(canonicalJson(metadataOf(event))));
+/** An event's place in its append. */
+export interface PlaceInAppend {
+  /** From 0. */
+  readonly index: number;
+  /** How many events the append has. */
+  readonly count: number;
+}
+
+export interface Proposal {
+  /** The event in the client's form. */
+  readonly proposed: ProposedEvent;
+  /** The size as EventStoreDB counts it against its limit on appends: it counts type names as UTF-16. */
+  readonly storedBytes: number;
+}
+
+/** `dataText` is the canonical JSON of the event's data, from `checkAppend`, which refuses a BigInt. */
+export function toProposal(event: NewEvent, dataText: string, place: PlaceInAppend): Proposal {
+  const metadata = Uint8Array.from(Buffer.from(canonicalJson(metadataOf(event, place))));
   const common = { id: event.id, type: event.type, metadata };
   const data = JSON.parse(dataText) as JsonObject;
-  return JSON.stringify(data) === dataText
-    ? jsonEvent({ ...common, data })
-    : binaryEvent({ ...common, data: Buffer.from(dataText) });
+  const proposed =
+    JSON.stringify(data) === dataText
+      ? jsonEvent({ ...common, data })
+      : binaryEvent({ ...common, data: Buffer.from(dataText) });
+  return { proposed, storedBytes: Buffer.byteLength(dataText) + metadata.length + 2 * event.type.length };
 }
 
-/** Bytes as EventStoreDB counts them against its limit: its type names are UTF-16. */
-export function storedBytes(event: NewEvent, dataText: string): number {
-  const metadataBytes = Buffer.byteLength(canonicalJson(metadataOf(event)));
-  return Buffer.byteLength(dataText) + metadataBytes + 2 * event.type.length;
-}
-
-function metadataOf(event: NewEvent): JsonObject {
+/** The only event of its append has no place in its metadata, as events of an earlier form have none. */
+function metadataOf(event: NewEvent, { index, count }: PlaceInAppend): JsonObject {
   return {
+    ...(count === 1 ? {} : { append_count: count, append_index: index }),
     account_id: event.accountId,
     actor: { kind: event.actor.kind, id: event.actor.id },
     causation_id: event.causationId,
+    is_record: event.isRecord,
     occurred_at: event.occurredAt,
     request_id: event.requestId,
     source_address_ref: event.sourceAddressRef,
@@ -49,31 +70,31 @@ function metadataOf(event: NewEvent): JsonObject {
   };
 }
 
-/** Whether an event is the server's own: those stand in the log too, and have its positions. */
+/** Whether the server itself writes this stream: its events are in the log too, and have positions. */
 export function isSystemStream(stream: string): boolean {
   return stream.startsWith('$');
 }
 
 /**
- * The port's position of an event: one more than its commit position, so that 0 stays before the first. An event
- * written over gRPC has the same commit and prepare position, which no other event has.
+ * The port's position of an event: its commit position plus one, so that 0 is before the first event. An event that was
+ * written over gRPC has equal commit and prepare positions, and no other event has the same.
  */
 export function toLogPosition(commit: bigint): LogPosition {
   return (commit + 1n) as LogPosition;
 }
 
-/** The client's form of a position that an event has. */
+/** The client's form of the position of an event. */
 export function toEsdbPosition(position: LogPosition): { readonly commit: bigint; readonly prepare: bigint } {
   return { commit: position - 1n, prepare: position - 1n };
 }
 
-/** What the client gives for an event; a link whose event is gone has none. */
+/** An event in the client's form. The client returns none for a link whose event was removed. */
 export type ReceivedEvent = NonNullable<ResolvedEvent['event']>;
 
-/** Where an event stands. Servers before 22.6 do not say it of events read from a stream. */
+/** The event's position. Servers before 22.6 do not send it for events that are read from a stream. */
 export function positionOf({ position }: ReceivedEvent): LogPosition {
   if (position === undefined || position.commit >= 2n ** 63n) {
-    throw new EventStoreError('log-unavailable', 'This EventStoreDB tells no positions: it is before 22.6');
+    throw new EventStoreError('log-unavailable', 'This EventStoreDB sends no positions: it is before 22.6');
   }
   return toLogPosition(position.commit);
 }
@@ -83,23 +104,25 @@ export function toRecorded(event: ReceivedEvent): RecordedEvent | null {
   const envelope = envelopeOf(event.metadata);
   const data = dataOf(event);
   if (envelope === null || data === null) return null;
+  const stream = event.streamId as StreamName;
   return {
     ...envelope,
     id: event.id as EventId,
     type: event.type,
+    isRecord: envelope.isRecord ?? isRecordByCategory(stream),
     data,
-    stream: event.streamId as StreamName,
+    stream,
     revision: Number(event.revision),
     position: positionOf(event),
   };
 }
 
 function dataOf(event: ReceivedEvent): JsonObject | null {
-  const data: unknown = event.isJson ? event.data : parsed(event.data);
+  const data: unknown = event.isJson ? event.data : parseBytes(event.data);
   return isObject(data) ? (data as JsonObject) : null;
 }
 
-function parsed(data: unknown): unknown {
+function parseBytes(data: unknown): unknown {
   if (!(data instanceof Uint8Array)) return null;
   try {
     return JSON.parse(Buffer.from(data).toString('utf8'));
@@ -109,13 +132,23 @@ function parsed(data: unknown): unknown {
   }
 }
 
-function envelopeOf(metadata: unknown): Omit<NewEvent, 'id' | 'type' | 'data'> | null {
+interface Envelope
+  extends Omit<NewEvent, 'id' | 'type' | 'data' | 'isRecord'>,
+    Pick<RecordedEvent, 'appendIndex' | 'appendCount'> {
+  /** Null for an event of a form that did not store it. */
+  readonly isRecord: boolean | null;
+}
+
+function envelopeOf(metadata: unknown): Envelope | null {
   if (!isObject(metadata) || !isObject(metadata['actor'])) return null;
   const { account_id, causation_id, occurred_at, request_id, source_address_ref, version } = metadata;
+  const { append_index = 0, append_count = 1, is_record = null } = metadata;
   const { kind, id } = metadata['actor'];
   const texts = [occurred_at, request_id, kind, id].every((text) => typeof text === 'string');
   const nullable = [account_id, causation_id, source_address_ref].every((t) => t === null || typeof t === 'string');
   if (!texts || !nullable || typeof version !== 'number') return null;
+  if (is_record !== null && typeof is_record !== 'boolean') return null;
+  if (typeof append_index !== 'number' || typeof append_count !== 'number') return null;
   return {
     version,
     accountId: account_id as AccountId | null,
@@ -124,6 +157,9 @@ function envelopeOf(metadata: unknown): Omit<NewEvent, 'id' | 'type' | 'data'> |
     requestId: request_id as string,
     sourceAddressRef: source_address_ref as string | null,
     causationId: causation_id as EventId | null,
+    isRecord: is_record,
+    appendIndex: append_index,
+    appendCount: append_count,
   };
 }
 

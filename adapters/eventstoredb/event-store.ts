@@ -1,18 +1,18 @@
 /**
- * The event log on EventStoreDB (design/event-log.md).
+ * The event log on EventStoreDB (docs/event-log.md).
  *
- * Must stay true: the contract of core/ports/event-store.ts, except where EventStoreDB has no way: guards are read
- * before the append (appending.ts), an id that another stream already holds is not noticed, and a deposed leader may
- * answer reads until it steps down. One log a process: EventStoreDB's client keeps the appends it waits for in one
- * place for all clients, so that two of them break each other.
+ * Must stay true: it keeps the contract of core/ports/event-store.ts, except where EventStoreDB makes that impossible:
+ * guards are read before the append (append-attempt.ts), an event id that another stream already holds is not noticed,
+ * and a deposed leader may answer reads until it steps down. A process opens one log at a time: the library keeps the
+ * pending appends of all its clients in one map, so two clients break each other.
  */
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
 import { type EventStore, EventStoreError, type Subscription } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { createAppender } from './appending.ts';
+import { Appender } from './appending.ts';
 import { parseEventStoreDbAddress } from './connection.ts';
-import { createLogReader } from './log-reader.ts';
+import { LogReader } from './log-reader.ts';
 import { retryRepeatable } from './retry.ts';
 import { createSessions, type Session } from './sessions.ts';
 import { createSharedTail } from './shared-tail.ts';
@@ -26,54 +26,57 @@ const READ_RETRY_SPAN_MS = 5_000;
 const SUBSCRIPTION_QUIET_MS = 10_000;
 
 export interface EventStoreDbOptions {
-  /** `esdb://…` (connection.ts). */
+  /** An `esdb://` address, in the form that connection.ts parses. */
   readonly address: string;
-  /** Where files that the address names are looked for. */
+  /** The folder that file names in the address are relative to. */
   readonly folder: string;
   readonly log: Log;
-  /** How long a new client may take to be answered. */
+  /** How long the server may take to answer a new client. */
   readonly connectSpanMs?: number;
-  /** How long an attempt to append may take before its outcome counts as unknown and it is repeated. */
+  /** How long an attempt to append may take before its outcome counts as unknown and it is retried. */
   readonly appendAttemptSpanMs?: number;
-  /** How long an append is repeated before its caller is told. */
+  /** How long an append is retried before it fails. */
   readonly appendRetrySpanMs?: number;
-  /** How long a read may bring nothing. */
+  /** How long a read may bring nothing before it fails. */
   readonly readSilenceMs?: number;
+  /** How long a failed read is retried. */
   readonly readRetrySpanMs?: number;
-  /** How long the stream of subscriptions may bring nothing before the head is looked at. */
+  /** How long the stream that subscriptions share may bring nothing before the head is read. */
   readonly subscriptionQuietMs?: number;
-  /** For the age of guards; performance.now by default. */
+  /** The clock that measures the age of guards; performance.now by default. */
   readonly nowMs?: () => number;
 }
 
 export interface EventStoreDbEventStore extends EventStore {
-  /** Ends subscriptions, answers the appends under way and gives the client up. Again is no error. */
+  /** Ends all subscriptions, waits for the result of every pending append, then gives up the client. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Whether this process has one open. */
+/** Whether this process has a log open. */
 let isOpen = false;
 
 /**
- * Opens the log; it connects when first used. Throws `UnusableAddressError` for an address that cannot be used as
- * asked, and TypeError when this process has one open already.
+ * Opens the log; it connects on first use. Throws `UnusableAddressError` for an address that cannot be honoured in
+ * full, and TypeError when this process already has a log open.
  */
 export function createEventStoreDbEventStore(options: EventStoreDbOptions): EventStoreDbEventStore {
   const connection = parseEventStoreDbAddress(options.address, options.folder);
-  if (isOpen) throw new TypeError('This process has an EventStoreDB log open: its client can be there only once');
+  if (isOpen) throw new TypeError('This process has an EventStoreDB log open: its client can exist only once');
   isOpen = true;
   const { log, readRetrySpanMs = READ_RETRY_SPAN_MS } = options;
   const sessions = createSessions({ connection, log, connectSpanMs: options.connectSpanMs ?? CONNECT_SPAN_MS });
-  const reader = createLogReader({ sessions, log, silenceMs: options.readSilenceMs ?? READ_SILENCE_MS });
+  const reader = new LogReader({ sessions, log, silenceMs: options.readSilenceMs ?? READ_SILENCE_MS });
   let known = LOG_START;
-  const learn = (position: LogPosition): void => {
+  const notePosition = (position: LogPosition): void => {
     if (position > known) known = position;
   };
-  const appender = createAppender({
-    ...{ sessions, reader, learn },
+  const appender = new Appender({
+    sessions,
+    reader,
+    notePosition,
     attemptSpanMs: options.appendAttemptSpanMs ?? APPEND_ATTEMPT_SPAN_MS,
     retrySpanMs: options.appendRetrySpanMs ?? APPEND_RETRY_SPAN_MS,
-    known: () => known,
+    knownPosition: () => known,
     nowMs: options.nowMs ?? (() => performance.now()),
   });
   const subscriptions = new Set<Subscription>();
@@ -82,8 +85,8 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
   const read = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
     retryRepeatable(readRetrySpanMs, async () => work(await sessions.open()));
   const head = shareRead(async () => {
-    const position = await read(reader.head);
-    learn(position);
+    const position = await read((session) => reader.head(session));
+    notePosition(position);
     return position;
   });
 
@@ -91,7 +94,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
   const tail = createSharedTail({ head, log, quietMs });
 
   async function close(): Promise<void> {
-    // What ended a subscription before is its owner's to see, through `closed`.
+    // An error that ended a subscription is reported to its owner through `closed`.
     await Promise.allSettled([...subscriptions].map((subscription) => subscription.close()));
     await appender.close();
     sessions.close();
@@ -99,16 +102,16 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
   }
 
   return {
-    append: appender.append,
+    append: (request) => appender.append(request),
     readStream: (stream, range) => read((session) => reader.readStream(session, stream, range)),
     readAll: (after, limit) => read((session) => reader.readAll(session, after, limit)),
     head,
-    subscribe: (wanted) => {
+    subscribe: (subscribeOptions) => {
       if (closed !== null) throw new EventStoreError('log-unavailable', 'The event log was closed');
-      const subscription = startSubscription({ sessions, reader, tail, log, learn }, wanted);
+      const subscription = startSubscription({ sessions, reader, tail, log, notePosition }, subscribeOptions);
       subscriptions.add(subscription);
-      const forget = (): boolean => subscriptions.delete(subscription);
-      subscription.closed.then(forget, forget);
+      const remove = (): boolean => subscriptions.delete(subscription);
+      subscription.closed.then(remove, remove);
       return subscription;
     },
     close: () => {

@@ -1,21 +1,21 @@
 /**
- * What failures of EventStoreDB's client mean.
+ * Classifies the errors of EventStoreDB's client.
  *
- * Must stay true: the client throws its own classes, raw gRPC errors (the first call of an outage does) and plain
- * Errors (discovery); whatever is not known to be a refusal counts as an outage, during which an append may or may
- * not have happened.
+ * Must stay true: the client throws errors of its own classes, raw gRPC errors (by the first call of an outage) and
+ * plain Errors (by discovery); any of them that is not known to be a refusal counts as an outage, during which an
+ * append may or may not have landed.
  */
 import { ErrorType, isCommandError } from '@eventstore/db-client';
 
 export type Failure =
-  /** It may pass by itself: try again. */
+  /** A retry may succeed. */
   | 'outage'
-  /** The server knows what was asked and will not do it. */
+  /** The server understood the request and refuses it. */
   | 'refused'
-  /** Anything else is a fault in a program. */
+  /** An error in a program, or one that is no error of the client. */
   | 'other';
 
-/** A call got no answer in its time, or its client was given up meanwhile. */
+/** A call got no answer in time, or its client was given up meanwhile. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
 }
@@ -39,7 +39,7 @@ export function failureOf(error: unknown): Failure {
   return error.message.startsWith('Failed to discover') || 'syscall' in error ? 'outage' : 'other';
 }
 
-/** Whether the client's own class is missing: what it keeps of such a failure can be wrong for ever. */
+/** Whether the error is not of the client's own classes: the client may keep such a failure for ever. */
 export function isRaw(error: unknown): boolean {
   return !(error instanceof Error) || !isCommandError(error);
 }
@@ -48,7 +48,7 @@ function isRawGrpcError(error: Error): error is Error & { readonly code: number 
   return 'code' in error && typeof error.code === 'number';
 }
 
-/** `isCommandError` narrows to a union whose members all have a type; a later class might not. */
+/** The type of a client's error. `isCommandError` promises one, but a later class might have none. */
 function typeOf(error: Error): unknown {
   return 'type' in error ? error.type : undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * Reads of EventStoreDB.
  *
- * Must stay true: every read asks for the leader, whose answers are as new as the log (but for the moment in which a
- * deposed one has not stepped down); a read whose server falls silent ends by itself.
+ * Must stay true: every read requires the leader, whose answers are as new as the log (except for the moment in which
+ * a deposed leader has not stepped down yet); a read whose server falls silent fails after `silenceMs`.
  */
 import {
   BACKWARDS,
@@ -15,34 +15,25 @@ import {
   type StreamingRead,
 } from '@eventstore/db-client';
 import { LOG_START, type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import { missingOfAppend } from '../../core/kernel/whole-appends.ts';
 import { EventStoreError, type ExpectedRevision, type ReadStreamOptions } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { positionOf, type ReceivedEvent, toEsdbPosition, toRecorded } from './event-form.ts';
 import { NoAnswerError } from './failures.ts';
-import { BATCH_EVENTS_MAX, type Passed, toPassed } from './passed.ts';
+import { BATCH_EVENTS_MAX, createAppendAssembler, areOfOneAppend, type LogEntry, toLogEntry } from './log-entries.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 const PAGE_EVENTS = 1_000;
-/** A window holds this much data, or a little more by its last event. */
+const REST_MISSING = 'EventStoreDB shows a part of an append, and not the rest';
+/** A window stops growing at this much data; the event that reaches it, and its append's rest, may exceed it. */
 const WINDOW_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** What stands behind a position. */
+/** The events right behind a position. */
 export interface Window {
-  /** At most `BATCH_EVENTS_MAX`. */
-  readonly passed: readonly Passed[];
+  /** At most `BATCH_EVENTS_MAX`, and the rest of the last append. */
+  readonly entries: readonly LogEntry[];
   /** False when there may be more right behind it. */
   readonly reachedEnd: boolean;
-}
-
-export interface LogReader {
-  readStream(session: Session, stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
-  readAll(session: Session, after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
-  /** For a subscription: the server's own events included. Ends with the signal, by an error. */
-  readWindow(session: Session, after: LogPosition, signal: AbortSignal): Promise<Window>;
-  /** The position of the last event, the server's own included. */
-  head(session: Session): Promise<LogPosition>;
-  /** The stream's last revision. */
-  revisionOf(session: Session, stream: StreamName): Promise<ExpectedRevision>;
 }
 
 export interface LogReaderOptions {
@@ -52,21 +43,141 @@ export interface LogReaderOptions {
   readonly silenceMs: number;
 }
 
-export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions): LogReader {
-  /** Hands the events of a read over, until one is answered with false; whether the read came to its end. */
-  async function walk(
+type OpenRead = (client: Session['client']) => StreamingRead<ResolvedEvent> | StreamingRead<AllStreamResolvedEvent>;
+
+export class LogReader {
+  readonly #sessions: Sessions;
+  readonly #log: Log;
+  readonly #silenceMs: number;
+
+  constructor({ sessions, log, silenceMs }: LogReaderOptions) {
+    this.#sessions = sessions;
+    this.#log = log;
+    this.#silenceMs = silenceMs;
+  }
+
+  /** As `EventStore.readStream` (core/ports/event-store.ts). */
+  async readStream(session: Session, stream: StreamName, range: ReadStreamOptions): Promise<readonly RecordedEvent[]> {
+    const { direction, from, limit } = range;
+    const backwards = direction === 'backwards';
+    const common = { direction: backwards ? BACKWARDS : FORWARDS, maxCount: limit, requiresLeader: true } as const;
+    const fromRevision = from === undefined ? (backwards ? END : START) : BigInt(from);
+    const events = await this.#collect(session, (client) => client.readStream(stream, { ...common, fromRevision }));
+    if (events.length === 0 && backwards && from !== undefined) {
+      // The read began beyond the stream's end: the port then returns the stream's last events.
+      const last = await this.revisionOf(session, stream);
+      if (last === 'none' || last >= from) return [];
+      return this.readStream(session, stream, { direction, limit });
+    }
+    const found = events.map(recordedIn);
+    return [...found, ...(await this.#restOfStream(session, found.at(-1), direction))];
+  }
+
+  /** As `EventStore.readAll` (core/ports/event-store.ts). */
+  async readAll(session: Session, after: LogPosition, limit: number): Promise<readonly RecordedEvent[]> {
+    const found: RecordedEvent[] = [];
+    let position = after;
+    for (;;) {
+      const last = found.at(-1);
+      const missing = Math.max(limit - found.length, last === undefined ? 0 : missingOfAppend(last));
+      if (missing === 0) return found;
+      // One more, for the event at the position itself, which is skipped below.
+      const wanted = Math.min(missing, PAGE_EVENTS) + 1;
+      const events = await this.#collect(session, openPage(position, wanted));
+      for (const event of events) {
+        const at = positionOf(event);
+        if (at <= position) continue;
+        position = at;
+        const next = toLogEntry(event, this.#log);
+        // An event that does not continue the append ends it.
+        if (found.length >= limit && !areOfOneAppend(found.at(-1), next.event)) return found;
+        if (next.event !== null) found.push(next.event);
+      }
+      if (events.length === wanted) continue;
+      const end = found.at(-1);
+      if (end !== undefined && missingOfAppend(end) > 0) throw new NoAnswerError(REST_MISSING);
+      return found;
+    }
+  }
+
+  /** For a subscription: includes the server's own events. Rejects when the signal aborts. */
+  async readWindow(session: Session, after: LogPosition, signal: AbortSignal): Promise<Window> {
+    const entries: LogEntry[] = [];
+    const appends = createAppendAssembler();
+    let from = after;
+    let sizeBytes = 0;
+    for (;;) {
+      let seen = 0;
+      const wantsMore = (event: ReceivedEvent): boolean => {
+        seen += 1;
+        if (positionOf(event) <= from) return true;
+        const next = toLogEntry(event, this.#log);
+        from = next.position;
+        sizeBytes += next.sizeBytes;
+        entries.push(...appends.add(next));
+        return entries.length < BATCH_EVENTS_MAX && sizeBytes < WINDOW_SIZE_BYTES_MAX;
+      };
+      const finished = await this.#forEachEvent(session, openPage(from, BATCH_EVENTS_MAX + 1), wantsMore, signal);
+      const reachedEnd = finished && seen <= BATCH_EVENTS_MAX;
+      // The next window reads an unfinished append again, unless this window would be empty: then this one reads on.
+      if (entries.length > 0 || reachedEnd) return { entries, reachedEnd };
+    }
+  }
+
+  /** The position of the last event, the server's own included. */
+  async head(session: Session): Promise<LogPosition> {
+    const options = { direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true } as const;
+    const [last] = await this.#collect(session, (client) => client.readAll(options));
+    return last === undefined ? LOG_START : positionOf(last);
+  }
+
+  /** The stream's last revision. */
+  async revisionOf(session: Session, stream: StreamName): Promise<ExpectedRevision> {
+    const options = { direction: BACKWARDS, fromRevision: END, maxCount: 1, requiresLeader: true } as const;
+    const [last] = await this.#collect(session, (client) => client.readStream(stream, options));
+    return last === undefined ? 'none' : Number(last.revision);
+  }
+
+  /** The events that complete the append in which a page of a stream ended, in the direction of the page. */
+  async #restOfStream(
     session: Session,
-    open: (client: Session['client']) => StreamingRead<ResolvedEvent> | StreamingRead<AllStreamResolvedEvent>,
+    last: RecordedEvent | undefined,
+    direction: ReadStreamOptions['direction'],
+  ): Promise<readonly RecordedEvent[]> {
+    const missing = last === undefined ? 0 : missingOfAppend(last, direction);
+    if (last === undefined || missing === 0) return [];
+    const backwards = direction === 'backwards';
+    const fromRevision = BigInt(last.revision) + (backwards ? -1n : 1n);
+    const options = { fromRevision, maxCount: missing, requiresLeader: true } as const;
+    const events = await this.#collect(session, (client) =>
+      client.readStream(last.stream, { ...options, direction: backwards ? BACKWARDS : FORWARDS }),
+    );
+    if (!backwards && events.length < missing) throw new NoAnswerError(REST_MISSING);
+    return events.map(recordedIn);
+  }
+
+  /** All events of a read. */
+  async #collect(session: Session, open: OpenRead): Promise<readonly ReceivedEvent[]> {
+    const events: ReceivedEvent[] = [];
+    await this.#forEachEvent(session, open, (event) => events.push(event) > 0);
+    return events;
+  }
+
+  /** Calls `wantsMore` for each event until it returns false; resolves true if the read finished. */
+  async #forEachEvent(
+    session: Session,
+    open: OpenRead,
     wantsMore: (event: ReceivedEvent) => boolean,
     signal: AbortSignal = session.ended,
   ): Promise<boolean> {
+    const silenceMs = this.#silenceMs;
     const startedMs = performance.now();
     const read = open(session.client);
-    // An error that comes after the iteration has ended would be thrown where nobody can catch it.
+    // Without a listener, an error after the end of the iteration would be thrown where nobody can catch it.
     read.on('error', () => undefined);
-    const end = (why: string) => () => read.destroy(new NoAnswerError(why));
-    const silent = end(`EventStoreDB was silent for ${silenceMs} ms`);
-    const cut = end('The connection to EventStoreDB was given up');
+    const fail = (why: string) => () => read.destroy(new NoAnswerError(why));
+    const silent = fail(`EventStoreDB was silent for ${silenceMs} ms`);
+    const cut = fail('The connection to EventStoreDB was given up');
     let timer = setTimeout(silent, silenceMs);
     const signals = [session.ended, signal];
     for (const ended of signals) ended.addEventListener('abort', cut);
@@ -79,13 +190,13 @@ export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions):
         more = event === undefined || wantsMore(event);
         if (!more) break;
       }
-      session.heardMs = performance.now();
+      session.lastAnswerMs = performance.now();
       return more;
     } catch (error) {
       if (error instanceof StreamNotFoundError) return true;
-      // Nothing else was heard of this client meanwhile either: it is dead.
-      if (error instanceof NoAnswerError && !signal.aborted && session.heardMs < startedMs)
-        sessions.discard(session, error.message);
+      // No other call of this client got an answer meanwhile either: the client is dead.
+      if (error instanceof NoAnswerError && !signal.aborted && session.lastAnswerMs < startedMs)
+        this.#sessions.discard(session, error.message);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -93,86 +204,17 @@ export function createLogReader({ sessions, log, silenceMs }: LogReaderOptions):
       read.cancel().catch(() => undefined);
     }
   }
+}
 
-  /** The events of a read. */
-  async function collect(session: Session, open: Parameters<typeof walk>[1]): Promise<readonly ReceivedEvent[]> {
-    const events: ReceivedEvent[] = [];
-    await walk(session, open, (event) => events.push(event) > 0);
-    return events;
-  }
+function recordedIn(event: ReceivedEvent): RecordedEvent {
+  const recorded = toRecorded(event);
+  if (recorded !== null) return recorded;
+  const place = `${event.streamId} revision ${event.revision}`;
+  throw new EventStoreError('invalid-event', `${place} was not written by Strata`);
+}
 
-  function recordedIn(event: ReceivedEvent): RecordedEvent {
-    const recorded = toRecorded(event);
-    if (recorded !== null) return recorded;
-    const place = `${event.streamId} revision ${event.revision}`;
-    throw new EventStoreError('invalid-event', `${place} was not written by Strata`);
-  }
-
-  const readStream: LogReader['readStream'] = async (session, stream, { direction, from, limit }) => {
-    const backwards = direction === 'backwards';
-    const common = { direction: backwards ? BACKWARDS : FORWARDS, maxCount: limit, requiresLeader: true } as const;
-    const fromRevision = from === undefined ? (backwards ? END : START) : BigInt(from);
-    const events = await collect(session, (client) => client.readStream(stream, { ...common, fromRevision }));
-    if (events.length === 0 && backwards && from !== undefined) {
-      // From beyond its end: what is asked for then is its last events.
-      const last = await revisionOf(session, stream);
-      if (last === 'none' || last >= from) return [];
-      return readStream(session, stream, { direction, limit });
-    }
-    return events.map(recordedIn);
-  };
-
-  async function revisionOf(session: Session, stream: StreamName): Promise<ExpectedRevision> {
-    const options = { direction: BACKWARDS, fromRevision: END, maxCount: 1, requiresLeader: true } as const;
-    const [last] = await collect(session, (client) => client.readStream(stream, options));
-    return last === undefined ? 'none' : Number(last.revision);
-  }
-
-  /** A page of everything from a position on, the event there included. */
-  function page(from: LogPosition, maxCount: number): Parameters<typeof walk>[1] {
-    const fromPosition = from === LOG_START ? START : toEsdbPosition(from);
-    return (client) => client.readAll({ direction: FORWARDS, fromPosition, maxCount, requiresLeader: true });
-  }
-
-  return {
-    readStream,
-    revisionOf,
-    readAll: async (session, after, limit) => {
-      const found: RecordedEvent[] = [];
-      let position = after;
-      while (found.length < limit) {
-        // One more for the event at the position, which was seen.
-        const wanted = Math.min(limit - found.length, PAGE_EVENTS) + 1;
-        const events = await collect(session, page(position, wanted));
-        for (const event of events) {
-          const at = positionOf(event);
-          if (at <= position || found.length === limit) continue;
-          position = at;
-          const recorded = toPassed(event, log).event;
-          if (recorded !== null) found.push(recorded);
-        }
-        if (events.length < wanted) break;
-      }
-      return found;
-    },
-    readWindow: async (session, after, signal) => {
-      const passed: Passed[] = [];
-      let seen = 0;
-      let sizeBytes = 0;
-      const wantsMore = (event: ReceivedEvent): boolean => {
-        seen += 1;
-        if (positionOf(event) <= after) return true;
-        const next = toPassed(event, log);
-        sizeBytes += next.sizeBytes;
-        return passed.push(next) < BATCH_EVENTS_MAX && sizeBytes < WINDOW_SIZE_BYTES_MAX;
-      };
-      const ended = await walk(session, page(after, BATCH_EVENTS_MAX + 1), wantsMore, signal);
-      return { passed, reachedEnd: ended && seen <= BATCH_EVENTS_MAX };
-    },
-    head: async (session) => {
-      const options = { direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true } as const;
-      const [last] = await collect(session, (client) => client.readAll(options));
-      return last === undefined ? LOG_START : positionOf(last);
-    },
-  };
+/** A page of all streams from a position on, including the event at the position. */
+function openPage(from: LogPosition, maxCount: number): OpenRead {
+  const fromPosition = from === LOG_START ? START : toEsdbPosition(from);
+  return (client) => client.readAll({ direction: FORWARDS, fromPosition, maxCount, requiresLeader: true });
 }

@@ -1,4 +1,4 @@
-/** Reads that ride out a short outage. */
+/** Retries reads during a short outage. */
 import pRetry from 'p-retry';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { failureOf } from './failures.ts';
@@ -7,8 +7,8 @@ const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 500;
 
 /**
- * Runs it again while EventStoreDB cannot be reached, for a span at most, then throws `log-unavailable`; so it does
- * for a refusal, at once. Any other failure is thrown as it is. Only for what may run twice.
+ * Calls `run` until it succeeds, for `spanMs` at most while EventStoreDB cannot be reached. Throws `log-unavailable`
+ * after that time, and at once when the server refuses. Throws any other error as it is. `run` must be safe to repeat.
  */
 export async function retryRepeatable<T>(spanMs: number, run: () => Promise<T>): Promise<T> {
   try {

@@ -1,11 +1,11 @@
 /**
- * The one client of the process, opened when first needed and replaced when it hangs.
+ * The one EventStoreDB client of the process, opened when first needed and replaced when it hangs.
  *
- * Must stay true: a session is handed out only after its server has answered, so what fails before was never sent;
- * every call on it ends, by its own timer or with the session; nobody waits for a given-up client.
+ * Must stay true: `open` resolves only after the server has answered, so a call that fails before that was never sent;
+ * every call on a session ends, by its own timer or with the session; nobody waits for a client that was given up.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BACKWARDS, END, NotLeaderError } from '@eventstore/db-client';
+import pRetry from 'p-retry';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { AbandonableClient } from './client.ts';
@@ -19,23 +19,23 @@ export interface Session {
   readonly client: AbandonableClient;
   /** Aborted when the client was given up. */
   readonly ended: AbortSignal;
-  /** When it was last heard of, by performance.now(). */
-  heardMs: number;
+  /** When the server last answered this client, by performance.now(). */
+  lastAnswerMs: number;
 }
 
 export interface Sessions {
-  /** The session, connected. Throws what `failureOf` calls an outage, or a refusal. */
+  /** Resolves with the connected session. Throws what `failureOf` calls an outage or a refusal. */
   open(): Promise<Session>;
-  /** Gives its client up; the next `open` makes another. Calls under way end with `NoAnswerError`. */
+  /** Gives up the session's client; the next `open` makes another. Its unfinished calls fail with `NoAnswerError`. */
   discard(session: Session, why: string): void;
-  /** Gives the client up for good. */
+  /** Gives up the client; `open` throws from then on. */
   close(): void;
 }
 
 export interface SessionsOptions {
   readonly connection: EventStoreDbConnection;
   readonly log: Log;
-  /** How long a new client may take to be answered. */
+  /** How long the server may take to answer a new client. */
   readonly connectSpanMs: number;
 }
 
@@ -50,10 +50,10 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
   async function connect(): Promise<OpenSession> {
     const end = new AbortController();
     const client = new AbandonableClient(connection);
-    const session: OpenSession = { client, end, ended: end.signal, heardMs: performance.now() };
+    const session: OpenSession = { client, end, ended: end.signal, lastAnswerMs: performance.now() };
     try {
-      await within(session, connectSpanMs, findLeader(client));
-      session.heardMs = performance.now();
+      await answerWithin(session, connectSpanMs, findLeader(client));
+      session.lastAnswerMs = performance.now();
       return session;
     } catch (error) {
       cut(session);
@@ -69,25 +69,25 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
   function open(): Promise<OpenSession> {
     if (closed) throw new EventStoreError('log-unavailable', 'The event log was closed');
     if (current !== null) return current;
-    const mine = connect().then(
+    const opening = connect().then(
       (session) => {
-        if (current !== mine) cut(session);
+        if (current !== opening) cut(session);
         return session;
       },
       (error: unknown) => {
-        if (current === mine) current = null;
+        if (current === opening) current = null;
         throw error;
       },
     );
-    current = mine;
-    return mine;
+    current = opening;
+    return opening;
   }
 
   return {
     open: async () => open(),
     discard: (session, why) => {
       if (session.ended.aborted) return;
-      log.warn({ why }, 'Connecting to EventStoreDB anew');
+      log.warn({ why }, 'Connecting to EventStoreDB again');
       current = null;
       cut(session as OpenSession);
     },
@@ -95,29 +95,26 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
       closed = true;
       const last = current;
       current = null;
-      // It may still be connecting; that it failed is said to whoever waits for it.
+      // It may still be connecting; a failure of that is reported to the callers of `open`.
       last?.then(cut, () => undefined);
     },
   };
 }
 
-/** A node that does not lead says who does, and the client goes there by itself, but only this client. */
+/** A follower answers with the leader's address, and the client reconnects there: each new client repeats this. */
 async function findLeader(client: AbandonableClient): Promise<void> {
-  for (let move = 1; ; move += 1) {
-    try {
-      await probe(client);
-      return;
-    } catch (error) {
-      if (!(error instanceof NotLeaderError) || move === LEADER_MOVES_MAX) throw error;
-      await sleep(LEADER_MOVE_MS);
-    }
-  }
+  await pRetry(() => probe(client), {
+    retries: LEADER_MOVES_MAX - 1,
+    minTimeout: LEADER_MOVE_MS,
+    factor: 1,
+    shouldRetry: ({ error }) => error instanceof NotLeaderError,
+  });
 }
 
-/** Any answer will do for a sign of life; that it may read the whole log is needed anyway. */
+/** Checks that the server answers, with a read of the whole log, which Strata must be allowed to do anyway. */
 async function probe(client: AbandonableClient): Promise<void> {
   const read = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true });
-  // One that comes after the iteration has ended would be thrown where nobody can catch it.
+  // Without a listener, an error after the end of the iteration would be thrown where nobody can catch it.
   read.on('error', () => undefined);
   for await (const _event of read) break;
   if (!(await client.canBatch())) {
@@ -126,10 +123,10 @@ async function probe(client: AbandonableClient): Promise<void> {
 }
 
 /**
- * The outcome of a call, or `NoAnswerError` when there is none in its time or the session ends before. The call
- * itself goes on: the client cannot be stopped, only left.
+ * Settles as the call does, or rejects with `NoAnswerError` after `spanMs` or when the session ends. The call itself
+ * goes on: the client has no way to cancel it.
  */
-export function within<T>(session: Session, spanMs: number, call: Promise<T>): Promise<T> {
+export function answerWithin<T>(session: Session, spanMs: number, call: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = (why: string) => () => {
       settle();
@@ -147,7 +144,7 @@ export function within<T>(session: Session, spanMs: number, call: Promise<T>): P
     call.then(
       (value) => {
         settle();
-        session.heardMs = performance.now();
+        session.lastAnswerMs = performance.now();
         resolve(value);
       },
       (error: unknown) => {

@@ -1,151 +1,168 @@
 /**
- * One stream of the log's end for all subscriptions that stand there: each event crosses the wire once a process.
+ * The server's stream of new events, shared by all subscriptions that have read to the end of the log: each event
+ * crosses the wire once for the whole process.
  *
- * Must stay true: at most one stream is open; it is open as long as somebody reads at the end; it never waits for a
- * reader (tail-window.ts). A break ends it for everyone, and everyone begins anew from where it was itself. A stream
- * that the server has forgotten looks like a quiet one: so the head is looked at whenever nothing has come for a time.
+ * Must stay true: at most one stream is open; it stays open as long as a subscription reads at the end; it never waits
+ * for a reader (tail-buffer.ts). The server sends an append's events one by one; no reader sees them before the last
+ * one has arrived. When the stream breaks it ends for all readers, and each starts again from its own position. A
+ * stream that the server has forgotten looks like a quiet one, so the head is read whenever nothing arrives for a time.
  */
 import { START } from '@eventstore/db-client';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { positionOf, toEsdbPosition } from './event-form.ts';
 import { NoAnswerError } from './failures.ts';
-import { toPassed } from './passed.ts';
+import { createAppendAssembler, toLogEntry } from './log-entries.ts';
 import type { Session } from './sessions.ts';
-import { createTailWindow, type TailReader, type TailWindow } from './tail-window.ts';
+import { type TailReader, TailBuffer } from './tail-buffer.ts';
 
-/** The quiet span is waited in parts, of which one must be enough after a hint, and for what is on its way. */
+/**
+ * The quiet time is waited in this many parts. After a hint of newer events one quiet part is enough to read the head,
+ * and one more part is waited for events that are on their way.
+ */
 const QUIET_PARTS = 10;
 
 export interface SharedTail {
-  /** A place at the log's end for one that has read it to the position. Leaving it is the caller's to do. */
-  enter(session: Session, position: LogPosition): TailReader;
+  /** A place at the end of the log for a reader that has read to the position. The caller must leave it. */
+  join(session: Session, position: LogPosition): TailReader;
   /** A hint that newer events exist. */
   pull(): void;
 }
 
 export interface SharedTailOptions {
-  /** The head, shared with everyone who asks at the moment. */
+  /** The head; calls at the same moment share one read. */
   readonly head: () => Promise<LogPosition>;
   readonly log: Log;
-  /** How long nothing may come before the head is looked at; after a hint a tenth of it. */
+  /** How long nothing may arrive before the head is read; after a hint, a tenth of it. */
   readonly quietMs: number;
 }
 
-interface Tail {
-  readonly window: TailWindow;
-  readonly ended: AbortSignal;
-  /** Ends it when nobody reads there any more. */
-  leaveIfDeserted(): void;
-  pull(): void;
-}
-
 export function createSharedTail(options: SharedTailOptions): SharedTail {
-  let current: Tail | null = null;
+  let current: TailStream | null = null;
 
   return {
-    enter: (session, position) => {
-      if (current === null || current.ended.aborted) current = openTail(options, session, position);
-      const { window, leaveIfDeserted } = current;
-      const reader = window.enter(position);
-      const leave = (): void => {
-        reader.leave();
-        leaveIfDeserted();
+    join: (session, position) => {
+      if (current === null || current.ended.aborted) current = openTailStream(options, session, position);
+      const stream = current;
+      const { from, take, changed, leave } = stream.buffer.join(position);
+      const leaveStream = (): void => {
+        leave();
+        stream.endIfUnread();
       };
-      return { ...reader, leave };
+      return { from, take, changed, leave: leaveStream };
     },
     pull: () => current?.pull(),
   };
 }
 
-/** Opens a stream of everything behind the position. */
-function openTail(options: SharedTailOptions, session: Session, position: LogPosition): Tail {
-  const { head, log, quietMs } = options;
-  const window = createTailWindow(position);
-  const over = new AbortController();
-  let hinted = false;
+/** Opens a stream of everything behind the position; it ends with the session at the latest. */
+function openTailStream(options: SharedTailOptions, session: Session, position: LogPosition): TailStream {
+  const stream = new TailStream(options, position);
+  const cut = (): void => stream.end(new NoAnswerError('The connection to EventStoreDB was given up'));
+  session.ended.addEventListener('abort', cut);
+  stream.ended.addEventListener('abort', () => session.ended.removeEventListener('abort', cut));
+  const end = (why: unknown): void => stream.end(why);
+  stream.receive(session).catch(end);
+  stream.watch().catch(end);
+  if (session.ended.aborted) cut();
+  return stream;
+}
 
-  function end(why: unknown): void {
-    if (over.signal.aborted) return;
-    over.abort();
-    window.fail(why);
+class TailStream {
+  /** The events that were received, for the readers to take. */
+  readonly buffer: TailBuffer;
+  readonly #options: SharedTailOptions;
+  readonly #ending = new AbortController();
+  readonly #appends = createAppendAssembler();
+  /** The position of the last event that arrived. Inside an append it is ahead of what the buffer holds. */
+  #received: LogPosition;
+  #hinted = false;
+
+  constructor(options: SharedTailOptions, position: LogPosition) {
+    this.buffer = new TailBuffer(position);
+    this.#options = options;
+    this.#received = position;
   }
 
-  async function receive(): Promise<void> {
-    const fromPosition = position === LOG_START ? START : toEsdbPosition(position);
+  /** Aborted when the stream has ended. */
+  get ended(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** A hint that newer events exist. */
+  pull(): void {
+    this.#hinted = true;
+  }
+
+  /** Ends the stream for all readers, who get the reason as an error. */
+  end(why: unknown): void {
+    if (this.ended.aborted) return;
+    this.#ending.abort();
+    this.buffer.fail(why);
+  }
+
+  endIfUnread(): void {
+    if (this.buffer.readers === 0) this.end(new NoAnswerError('Nobody reads at the end of the log'));
+  }
+
+  /** Puts what the server sends into the buffer. Resolves after `end`; rejects when the server ends the stream. */
+  async receive(session: Session): Promise<void> {
+    const { buffer } = this;
+    const fromPosition = this.#received === LOG_START ? START : toEsdbPosition(this.#received);
     const stream = session.client.subscribeToAll({ fromPosition, requiresLeader: true });
-    // One that comes after the iteration has ended would be thrown where nobody can catch it.
+    // Without a listener, an error after the end of the iteration would be thrown where nobody can catch it.
     stream.on('error', () => undefined);
-    const stop = (): void => {
+    this.ended.addEventListener('abort', () => {
       stream.unsubscribe().catch(() => undefined);
       stream.destroy();
-    };
-    over.signal.addEventListener('abort', stop);
+    });
     for await (const { event } of stream) {
-      if (over.signal.aborted) return;
+      if (this.ended.aborted) return;
       if (event === undefined) continue;
-      // Nothing comes twice, wherever the server begins.
-      if (positionOf(event) <= window.end()) continue;
-      const passed = toPassed(event, log);
-      window.put(passed);
-      leaveIfDeserted();
+      // Skips events that were received before, wherever the server begins.
+      if (positionOf(event) <= this.#received) continue;
+      const entry = toLogEntry(event, this.#options.log);
+      this.#received = entry.position;
+      buffer.put(this.#appends.add(entry));
+      this.endIfUnread();
     }
     throw new NoAnswerError('EventStoreDB ended a subscription');
   }
 
-  /** Ends when the server has more and does not send it. */
-  async function watch(): Promise<void> {
+  /** Rejects when the server has more events and does not send them. */
+  async watch(): Promise<void> {
     let quietParts = 0;
-    while (!over.signal.aborted) {
-      quietParts = (await somethingComes()) ? 0 : quietParts + 1;
-      if (quietParts < (hinted ? 1 : QUIET_PARTS)) continue;
-      hinted = false;
+    while (!this.ended.aborted) {
+      quietParts = (await this.#somethingArrives()) ? 0 : quietParts + 1;
+      if (quietParts < (this.#hinted ? 1 : QUIET_PARTS)) continue;
+      this.#hinted = false;
       quietParts = 0;
-      // What is beyond may be on its way.
-      if ((await currentHead()) <= window.end() || (await somethingComes())) continue;
+      // Events beyond the last received one may be on their way.
+      if ((await this.#head()) <= this.#received || (await this.#somethingArrives())) continue;
       throw new NoAnswerError('EventStoreDB has events behind a subscription and does not send them');
     }
   }
 
-  /** Whether it does within a part of the quiet span. */
-  function somethingComes(): Promise<boolean> {
-    const before = window.end();
+  /** Resolves after one part of the quiet time, or when the stream ends: true if an event has arrived. */
+  #somethingArrives(): Promise<boolean> {
+    const before = this.#received;
     return new Promise((resolve) => {
       const finish = (): void => {
         clearTimeout(timer);
-        over.signal.removeEventListener('abort', finish);
-        resolve(window.end() > before);
+        this.ended.removeEventListener('abort', finish);
+        resolve(this.#received > before);
       };
-      const timer = setTimeout(finish, quietMs / QUIET_PARTS);
-      over.signal.addEventListener('abort', finish);
-      if (over.signal.aborted) finish();
+      const timer = setTimeout(finish, this.#options.quietMs / QUIET_PARTS);
+      this.ended.addEventListener('abort', finish);
+      if (this.ended.aborted) finish();
     });
   }
 
-  async function currentHead(): Promise<LogPosition> {
+  async #head(): Promise<LogPosition> {
     try {
-      return await head();
+      return await this.#options.head();
     } catch (cause) {
       throw new NoAnswerError('The head cannot be read', { cause });
     }
   }
-
-  function leaveIfDeserted(): void {
-    if (window.readers() === 0) end(new NoAnswerError('Nobody reads at the end of the log'));
-  }
-
-  const cut = (): void => end(new NoAnswerError('The connection to EventStoreDB was given up'));
-  session.ended.addEventListener('abort', cut);
-  over.signal.addEventListener('abort', () => session.ended.removeEventListener('abort', cut));
-  receive().catch(end);
-  watch().catch(end);
-  if (session.ended.aborted) cut();
-  return {
-    window,
-    ended: over.signal,
-    leaveIfDeserted,
-    pull: () => {
-      hinted = true;
-    },
-  };
 }

@@ -1,20 +1,23 @@
 /**
- * One subscription: everything behind its position, resumed from there after every break. Up to the end of the log it
- * reads by itself, a window at a time; there it takes what all take (shared-tail.ts), until it falls behind or that
- * breaks.
+ * One subscription: delivers everything behind its position, and resumes from there after every break. Up to the end
+ * of the log it reads for itself, a window at a time. At the end it reads the stream that all subscriptions share
+ * (shared-tail.ts), until it falls behind or the stream breaks.
  *
- * Must stay true: the position moves only after its events were dealt with, so none is lost and none comes twice; it
- * moves over the server's own events too, since the head may be one of them; it has its place at the end before it
- * reads up to that, so nothing is between; an outage is waited out; a log without the event it stands at ends it
- * (`log-diverged`). The client never subscribes again by itself.
+ * Must stay true:
+ * - the position moves only after the subscriber has handled the events before it, so none is lost or delivered twice;
+ * - the position moves over the server's own events too, since the head may be one of them;
+ * - the subscription takes its place in the shared stream before it reads up to that place, so there is no gap;
+ * - it retries as long as an outage lasts, and ends with `log-diverged` when the log no longer holds its last event;
+ * - only this loop subscribes again after a break: EventStoreDB's client never does.
  */
 import pRetry from 'p-retry';
-import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { failureOf, NoAnswerError } from './failures.ts';
 import type { LogReader, Window } from './log-reader.ts';
-import { lastRecordedOf, type Passed, wantedOf } from './passed.ts';
+import { lastRecordIn, type LogEntry, eventsOfCategories } from './log-entries.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { SharedTail } from './shared-tail.ts';
 
@@ -26,140 +29,161 @@ export interface SubscriptionContext {
   readonly reader: LogReader;
   readonly tail: SharedTail;
   readonly log: Log;
-  readonly learn: (position: LogPosition) => void;
+  /** Called with each position that was delivered. */
+  readonly notePosition: (position: LogPosition) => void;
 }
 
-/** Ends the loop; what the subscriber threw need not be an Error, and may look like an outage. */
+/** Ends the loop. It replaces what the subscriber threw, which need not be an Error and may look like an outage. */
 class EndedByHandlerError extends Error {
   override readonly name = 'EndedByHandlerError';
 }
 
 export function startSubscription(context: SubscriptionContext, options: SubscribeOptions): Subscription {
-  const { sessions, reader, tail, log, learn } = context;
-  const categories = options.categories === undefined ? null : new Set(options.categories);
   const closing = new AbortController();
-  let position = options.after;
-  /** The last event of Strata's that was dealt with: the log keeps those for ever, unlike the server's own. */
-  let anchor: RecordedEvent | null = null;
-  /** What `onEvents` threw: `close` would hide it, since p-retry then rejects with the reason to stop. */
-  const broken: unknown[] = [];
-
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      try {
-        // Returns when it had got somewhere before it broke, so that the delays begin anew.
-        await pRetry(follow, {
-          retries: Number.POSITIVE_INFINITY,
-          minTimeout: RETRY_DELAY_MS_MIN,
-          maxTimeout: RETRY_DELAY_MS_MAX,
-          randomize: true,
-          signal: closing.signal,
-          shouldRetry: ({ error }) => failureOf(error) === 'outage',
-          onFailedAttempt: ({ error, attemptNumber }) => {
-            if (attemptNumber === 1) log.warn({ err: error }, 'A subscription waits for EventStoreDB');
-          },
-        });
-      } catch (error) {
-        if (broken.length > 0) throw broken[0];
-        if (!closing.signal.aborted) throw error;
-      }
-    }
-  }
-
-  async function follow(): Promise<void> {
-    const started = position;
-    try {
-      const session = await sessions.open();
-      if ((await checkPlace(session)) > position) await readUpTo(session, null);
-      while (!closing.signal.aborted) {
-        await takeAtTail(session);
-        await readUpTo(session, null);
-      }
-    } catch (error) {
-      if (failureOf(error) !== 'outage' || position === started) throw error;
-      log.warn({ err: error, position: String(position) }, 'A subscription begins anew where it was');
-    }
-  }
-
-  /** The head; throws when the log is not the one that was read. */
-  async function checkPlace(session: Session): Promise<LogPosition> {
-    const head = await reader.head(session);
-    const beyond = head < position;
-    if (!beyond && (anchor === null || (await isThere(session, anchor)))) return head;
-    const lost = beyond ? position : (anchor?.position ?? position);
-    throw new EventStoreError('log-diverged', `The log no longer holds the event at position ${lost}`);
-  }
-
-  async function isThere(session: Session, { stream, revision, id, position: at }: RecordedEvent): Promise<boolean> {
-    const [found] = await reader.readStream(session, stream, { direction: 'forwards', from: revision, limit: 1 });
-    return found?.id === id && found.position === at;
-  }
-
-  /** By itself, to a position or beyond, or to the end that the log has now. */
-  async function readUpTo(session: Session, goal: LogPosition | null): Promise<void> {
-    if (closing.signal.aborted || (goal !== null && goal <= position)) return;
-    let coming = readAhead(session, position);
-    while (!closing.signal.aborted) {
-      const { passed, reachedEnd } = await coming;
-      const reached = passed.at(-1)?.position ?? position;
-      const isLast = goal === null ? reachedEnd : goal <= reached;
-      if (!isLast && passed.length === 0) {
-        throw new NoAnswerError('EventStoreDB does not give what it has sent before');
-      }
-      if (!isLast) coming = readAhead(session, reached);
-      await deliver(passed);
-      if (isLast) return;
-    }
-  }
-
-  /** A window that is read while another is dealt with: its failure is told in its turn, if that comes. */
-  function readAhead(session: Session, after: LogPosition): Promise<Window> {
-    const window = reader.readWindow(session, after, closing.signal);
-    window.catch(() => undefined);
-    return window;
-  }
-
-  /** With all who stand at the end of the log, until this one falls behind. */
-  async function takeAtTail(session: Session): Promise<void> {
-    const place = tail.enter(session, position);
-    closing.signal.addEventListener('abort', place.leave);
-    try {
-      await readUpTo(session, place.from);
-      while (!closing.signal.aborted) {
-        const passed = place.take(position);
-        if (passed === null) return;
-        if (passed.length === 0) await place.arrived();
-        else await deliver(passed);
-      }
-    } finally {
-      closing.signal.removeEventListener('abort', place.leave);
-      place.leave();
-    }
-  }
-
-  async function deliver(passed: readonly Passed[]): Promise<void> {
-    const last = passed.at(-1);
-    if (last === undefined || closing.signal.aborted) return;
-    try {
-      await options.onEvents(wantedOf(passed, categories), last.position);
-    } catch (cause) {
-      broken.push(cause);
-      throw new EndedByHandlerError();
-    }
-    position = last.position;
-    anchor = lastRecordedOf(passed) ?? anchor;
-    learn(position);
-  }
-
-  // Starts after the caller has its subscription in hand.
-  const closed = Promise.resolve().then(run);
+  const loop = new SubscriptionLoop(context, options, closing.signal);
+  // The loop starts only after the caller has the subscription.
+  const closed = Promise.resolve().then(() => loop.run());
   return {
-    pull: tail.pull,
+    pull: context.tail.pull,
     close: async () => {
       closing.abort();
-      // Why it broke, if it did, is said by `closed`.
+      // An error that ended the loop is reported by `closed` only.
       await Promise.allSettled([closed]);
     },
     closed,
   };
+}
+
+class SubscriptionLoop {
+  readonly #context: SubscriptionContext;
+  readonly #onEvents: SubscribeOptions['onEvents'];
+  /** The categories to deliver; null for all. */
+  readonly #categories: ReadonlySet<string> | null;
+  readonly #closing: AbortSignal;
+  #position: LogPosition;
+  /** The last record event that was delivered: the log never prunes those, unlike the server's own events. */
+  #anchor: RecordPlace | null = null;
+  /** What `onEvents` threw, if it did; after `close` p-retry rejects with the abort reason, which would hide it. */
+  readonly #handlerErrors: unknown[] = [];
+
+  constructor(context: SubscriptionContext, options: SubscribeOptions, closing: AbortSignal) {
+    this.#context = context;
+    this.#onEvents = options.onEvents;
+    this.#categories = options.categories === undefined ? null : new Set(options.categories);
+    this.#closing = closing;
+    this.#position = options.after;
+  }
+
+  /** Resolves after `close`; rejects with what `onEvents` threw, with `log-diverged`, or with a refusal. */
+  async run(): Promise<void> {
+    while (!this.#closing.aborted) {
+      try {
+        // `follow` returns when it made progress before it broke, so that the delays start from the shortest again.
+        await pRetry(() => this.#follow(), {
+          retries: Number.POSITIVE_INFINITY,
+          minTimeout: RETRY_DELAY_MS_MIN,
+          maxTimeout: RETRY_DELAY_MS_MAX,
+          randomize: true,
+          signal: this.#closing,
+          shouldRetry: ({ error }) => failureOf(error) === 'outage',
+          onFailedAttempt: ({ error, attemptNumber }) => {
+            if (attemptNumber === 1) this.#context.log.warn({ err: error }, 'A subscription waits for EventStoreDB');
+          },
+        });
+      } catch (error) {
+        if (this.#handlerErrors.length > 0) throw this.#handlerErrors[0];
+        if (!this.#closing.aborted) throw error;
+      }
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const started = this.#position;
+    try {
+      const session = await this.#context.sessions.open();
+      if ((await this.#checkPlace(session)) > this.#position) await this.#readUpTo(session, null);
+      while (!this.#closing.aborted) {
+        await this.#readTail(session);
+        await this.#readUpTo(session, null);
+      }
+    } catch (error) {
+      const position = this.#position;
+      if (failureOf(error) !== 'outage' || position === started) throw error;
+      this.#context.log.warn({ err: error, position: String(position) }, 'A subscription starts again where it was');
+    }
+  }
+
+  /** Resolves with the head. Throws `log-diverged` when the log does not hold the events that were delivered. */
+  async #checkPlace(session: Session): Promise<LogPosition> {
+    const head = await this.#context.reader.head(session);
+    const position = this.#position;
+    const anchor = this.#anchor;
+    const beyond = head < position;
+    if (!beyond && (anchor === null || (await this.#isStored(session, anchor)))) return head;
+    const lost = beyond ? position : (anchor?.position ?? position);
+    throw new EventStoreError('log-diverged', `The log no longer holds the event at position ${lost}`);
+  }
+
+  async #isStored(session: Session, { stream, revision, eventId, position }: RecordPlace): Promise<boolean> {
+    const range = { direction: 'forwards', from: revision, limit: 1 } as const;
+    const [found] = await this.#context.reader.readStream(session, stream, range);
+    return found?.id === eventId && found.position === position;
+  }
+
+  /** Reads and delivers windows until the position is at or beyond the goal; without one, to the end of the log. */
+  async #readUpTo(session: Session, goal: LogPosition | null): Promise<void> {
+    if (this.#closing.aborted || (goal !== null && goal <= this.#position)) return;
+    let next = this.#readAhead(session, this.#position);
+    while (!this.#closing.aborted) {
+      const { entries, reachedEnd } = await next;
+      const reached = entries.at(-1)?.position ?? this.#position;
+      const isLast = goal === null ? reachedEnd : goal <= reached;
+      if (!isLast && entries.length === 0) {
+        throw new NoAnswerError('EventStoreDB does not give what it has sent before');
+      }
+      if (!isLast) next = this.#readAhead(session, reached);
+      await this.#deliver(entries);
+      if (isLast) return;
+    }
+  }
+
+  /** Reads a window while the one before is delivered. Its failure is thrown only where the window is awaited. */
+  #readAhead(session: Session, after: LogPosition): Promise<Window> {
+    const window = this.#context.reader.readWindow(session, after, this.#closing);
+    window.catch(() => undefined);
+    return window;
+  }
+
+  /** Delivers from the shared stream at the end of the log until this subscription falls behind. */
+  async #readTail(session: Session): Promise<void> {
+    const reader = this.#context.tail.join(session, this.#position);
+    this.#closing.addEventListener('abort', reader.leave);
+    try {
+      await this.#readUpTo(session, reader.from);
+      while (!this.#closing.aborted) {
+        const entries = reader.take(this.#position);
+        if (entries === null) return;
+        if (entries.length === 0) await reader.changed();
+        else await this.#deliver(entries);
+      }
+    } finally {
+      this.#closing.removeEventListener('abort', reader.leave);
+      reader.leave();
+    }
+  }
+
+  async #deliver(entries: readonly LogEntry[]): Promise<void> {
+    const last = entries.at(-1);
+    if (last === undefined || this.#closing.aborted) return;
+    const lastRecord = lastRecordIn(entries);
+    try {
+      await this.#onEvents(eventsOfCategories(entries, this.#categories), last.position, lastRecord);
+    } catch (cause) {
+      this.#handlerErrors.push(cause);
+      throw new EndedByHandlerError();
+    }
+    this.#position = last.position;
+    this.#anchor = lastRecord ?? this.#anchor;
+    this.#context.notePosition(this.#position);
+  }
 }

@@ -1,8 +1,8 @@
 /**
- * Layers as files under one folder: the key is the path.
+ * Stores layers as files under one folder: the key is the path.
  *
- * Must stay true: `put` resolves only after fsync of the file and of every folder that leads to it; a key
- * appears whole or not at all, by link(2), which also decides which of two puts made it.
+ * Must stay true: `put` resolves only after fsync of the file and of every folder that leads to it; a key appears whole
+ * or not at all, by link(2), which also decides which of two concurrent puts stores it.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from 'node:fs/promises';
@@ -18,25 +18,25 @@ import {
 } from '../../core/ports/layer-store.ts';
 
 export interface FilesystemLayerStoreOptions {
-  /** Made when missing. Several processes may share it. */
+  /** Created when missing. Several processes may share it. */
   readonly directory: string;
 }
 
-/** Keys have no component that starts with a dot, so this never is one. */
+/** No key begins with it, since no component of a key starts with a dot. */
 const INCOMING = '.incoming';
-/** A put takes minutes at most; older files were left by a process that died. */
+/** A put takes minutes at most, so a process that died has left older files. */
 const INCOMING_AGE_MS_MAX = 24 * 60 * 60_000;
 /** Large chunks stream fastest: 1.7 GB/s was measured. */
 const READ_CHUNK_BYTES = 1024 * 1024;
 
-/** Opens the folder, sweeps what dead processes left half-written in it, and checks that it can be written. */
+/** Opens the folder, creates it durably when it is missing, and removes half-written files of dead processes. */
 export async function createFilesystemLayerStore(options: FilesystemLayerStoreOptions): Promise<LayerStore> {
   const root = resolve(options.directory);
   const incoming = join(root, INCOMING);
   const folders = durableFolders(root);
   try {
     const made = await mkdir(incoming, { recursive: true });
-    // mkdir(2) is durable once the folder above the topmost new one is synced too.
+    // A new folder is durable only when the folder that holds it is synced, up to the one above the topmost new one.
     for (let level = incoming; made !== undefined && level !== dirname(made); ) {
       level = dirname(level);
       await syncFolder(level);
@@ -85,7 +85,7 @@ async function put(target: Target, body: AsyncIterable<Uint8Array>, sizeBytes: n
       await file.close();
     }
     const outcome = await onDisk(publish(temporary, path, folders));
-    // Also when the key existed: the put that made it may not have reached this line yet.
+    // Also when the key existed: the put that stored it may not have reached this line yet.
     await onDisk(syncFolder(dirname(path)));
     return outcome;
   } finally {
@@ -110,7 +110,7 @@ async function writeBody(file: FileHandle, body: AsyncIterable<Uint8Array>, size
   }
 }
 
-/** Gives the file its name, if nothing has that name yet. */
+/** Links the file to its final path, unless a file is there already. */
 async function publish(temporary: string, path: string, folders: DurableFolders): Promise<'stored' | 'exists'> {
   const folder = dirname(path);
   await folders.ensure(folder);
@@ -134,12 +134,12 @@ async function publish(temporary: string, path: string, folders: DurableFolders)
 }
 
 interface DurableFolders {
-  /** Makes a folder with its parents, and makes their entries survive a power cut. */
+  /** Creates a folder with its parents, and makes their entries survive a power cut. */
   ensure(folder: string): Promise<void>;
   forget(folder: string): void;
 }
 
-/** Bounds the memory of known folders; forgetting one costs an fsync a level when it is next used. */
+/** Bounds the memory for known folders. A forgotten folder costs one fsync a level when it is next used. */
 const KNOWN_FOLDERS_MAX = 10_000;
 
 function durableFolders(root: string): DurableFolders {
@@ -148,7 +148,7 @@ function durableFolders(root: string): DurableFolders {
     ensure: async (folder) => {
       if (known.has(folder)) return;
       await mkdir(folder, { recursive: true });
-      // A concurrent put may have made a folder and not have synced it: sync every level, whoever made it.
+      // A concurrent put may have created a level and not synced it yet, so this syncs every level.
       for (let level = folder; level !== root; level = dirname(level)) await syncFolder(dirname(level));
       if (known.size >= KNOWN_FOLDERS_MAX) known.clear();
       known.add(folder);
@@ -191,7 +191,7 @@ async function* read(key: LayerKey, path: string, start: number, end: number): A
 }
 
 async function* list(root: string, prefix: string): AsyncGenerator<StoredLayer> {
-  // Only the part up to the last slash names a folder; the rest filters what is in it.
+  // The part of the prefix up to its last slash names a folder; the rest filters the names in that folder.
   const start = prefix.slice(0, prefix.lastIndexOf('/') + 1);
   if (start.split('/').includes('..')) return;
   const pending = [start];
@@ -226,7 +226,7 @@ async function sweep(incoming: string): Promise<void> {
     try {
       if ((await stat(path)).mtimeMs < oldest) await removeFile(path);
     } catch (cause) {
-      // Another process's put ended meanwhile.
+      // A put of another process has removed the file meanwhile.
       if (!isMissing(cause)) throw cause;
     }
   }
@@ -242,7 +242,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** The time that the file system gives a file made now: a shared one's server may keep another clock than this node. */
+/** The time that the file system gives a new file: the server of a shared one may have another clock than this node. */
 async function fileSystemTime(incoming: string): Promise<Timestamp> {
   const probe = join(incoming, `${process.pid}-${randomUUID()}`);
   const file = await open(probe, 'wx', 0o640);
@@ -254,7 +254,7 @@ async function fileSystemTime(incoming: string): Promise<Timestamp> {
   }
 }
 
-/** Whether there was such a file. */
+/** Resolves true when there was such a file. */
 async function removeFile(path: string): Promise<boolean> {
   try {
     await unlink(path);

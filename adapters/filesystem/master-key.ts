@@ -1,8 +1,8 @@
 /**
- * The key above all other keys: it wraps the vault's data keys.
+ * The master key, which wraps the vault's data keys.
  *
- * Must stay true: a key that was used once is never replaced; it is durable before it is used; nobody but the
- * server's user can read it. Losing it loses the vault.
+ * Must stay true: a key that was used is never replaced; it is durable before it is used; only the server's user can
+ * read it. Losing it loses the vault.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
@@ -14,15 +14,15 @@ const FILE_NAME = 'master-key';
 export interface MasterKeyOptions {
   readonly dataDir: string;
   /** The value of STRATA_MASTER_KEY: 32 bytes, as 64 hex digits or base64; absent to use the file. */
-  readonly given: string | undefined;
+  readonly configured: string | undefined;
 }
 
 /**
- * The key that was given, or else the one in `<data directory>/master-key`, made at first (mode 0600). 32 bytes.
- * Safe when several processes start at once. Throws when the given text or the file is no key.
+ * The configured key, or else the one in `<data directory>/master-key`, which is created at the first call (mode 0600).
+ * 32 bytes. Safe when several processes start at once. Rejects when the configured text or the file is no key.
  */
-export async function loadMasterKey({ dataDir, given }: MasterKeyOptions): Promise<Uint8Array> {
-  if (given !== undefined) return parseKey(given, 'STRATA_MASTER_KEY');
+export async function loadMasterKey({ dataDir, configured }: MasterKeyOptions): Promise<Uint8Array> {
+  if (configured !== undefined) return parseKey(configured, 'STRATA_MASTER_KEY');
   const file = path.join(dataDir, FILE_NAME);
   return (await readKeyFile(file)) ?? makeKeyFile(dataDir, file);
 }
@@ -38,9 +38,9 @@ async function readKeyFile(file: string): Promise<Uint8Array | null> {
   }
 }
 
-/** Written whole under another name and linked into place: of several processes one key wins, and all use it. */
+/** Writes a key under another name and links it into place: of several processes one succeeds, and all use its key. */
 async function makeKeyFile(dataDir: string, file: string): Promise<Uint8Array> {
-  // Under root PostgreSQL runs as another user and passes through (adapters/embedded-postgres).
+  // When the server is root, PostgreSQL runs as another user and must enter this folder (adapters/embedded-postgres).
   await mkdir(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
   const draft = `${file}.${randomUUID()}`;
   const handle = await open(draft, 'wx', 0o600);
@@ -68,11 +68,11 @@ async function makeKeyFile(dataDir: string, file: string): Promise<Uint8Array> {
   return key;
 }
 
-/** The message never holds the text: it may be a key with one letter missing. */
+/** The error's message never holds the text, which may be a key with one letter missing. */
 function parseKey(text: string, source: string): Uint8Array {
   const trimmed = text.trim();
   if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return Buffer.from(trimmed, 'hex');
-  // Both alphabets of RFC 4648; 32 bytes are 43 digits and one sign of padding.
+  // Both base64 alphabets of RFC 4648; 32 bytes are 43 digits and one padding character.
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) {
     const key = Buffer.from(trimmed, 'base64');
     if (key.length === KEY_BYTES) return key;

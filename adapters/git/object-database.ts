@@ -1,19 +1,19 @@
 /**
- * The object database on native git: composition of cache, process runner, receiving and reading.
+ * The object database on native git: wires the cache, the process runner, receiving and reading together.
  *
- * Must stay true: everything under its directory may be deleted at any time; one process uses a directory.
+ * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
 import { join, resolve } from 'node:path';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
-import { createAnswerCache } from './answer-cache.ts';
+import { createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createGit } from './process/git-commands.ts';
-import { createLayerCache } from './layer-cache.ts';
+import { createLayerCache } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
 import { createObjectReader, type ReaderContext } from './object-reader.ts';
-import { createKeptObjects } from './packs/pack-file.ts';
+import { createObjectCache } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
 import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { createProcessRunner } from './process/process-runner.ts';
@@ -26,57 +26,60 @@ const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 
 export interface GitObjectDatabaseOptions {
-  /** Of this process alone; made when missing. A fast local disk. */
+  /** Used by this process only; created when missing. It should be on a fast local disk. */
   readonly directory: string;
   readonly layers: LayerStore;
-  /** Absolute; by default the first git on the PATH. */
+  /** Absolute path of git; by default the first git on the PATH. */
   readonly gitPath?: string;
-  /** Packs and indexes kept on disk; exceeded only by what is in use. */
+  /** Bytes of packs and indexes kept on disk. Only repositories in use can exceed it. */
   readonly cacheBytesMax: number;
   readonly log: GitLog;
-  /** Of each git process. */
+  /** Limits of each git process; each replaces its default. */
   readonly limits?: Partial<ProcessLimits>;
-  /** Git processes at once, in all and for one repository. */
+  /** Git processes that run at once: in all, and for one repository. */
   readonly processesMax?: number;
   readonly processesPerRepositoryMax?: number;
-  /** Packs of a cached repository before they are merged, off the request path. */
+  /** A cached repository with this many packs has its small ones merged in the background. */
   readonly packsMax?: number;
 }
 
 export interface GitObjectDatabase extends ObjectDatabase {
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
-  /** Resolves when what is done behind the requests' backs (merging packs, bitmaps, removals) is done. */
+  /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
   settled(): Promise<void>;
-  /** Kills every process and waits for the removals under way. */
+  /** Kills every process and waits for the background work under way. */
   close(): Promise<void>;
 }
 
-/** 170 bytes an object, ten million of them, and room for deltas; a file as large as the largest pack with its bases. */
+/**
+ * Memory: 170 bytes for each of ten million objects, and room for deltas. File size: the largest pack together with the
+ * delta bases that are added to it.
+ */
 const LIMITS: ProcessLimits = {
   memoryBytesMax: 2.5 * GIB,
   fileBytesMax: 8 * GIB,
   cpuSecondsMax: 20 * 60,
   openFilesMax: 4_096,
 };
-/** Beside the packs, of what they may take. */
+/** Bytes of cached upload-pack answers, as a share of `cacheBytesMax`. They are added to it. */
 const ANSWERS_SHARE = 0.25;
-/** Many: a process whose client is slow mostly waits, and holds its place. */
+/** Many, because a process whose client is slow mostly waits, and keeps its slot while it waits. */
 const PROCESSES_MAX = 96;
 const PROCESSES_PER_REPOSITORY_MAX = 64;
-/** A fetch takes 6 ms more at this many. */
+/** With this many packs, a fetch takes 6 ms longer. */
 const PACKS_MAX = 100;
 const PAGES_MEMORY_BYTES = 32 * MIB;
-const KEPT_OBJECTS_MEMORY_BYTES = 16 * MIB;
+const OBJECT_CACHE_MEMORY_BYTES = 16 * MIB;
 const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
 
-/** Starts the process helper; throws when there is no git, or one older than 2.39. */
+/** Starts the process helper. Rejects when git is missing or older than 2.39. */
 export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
   const { layers, cacheBytesMax, log } = options;
   const directory = resolve(options.directory);
   const memory = {
     pages: createFilePages({ memoryBytesMax: PAGES_MEMORY_BYTES }),
-    kept: createKeptObjects(KEPT_OBJECTS_MEMORY_BYTES),
+    cache: createObjectCache(OBJECT_CACHE_MEMORY_BYTES),
   };
   const runner = createProcessRunner({
     limits: { ...LIMITS, ...options.limits },
@@ -97,15 +100,15 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       packsMax: options.packsMax ?? PACKS_MAX,
       merge: async (folder, incoming, parent) => {
         const merged = await mergeSmallPacks(git, folder, incoming, parent);
-        if (merged !== null) await bitmaps.carry(folder, merged);
+        if (merged !== null) await bitmaps.prepareReplacement(folder, merged);
         return merged;
       },
     });
-    const views = createViewFolders((error) => log.warn({ error }, 'A view of refs stays on the disk'));
+    const views = createViewFolders((error) => log.warn({ error }, 'A view of refs could not be removed'));
     const answers = await createAnswerCache({
       directory: join(directory, 'answers'),
       bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
-      onFault: (error) => log.warn({ err: error }, 'A kept answer stays on the disk'),
+      onFault: (error) => log.warn({ err: error }, 'A cached answer could not be removed'),
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };

@@ -1,25 +1,27 @@
 /**
- * Reads of one repository: in process where they are small, by git where they are long.
+ * Reads of one repository: short reads in process, long ones by git.
  *
- * Must stay true: only objects of the layers the reader was opened with are found; the lease ends with the reader
- * and the last of its processes, whichever is later.
+ * Must stay true: a reader finds only objects of the layers it was opened with; the lease ends when the reader is
+ * closed and the last of its processes has ended, whichever is later.
  */
+import { parentsFault } from '../../core/git/object-bounds.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
-import type { ObjectReader, WalkOptions } from '../../core/ports/object-database.ts';
+import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
+import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { Bitmaps } from './cache/bitmaps.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
-import type { CacheLease } from './layer-cache.ts';
-import { inTurn, readTips } from './object-graph.ts';
+import type { CacheLease } from './cache/layer-cache.ts';
+import { readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject, parseTree } from './packs/object-parsing.ts';
-import type { AnswerCache } from './answer-cache.ts';
+import type { AnswerCache } from './cache/answer-cache.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
 import { idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
 
-/** Smaller blobs are read whole, in process. */
+/** Blobs up to this size are read whole, in process; git streams larger ones. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
 export interface ReaderContext {
   readonly git: Git;
@@ -29,79 +31,98 @@ export interface ReaderContext {
   readonly answers: AnswerCache;
 }
 
-/** Takes over the lease. */
+/** Takes over the lease: the reader releases it. */
 export function createObjectReader(context: ReaderContext, lease: CacheLease): ObjectReader {
   const { git } = context;
   const view = { key: lease.folder.repository, variables: { GIT_DIR: lease.folder.path } };
   const source = createObjectSource(lease.packs, createGitObjects(git, view));
   const access: ObjectAccess = { source, view };
+  const { withLease, streamWithLease, extendLease, close } = shareLease(lease);
+  const commit = async (id: ObjectId) => {
+    const object = await source.read(id);
+    const read = object?.type === 'commit' ? parseCommit(id, object.bytes) : null;
+    if (read !== null && read.parents.length > COMMIT_PARENTS_MAX) {
+      throw new ObjectDatabaseError('object-too-large', parentsFault(id));
+    }
+    return read;
+  };
+
+  return {
+    lookup: (ids) => withLease(() => readInTurn(ids, (id) => source.info(id))),
+    tips: (ids) => withLease(() => readTips(source, ids)),
+    commit: (id) => withLease(() => commit(id)),
+    commits: (ids) => withLease(() => readInTurn(ids, commit)),
+    tag: (id) =>
+      withLease(async () => {
+        const object = await source.read(id);
+        return object?.type === 'tag' ? parseTagObject(id, object.bytes) : null;
+      }),
+    tree: (id) =>
+      withLease(async () => {
+        const object = await source.read(id);
+        return object?.type === 'tree' ? parseTree(object.bytes) : null;
+      }),
+    blob: (id, range) => streamWithLease(() => readBlob(git, access, id, range)),
+    walk: (options) => streamWithLease(() => walk(git, access, options)),
+    isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
+    reachable: (ids, tips, tipsKey) => withLease(() => reachable(context, access, ids, tips, tipsKey)),
+    uploadPack: (options) => {
+      const make = (signal: AbortSignal) =>
+        streamWithLease(async function* () {
+          yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
+          let objectCount = 0;
+          for (const { index } of lease.packs) objectCount += index.objectCount;
+          context.bitmaps.fetched(lease.folder, options.view, objectCount, extendLease);
+        });
+      if (options.answerKey === null) return make(options.signal);
+      return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
+    },
+    close,
+  };
+}
+
+interface SharedLease {
+  /** Runs the work and keeps the lease until it ends, even when the reader is closed meanwhile. */
+  withLease<Result>(work: () => Promise<Result>): Promise<Result>;
+  streamWithLease<Item>(items: () => AsyncIterable<Item>): AsyncGenerator<Item>;
+  /** Keeps the lease for work that outlives a call of this reader; returns its release. Call it during that call. */
+  extendLease(): () => void;
+  /** Refuses new work from now on. Idempotent. */
+  close(): void;
+}
+
+/** Counts who uses the lease (the reader, and the work that it began) and releases it when the last one leaves. */
+function shareLease(lease: CacheLease): SharedLease {
   let uses = 1;
   let closed = false;
-
   const leave = () => {
     uses -= 1;
     if (uses === 0) lease.release();
-  };
-  /** Keeps the lease while the work runs, also past the reader's close. */
-  const held = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    enter();
-    try {
-      return await work();
-    } finally {
-      leave();
-    }
-  };
-  const heldStream = async function* <Item>(items: () => AsyncIterable<Item>): AsyncGenerator<Item> {
-    enter();
-    try {
-      yield* items();
-    } finally {
-      leave();
-    }
-  };
-  /** For work that outlives a request of this reader; the request has the lease still. */
-  const hold = () => {
-    uses += 1;
-    return leave;
   };
   const enter = () => {
     if (closed) throw new TypeError('This reader is closed');
     uses += 1;
   };
-  const commit = async (id: ObjectId) => {
-    const object = await source.read(id);
-    return object?.type === 'commit' ? parseCommit(id, object.bytes) : null;
-  };
-
   return {
-    lookup: (ids) => held(() => inTurn(ids, (id) => source.info(id))),
-    tips: (ids) => held(() => readTips(source, ids)),
-    commit: (id) => held(() => commit(id)),
-    commits: (ids) => held(() => inTurn(ids, commit)),
-    tag: (id) =>
-      held(async () => {
-        const object = await source.read(id);
-        return object?.type === 'tag' ? parseTagObject(id, object.bytes) : null;
-      }),
-    tree: (id) =>
-      held(async () => {
-        const object = await source.read(id);
-        return object?.type === 'tree' ? parseTree(object.bytes) : null;
-      }),
-    blob: (id, range) => heldStream(() => readBlob(git, access, id, range)),
-    walk: (options) => heldStream(() => walk(git, access, options)),
-    isAncestor: (ancestor, descendant) => held(() => isAncestor(git, access, ancestor, descendant)),
-    reachable: (ids, tips, tipsKey) => held(() => reachable(context, access, ids, tips, tipsKey)),
-    uploadPack: (options) => {
-      const make = (signal: AbortSignal) =>
-        heldStream(async function* () {
-          yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
-          let objectCount = 0;
-          for (const { index } of lease.packs) objectCount += index.objectCount;
-          context.bitmaps.fetched(lease.folder, options.view, objectCount, hold);
-        });
-      if (options.answerKey === null) return make(options.signal);
-      return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
+    withLease: async (work) => {
+      enter();
+      try {
+        return await work();
+      } finally {
+        leave();
+      }
+    },
+    streamWithLease: async function* (items) {
+      enter();
+      try {
+        yield* items();
+      } finally {
+        leave();
+      }
+    },
+    extendLease: () => {
+      uses += 1;
+      return leave;
     },
     close: () => {
       if (closed) return;
@@ -132,12 +153,12 @@ async function* readBlob(
 }
 
 async function* walk(git: Git, { view }: ObjectAccess, options: WalkOptions): AsyncGenerator<ObjectId> {
-  const { include, exclude, skip, limit } = options;
+  const { include, exclude, skip, limit, signal } = options;
   if (include.length === 0) return;
   const args = ['rev-list', '--stdin'];
   if (skip !== undefined) args.push(`--skip=${skip}`);
   if (limit !== undefined) args.push(`--max-count=${limit}`);
-  const command: GitCommand = { args, view };
+  const command: GitCommand = { args, view, ...(signal === undefined ? {} : { signal }) };
   const revisions = [...include, ...exclude.map((id) => `^${id}`)];
   for await (const batch of idBatches(git.stream(command, lines(revisions)))) yield* batch;
 }
@@ -149,20 +170,20 @@ async function reachable(
   tips: readonly ObjectId[],
   tipsKey: string,
 ): Promise<ReadonlySet<ObjectId>> {
-  const wanted = await inTurn([...new Set(ids)], (id) => access.source.info(id));
-  const there = wanted.filter((info) => info !== null);
-  if (there.length === 0 || tips.length === 0) return new Set();
-  const commits = there.filter(({ type }) => type === 'commit').map(({ id }) => id);
+  const wanted = await readInTurn([...new Set(ids)], (id) => access.source.info(id));
+  const existing = wanted.filter((info) => info !== null);
+  if (existing.length === 0 || tips.length === 0) return new Set();
+  const commits = existing.filter(({ type }) => type === 'commit').map(({ id }) => id);
   const found = new Set<ObjectId>();
-  // Mostly what is asked for is reached, and one walk says so of all of them.
-  if (commits.length === there.length && (await areReached(context.git, access, commits, tips)))
+  // Mostly the tips reach all the requested commits, and one walk confirms that for all of them.
+  if (commits.length === existing.length && (await areReached(context.git, access, commits, tips)))
     return new Set(commits);
-  const set = await context.reachable.of(access.view, tipsKey, tips);
-  for (const { id } of there) if (set.has(id)) found.add(id);
+  const set = await context.reachable.get(access.view, tipsKey, tips);
+  for (const { id } of existing) if (set.has(id)) found.add(id);
   return found;
 }
 
-/** Whether the tips reach every one of these commits: then nothing of them is left when the tips are excluded. */
+/** Whether the tips reach every one of these commits: then rev-list prints nothing when it excludes the tips. */
 async function areReached(
   git: Git,
   { view }: ObjectAccess,

@@ -1,7 +1,7 @@
 /**
- * git upload-pack's answer to one stateless request, in a view of the refs (git-path.md, Fetch).
+ * Runs git upload-pack for one stateless request, in a view of the refs (docs/git-path.md, Fetch).
  *
- * Must stay true: the wants were authorised by the caller, since git serves any object it has here.
+ * Must stay true: the caller has authorised the wants, since git serves any object that it has here.
  */
 import type { UploadPackOptions } from '../../core/ports/object-database.ts';
 import type { CacheFolder } from './cache/cache-folder.ts';
@@ -11,7 +11,7 @@ import type { ProcessEnd } from './process/process-runner.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
 
 const CONFIG: ConfigPairs = [
-  // Over stateless HTTP git refuses no unreachable blob anyway; this only makes it not refuse the rest.
+  // Over stateless HTTP git serves unreachable blobs in any case; this setting makes it serve all other objects too.
   ['uploadpack.allowAnySHA1InWant', 'true'],
   ['uploadpack.allowFilter', 'true'],
   ['uploadpackfilter.allow', 'false'],
@@ -27,7 +27,7 @@ export async function* uploadPack(
   folder: CacheFolder,
   options: UploadPackOptions,
 ): AsyncGenerator<Uint8Array> {
-  const view = await views.hold(folder, options.view);
+  const view = await views.acquire(folder, options.view);
   try {
     const command: GitCommand = {
       args: ['upload-pack', '--stateless-rpc', '--strict', view.path],
@@ -48,8 +48,8 @@ export async function* uploadPack(
 }
 
 /**
- * The beginning of an answer. One that is nothing but an `ERR` packet (gitprotocol-pack(5)) is git's whole answer
- * to a bad request, although it exits with an error after it.
+ * The first bytes of an answer. An answer that is only an `ERR` packet (gitprotocol-pack(5)) is git's complete reply to
+ * a bad request, although git then exits with an error.
  */
 class AnswerStart {
   #head = '';

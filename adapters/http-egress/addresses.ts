@@ -1,15 +1,15 @@
 /**
- * Which addresses are public: the one place that says so.
+ * Decides which addresses are public. No other file does.
  *
- * Must stay true: an address is public only if ipaddr.js calls it unicast and no range below holds it; what cannot be
- * read strictly is not public. An IPv4 address inside an IPv6 one, mapped or by NAT64, is judged as itself.
+ * Must stay true: an address is public only if ipaddr.js calls it unicast and no range below holds it; text that is not
+ * strictly an address is not public. An IPv4 address inside an IPv6 one, mapped or by NAT64, is judged as IPv4.
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** IANA's special-purpose registry for IPv4, whole, and an address that answers inside one cloud only. */
+/** All of IANA's special-purpose registry for IPv4, and an address that is a host inside one cloud only. */
 const FORBIDDEN_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -29,19 +29,19 @@ const FORBIDDEN_IPV4 = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Azure's host of metadata, DNS and health probes: in public space, which ipaddr.js cannot know.
+  // Azure's host for metadata, DNS and health probes. It is in public space, so ipaddr.js cannot know it.
   '168.63.129.16/32',
 ].map((range) => ipaddr.IPv4.parseCIDR(range));
 
-/** The only space given out as global unicast (RFC 4291, section 2.4): `::/96`, link-local and the like are beyond it. */
+/** The only space assigned as global unicast (RFC 4291, section 2.4): `::/96`, link-local and the like are outside. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** What is special within the global space: IANA's special-purpose registry for IPv6. */
+/** Special ranges within the global space: IANA's special-purpose registry for IPv6. */
 const FORBIDDEN_IPV6 = [
   // Protocol assignments, Teredo (2001::/32) among them.
   '2001::/23',
   '2001:db8::/32',
-  // 6to4: an IPv4 address inside, reached by relays that nobody runs any more (RFC 7526).
+  // 6to4: holds an IPv4 address, which was reached by relays that nobody runs any more (RFC 7526).
   '2002::/16',
   '2620:4f:8000::/48',
   '3fff::/20',
@@ -56,21 +56,21 @@ export function isPublicAddress(text: string): boolean {
   return address !== null && isPublic(address);
 }
 
-/** One text for each address: unmapped, in lower case, without a zone; null for what is no address. */
+/** Returns one text for each address: unmapped, in lower case, without a zone. Null for text that is no address. */
 export function canonicalAddress(text: string): string | null {
   const address = parseAddress(text);
   if (address === null) return null;
   return address instanceof ipaddr.IPv4 ? address.toString() : ipaddr.fromByteArray(address.toByteArray()).toString();
 }
 
-/** The address, an IPv4 one mapped into IPv6 (`::ffff:0:0/96`) as itself. ipaddr.js reads `0x7f.1`; this does not. */
+/** Parses an address. One mapped into IPv6 (`::ffff:0:0/96`) becomes IPv4. Unlike ipaddr.js, this refuses `0x7f.1`. */
 function parseAddress(text: string): Address | null {
   const family = isIP(text);
   if (family === 0) return null;
   return ipaddr.process(family === 4 ? text : hexGroups(text));
 }
 
-/** ipaddr.js takes `::127.0.0.1` for a mapped address, which it is not: a dotted tail is made hex by the URL parser. */
+/** Rewrites a dotted tail as hex: ipaddr.js takes `::127.0.0.1` for a mapped address, which it is not. */
 function hexGroups(ipv6: string): string {
   return new URL(`http://[${ipv6.replace(/%.*/, '')}]/`).hostname.slice(1, -1);
 }

@@ -1,9 +1,9 @@
 /**
- * Connections to addresses that were checked, and to no others.
+ * Opens connections to addresses that were checked, and to no others.
  *
- * Must stay true: a socket is given addresses, never a name; before the first byte goes out the socket's own word of
- * its peer is compared with them; the certificate is that of the URL's host, judged by Node's authorities and those
- * of NODE_EXTRA_CA_CERTS.
+ * Must stay true: a socket gets addresses, never a name; before the first byte is sent, the peer address that the
+ * socket reports is compared with them; the certificate must be for the URL's host, and signed by one of the
+ * authorities, which by default are Node's and those of NODE_EXTRA_CA_CERTS.
  */
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
@@ -16,24 +16,24 @@ import type { Target } from './target.ts';
 /** Starts to connect to one of the addresses. */
 export type Dial = (addresses: readonly string[], port: number) => Socket;
 
-/** How long one address may hold up the next. */
-const ADDRESS_SPAN_MS = 1_000;
+/** How long an attempt at one address may delay the attempt at the next. */
+const ADDRESS_ATTEMPT_MS = 1_000;
 
 export const dial: Dial = (addresses, port) => {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   return connect({
-    // Nothing looks it up: `lookup` answers for it. An address here would go past `lookup`.
+    // A placeholder that no name server sees: `lookup` returns the addresses. With an address here, Node would skip it.
     host: 'checked.invalid',
     port,
     autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: ADDRESS_SPAN_MS,
+    autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
     lookup: (_host, _options, callback) => callback(null, found),
   });
 };
 
 export interface Connection {
   readonly socket: TLSSocket;
-  /** What came over the wire so far, handshake and framing included. */
+  /** Bytes received over the wire so far, handshake and framing included. */
   receivedBytes(): number;
 }
 
@@ -41,16 +41,16 @@ export interface ConnectionOptions {
   readonly target: Target;
   readonly addresses: readonly string[];
   readonly dial: Dial;
-  /** PEM; absent: Node's own, with those of NODE_EXTRA_CA_CERTS. */
+  /** PEM; when absent, Node's own and those of NODE_EXTRA_CA_CERTS. */
   readonly authorities: readonly string[] | undefined;
   readonly signal: AbortSignal;
 }
 
-/** A connection after its handshake, or why there is none. Rejects only with the signal's reason. */
+/** Resolves with a connection after its TLS handshake, or why there is none. Rejects only with the signal's reason. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection | Exchange> {
   const { target, addresses, signal } = options;
   const raw = options.dial(addresses, target.port);
-  hearErrors(raw);
+  destroyOnError(raw);
   try {
     await once(raw, 'connect', { signal });
   } catch (error) {
@@ -64,15 +64,15 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   }
   const socket = startTls({
     socket: raw,
-    // With an address there is no server name to send (RFC 6066, section 3), and `host` is what the certificate is for.
+    // For an address there is no server name to send (RFC 6066, section 3): Node checks the certificate against `host`.
     host: target.host,
     servername: target.isAddress ? '' : target.host.replace(/\.$/, ''),
     ALPNProtocols: ['http/1.1'],
-    // Whatever NODE_TLS_REJECT_UNAUTHORIZED says: a secret goes out.
+    // Overrides NODE_TLS_REJECT_UNAUTHORIZED, because the request carries a secret.
     rejectUnauthorized: true,
     ...(options.authorities === undefined ? {} : { ca: [...options.authorities] }),
   });
-  hearErrors(socket);
+  destroyOnError(socket);
   try {
     await once(socket, 'secureConnect', { signal });
   } catch (error) {
@@ -85,8 +85,8 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   return { socket, receivedBytes: () => raw.bytesRead };
 }
 
-/** An error that comes after its waiter left ends the socket; whoever uses that is told by its end. */
-function hearErrors(socket: Socket): void {
+/** Handles errors that arrive when nothing else listens: the user of the socket sees its end. */
+function destroyOnError(socket: Socket): void {
   socket.on('error', () => socket.destroy());
 }
 
@@ -95,7 +95,7 @@ function isPeerChecked({ remoteAddress }: Socket, addresses: readonly string[]):
   return peer !== null && addresses.some((address) => canonicalAddress(address) === peer);
 }
 
-/** Node says `authorizationError` once it has judged the certificate; other faults come before. */
+/** Node sets `authorizationError` when it rejects the certificate; other faults happen before. */
 function isCertificateFault(socket: TLSSocket): boolean {
   return socket.authorizationError != null;
 }

@@ -1,12 +1,13 @@
 /**
- * Outgoing requests (core/ports/outgoing-requests.ts) by undici: the rules of security.md in the order they apply.
+ * Outgoing requests (core/ports/outgoing-requests.ts) by undici: applies the rules of SECURITY.md in their order.
  *
- * Must stay true: what is checked when a URL is saved is what is checked at every attempt, by the same function; every
- * address of a name is checked, one bad address refuses the name, and the connection goes to what was checked.
+ * Must stay true: the same function checks a URL when it is saved and at every attempt; every address of a name is
+ * checked, one forbidden address refuses the name, and the connection uses only checked addresses.
  */
 import { networkInterfaces } from 'node:os';
 import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';
-import type { Exchange, OutgoingRequest, OutgoingRequests, TargetFault } from '../../core/ports/outgoing-requests.ts';
+import type { Exchange, OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import { canonicalAddress, isPublicAddress } from './addresses.ts';
 import { type Dial, dial, openConnection } from './connection.ts';
 import { exchange } from './exchange.ts';
@@ -15,11 +16,11 @@ import { createNameLookup, type Lookup, type NameLookup } from './name-lookup.ts
 import { createOwnHosts, parseTarget, type Target } from './target.ts';
 
 export interface HttpEgressOptions {
-  /** The URLs this service is reached at. */
+  /** The URLs at which clients reach this service. */
   readonly ownUrls: readonly string[];
-  /** Lifts the rules about addresses; HTTPS and the rest stay. */
+  /** Lifts the rules about addresses; HTTPS and the other rules still apply. */
   readonly privateAllowed: boolean;
-  /** Certificate authorities in PEM; absent: Node's, with those of NODE_EXTRA_CA_CERTS. */
+  /** Certificate authorities in PEM; when absent, Node's and those of NODE_EXTRA_CA_CERTS. */
   readonly authorities?: readonly string[];
   readonly lookup?: NameLookup;
   readonly dial?: Dial;
@@ -62,12 +63,12 @@ export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
 
   return {
     async check(url) {
-      const checked = await within(TARGET_CHECK_SPAN_MS, (signal) => check(url, signal));
-      return checked !== LATE && 'fault' in checked ? checked.fault : null;
+      const checked = await withTimeout(TARGET_CHECK_SPAN_MS, (signal) => check(url, signal));
+      return checked !== TIMED_OUT && 'fault' in checked ? checked.fault : null;
     },
     async send(request) {
-      const ended = await within(request.spanMs, (signal) => send(request, signal), request.signal);
-      return ended === LATE ? failed('timed-out') : ended;
+      const ended = await withTimeout(request.spanMs, (signal) => send(request, signal), request.signal);
+      return ended === TIMED_OUT ? failed('timed-out') : ended;
     },
   };
 }
@@ -82,26 +83,26 @@ function addressesOfThisMachine(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 
-const LATE = Symbol('late');
+const TIMED_OUT = Symbol('timed out');
 
-/** What the work gives, or `LATE` when it was told that its time is up. */
-async function within<Result>(
-  spanMs: number,
+/** Resolves with the work's result, or `TIMED_OUT` when it rejects after the time was up or the caller cancelled it. */
+async function withTimeout<Result>(
+  timeoutMs: number,
   work: (signal: AbortSignal) => Promise<Result>,
-  givenUp?: Pick<AbortSignal, 'aborted' | 'addEventListener' | 'removeEventListener'>,
-): Promise<Result | typeof LATE> {
+  cancelled?: Pick<AbortSignal, 'aborted' | 'addEventListener' | 'removeEventListener'>,
+): Promise<Result | typeof TIMED_OUT> {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
-  const timer = setTimeout(abort, spanMs);
-  givenUp?.addEventListener('abort', abort, { once: true });
-  if (givenUp?.aborted === true) abort();
+  const timer = setTimeout(abort, timeoutMs);
+  cancelled?.addEventListener('abort', abort, { once: true });
+  if (cancelled?.aborted === true) abort();
   try {
     return await work(controller.signal);
   } catch (error) {
-    if (controller.signal.aborted) return LATE;
+    if (controller.signal.aborted) return TIMED_OUT;
     throw error;
   } finally {
     clearTimeout(timer);
-    givenUp?.removeEventListener('abort', abort);
+    cancelled?.removeEventListener('abort', abort);
   }
 }

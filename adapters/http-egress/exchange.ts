@@ -1,8 +1,8 @@
 /**
  * One request and its answer over a connection, by undici.
  *
- * Must stay true: an exchange is bounded in time by its signal, in bytes of headers, of the body and of the wire as a
- * whole, and in informational answers; it ends its connection, however it ends; nothing follows a redirect.
+ * Must stay true: the signal bounds an exchange in time; limits bound its bytes of headers, of the body and on the
+ * wire, and the number of informational answers; it closes its connection however it ends; it follows no redirect.
  */
 import { Client, type Dispatcher, errors } from 'undici';
 import {
@@ -16,10 +16,10 @@ import type { Connection } from './connection.ts';
 import { failed, lostExchange } from './failures.ts';
 import type { Target } from './target.ts';
 
-/** How often the bytes of the wire are looked at: chunk extensions, for one, reach no handler. */
+/** How often the bytes received on the wire are checked: chunk extensions, for one, reach no handler of undici's. */
 const WIRE_INTERVAL_MS = 100;
 
-/** Rejects only for a request that cannot be written. */
+/** Sends the request and reads its answer. Rejects only for a request that undici cannot write. */
 export async function exchange(
   connection: Connection,
   target: Target,
@@ -49,28 +49,28 @@ export async function exchange(
   }
 }
 
-/** A client of this one connection: it can open no other. */
+/** An undici client that uses this one connection and can open no other. */
 function clientOn({ socket }: Connection, target: Target): Client {
-  let given = false;
+  let isUsed = false;
   return new Client(target.origin, {
     connect: (_options, callback) => {
       queueMicrotask(() => {
-        if (given) callback(new Error('The connection was used'), null);
+        if (isUsed) callback(new Error('The connection is already used'), null);
         else callback(null, socket);
-        given = true;
+        isUsed = true;
       });
     },
     allowH2: false,
-    // No second request: `Connection: close` is sent.
+    // Makes undici send `Connection: close`: there is no second request.
     pipelining: 0,
     maxHeaderSize: OUTGOING_HEADER_BYTES_MAX,
-    // The one deadline of the exchange is the signal's.
+    // Only the signal ends an exchange that takes too long.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
 }
 
-/** Gathers what is kept of an answer, and says once how the exchange ended. */
+/** Collects the kept part of an answer; `ended` resolves with how the exchange ended. */
 class AnswerReader {
   status: number | null = null;
   readonly ended: Promise<Exchange>;
@@ -100,7 +100,7 @@ class AnswerReader {
     };
   }
 
-  /** Ends the exchange with this, unless it has ended. */
+  /** Ends the exchange with this outcome, unless it has already ended. */
   stop(end: Exchange): void {
     this.#settle(end);
     this.#controller?.abort(new Error('The exchange was ended'));
@@ -120,14 +120,14 @@ class AnswerReader {
 
   #onData(chunk: Buffer): void {
     const room = this.#bytesMax - this.#keptBytes;
-    // A copy: what undici hands over is a view of memory that it uses again.
+    // A copy, because undici reuses the memory of its chunks.
     this.#chunks.push(Buffer.from(chunk.subarray(0, room)));
     this.#keptBytes += Math.min(chunk.length, room);
     if (chunk.length > room) this.stop(this.#answered(true));
   }
 
   #answered(truncated: boolean): Exchange {
-    if (this.status === null) throw new TypeError('An answer ended that had no status');
+    if (this.status === null) throw new TypeError('An answer ended without a status');
     return { outcome: 'answered', status: this.status, body: Buffer.concat(this.#chunks), truncated };
   }
 

@@ -1,7 +1,7 @@
 /**
- * Errors of sockets, TLS and undici as the outcomes that the port names.
+ * Translates errors of sockets, TLS and undici into the outcomes that the port names.
  *
- * Must stay true: only codes leave this file; an error's own words may repeat a host name or a header.
+ * Must stay true: only error codes leave this file; an error's message may hold a host name or a header.
  */
 import { errors } from 'undici';
 import type { Exchange, OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
@@ -14,14 +14,14 @@ export function failed(failure: OutgoingFailure, detail: string | null = null, s
 
 const CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 
-/** The code of an error, or of the first of several that tried the same. */
+/** The code of an error, or of the first error of an AggregateError; null when it has none. */
 export function codeOf(error: unknown): string | null {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   if (!(error instanceof Error) || !('code' in error)) return null;
   return typeof error.code === 'string' && CODE.test(error.code) ? error.code : null;
 }
 
-/** Of an exchange that broke off on its connection. */
+/** The outcome of an exchange that undici ended with this error. */
 export function lostExchange(error: Error, status: number | null): Failed {
   const code = codeOf(error);
   if (error instanceof errors.HeadersOverflowError) return failed('answer-headers-too-large', code, status);
@@ -29,7 +29,7 @@ export function lostExchange(error: Error, status: number | null): Failed {
   return failed(code?.startsWith('ERR_SSL_') === true ? 'tls-failed' : 'connection-lost', code, status);
 }
 
-/** undici tells a status of 100, or an upgrade that nobody asked for, from a closed socket by its words alone. */
+/** undici's errors for a status of 100 and for an unrequested upgrade differ from a closed socket's by message only. */
 const MALFORMED = new Set(['bad response', 'bad upgrade']);
 
 function isMalformed(error: Error): boolean {

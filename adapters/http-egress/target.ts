@@ -1,12 +1,12 @@
 /**
- * From the text of a URL to the host and port that a connection would go to, or why it may not.
+ * Parses the text of a URL into the host and port to connect to, or the reason to refuse it.
  *
- * Must stay true: a text that two parsers could read as different hosts is refused; the host is what the WHATWG
- * parser makes of it, so that decimal, octal, short, encoded and full-width notations of an address are the address.
+ * Must stay true: a text that two parsers could read as different hosts is refused; the host is the one that the WHATWG
+ * parser returns, so that decimal, octal, short, encoded and full-width notations of an address become that address.
  */
 import { isIP } from 'node:net';
 import { OUTGOING_URL_LENGTH_MAX } from '../../core/kernel/limits.ts';
-import type { TargetFault } from '../../core/ports/outgoing-requests.ts';
+import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import { canonicalAddress } from './addresses.ts';
 
 export interface Target {
@@ -22,7 +22,7 @@ export interface Target {
 
 const HTTPS_PORT = 443;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': HTTPS_PORT };
-/** Spaces and controls, which parsers drop, and `\`, which some take for `/`. */
+/** Spaces and control characters, which parsers drop, and `\`, which some parsers read as `/`. */
 const AMBIGUOUS = /[\p{Cc}\p{Z}\\]/u;
 const USER_INFORMATION = /^https:\/\/[^/?#]*@/i;
 
@@ -31,11 +31,11 @@ export function parseTarget(text: string): Target | { readonly fault: TargetFaul
   if (AMBIGUOUS.test(text) || !URL.canParse(text)) return { fault: 'url-malformed' };
   const url = new URL(text);
   if (url.protocol !== 'https:') return { fault: 'url-not-https' };
-  // The parser also takes `https:host` and `https:///host`.
+  // The parser also accepts `https:host` and `https:///host`.
   if (!/^https:\/\/[^/]/i.test(text)) return { fault: 'url-malformed' };
   if (USER_INFORMATION.test(text)) return { fault: 'url-with-credentials' };
   const port = portOf(url);
-  // Nothing listens there.
+  // No server can listen on port 0.
   if (port === 0) return { fault: 'url-malformed' };
   const host = hostOf(url);
   return { origin: url.origin, path: url.pathname + url.search, host, isAddress: isIP(host) !== 0, port };
@@ -49,14 +49,14 @@ function portOf(url: URL): number {
   return url.port === '' ? (DEFAULT_PORTS[url.protocol] ?? HTTPS_PORT) : Number(url.port);
 }
 
-/** A host in the form in which equal ones are equal texts. */
+/** A canonical form of a host: the keys of equal hosts are equal. */
 function hostKey(host: string): string {
   return canonicalAddress(host) ?? host.toLowerCase().replace(/\.$/, '');
 }
 
 /**
- * Whether a target is this service itself: a host of its own URLs, on any port; where private targets are
- * allowed, and a receiver may well run beside it, that host and port.
+ * Returns a function that decides whether a target is this service itself: a host of its own URLs, on any port. Where
+ * private targets are allowed, a receiver may run on the same host, so the port must be equal, too.
  */
 export function createOwnHosts(urls: readonly string[], privateAllowed: boolean): (target: Target) => boolean {
   const keyOf = (host: string, port: number): string => (privateAllowed ? `${hostKey(host)} ${port}` : hostKey(host));

@@ -1,13 +1,13 @@
 /**
- * Waits for a time of the machine's clock.
+ * Waits until the machine's clock shows a time.
  *
- * Must stay true: the clock is looked at again and again, so that one that was set forth or back, or a machine that
- * slept, delays nothing by more than `LOOK_MS_MAX`, and rings nothing early.
+ * Must stay true: the clock is read again at least every `CHECK_INTERVAL_MS_MAX`, so that an alarm is late by no more
+ * than that after the clock was changed or the machine slept, and never early.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
+import { pause } from './pause.ts';
 
-const LOOK_MS_MAX = 30_000;
+const CHECK_INTERVAL_MS_MAX = 30_000;
 
 export function createAlarm(clock: Pick<Clock, 'now'>): Alarm {
   return {
@@ -15,11 +15,7 @@ export function createAlarm(clock: Pick<Clock, 'now'>): Alarm {
       for (;;) {
         const restMs = Date.parse(at) - Date.parse(clock.now());
         if (restMs <= 0 || signal.aborted) return;
-        try {
-          await sleep(Math.min(restMs, LOOK_MS_MAX), undefined, { signal });
-        } catch (error) {
-          if (!signal.aborted) throw error;
-        }
+        await pause(Math.min(restMs, CHECK_INTERVAL_MS_MAX), signal);
       }
     },
   };

@@ -5,12 +5,12 @@ import type { Clock } from '../../core/ports/clock.ts';
 let lastMs = Number.NaN;
 let last = '' as Timestamp;
 
-/** Asked several times a request: it is written once a millisecond. */
+/** Called several times a request, so it formats the time only once a millisecond. */
 function now(): Timestamp {
   const ms = Date.now();
   if (ms === lastMs) return last;
   lastMs = ms;
-  // The form is ECMA-262's own, for every date that a clock shows: reading it back would cost more than making it.
+  // ECMA-262 fixes this form for every date that a clock shows. Parsing it again would cost more than formatting it.
   last = new Date(ms).toISOString() as Timestamp;
   return last;
 }

@@ -1,12 +1,12 @@
 /**
- * What a device login is recognised by: a code for people, and a secret for the device's polls.
+ * The codes of a device login: a user code for people, and a secret for the device's polls.
  *
- * Must stay true: every character is drawn without bias. The code opens nothing, it only has to differ among the
- * sessions of ten minutes; the secret has 256 bits.
+ * Must stay true: every character is drawn without bias. The user code grants nothing: it only has to differ from those
+ * of the sessions of the same ten minutes. The secret has 256 random bits.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 
-/** No vowels, so that no words come about, and nothing that is read as a digit (RFC 8628, section 6.1). */
+/** No vowels, so that no words appear, and no letter that looks like a digit (RFC 8628, section 6.1). */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const HALF_LENGTH = 4;
 

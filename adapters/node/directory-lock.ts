@@ -1,31 +1,32 @@
 /**
- * One server a data directory.
+ * Lets only one server at a time use a data directory.
  *
- * A holder is known by its process id where that means something, and by a sign of life, the lock's time of change,
- * where it does not: in another container, on another machine that shares the file system.
+ * The process id in the lock shows whether its holder is alive. For a holder in another container, or on another
+ * machine that shares the file system, the id means nothing here, but its heartbeat does: it updates the lock file's
+ * modification time.
  *
- * Node has no flock(2), and a lock file that is removed when its owner died can be removed twice by two that
- * look at once. So locks are numbered: the holder is the owner of the highest number, a new one is made by
- * link(2), which only one of many can do, and the highest number is never removed, only emptied.
+ * Node has no flock(2). A lock file that is removed when its owner died can be removed twice, by two servers that check
+ * it at the same time. So locks are numbered. The holder is the owner of the highest number. A new number is made by
+ * link(2), which succeeds for one server only. The highest number is never removed, only emptied.
  *
- * Must stay true: whoever made number n+1 saw n free, and found no higher number afterwards. Numbers below the
- * highest are removed by its holder alone, so a slow rival cannot make a number that was passed long ago.
+ * Must stay true: the server that made number n+1 saw that n was free, and found no higher number afterwards. Only the
+ * holder of the highest number removes lower ones, so a slow rival cannot make a number that was passed long ago.
  */
 import { randomUUID } from 'node:crypto';
 import { link, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { processFacts, processSpace } from './process-facts.ts';
+import { processFacts, processIdSpace } from './process-facts.ts';
 
 const LOCK_NAME = /^lock\.(\d+)$/;
 const DRAFT_NAME = /^lock\.draft-/;
 
-const SIGN_OF_LIFE_MS = 1_000;
-/** Network file systems show the time of change some seconds late: nfs(5), acregmin. */
+const HEARTBEAT_INTERVAL_MS = 1_000;
+/** How long to wait for a heartbeat. Network file systems show the modification time seconds late: nfs(5), acregmin. */
 const WATCH_SPAN_MS = 6_000;
 const WATCH_INTERVAL_MS = 200;
 
-/** Another server has the directory; the message says which, and the way out. */
+/** Another server uses the directory; the message names it and says what to do. */
 export class DirectoryInUseError extends Error {
   override readonly name = 'DirectoryInUseError';
   readonly code = 'data-directory-in-use';
@@ -36,17 +37,17 @@ export interface DirectoryLock {
 }
 
 /**
- * Takes the directory, or throws `DirectoryInUseError` with the pid of the server that has it. A holder that died
- * without releasing is passed over: at once, or after some seconds without a sign of life from elsewhere.
+ * Locks the directory, or throws `DirectoryInUseError` with the pid of the server that has it. Takes over the lock of a
+ * holder that died: at once if it ran here, or after some seconds without a heartbeat if it ran elsewhere.
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const me = await processFacts(process.pid);
-  const space = await processSpace();
+  const space = await processIdSpace();
   const content = JSON.stringify({ pid: process.pid, started: me?.started ?? '', space });
   const draft = path.join(directory, `lock.draft-${randomUUID()}`);
   try {
     for (;;) {
-      // Anew each time: whoever takes the directory sweeps the drafts of others.
+      // Written again each time: a server that takes the directory removes the drafts of others.
       await writeFile(draft, content, { mode: 0o600 });
       const { highest } = await lockNumbers(directory);
       if (highest > 0) await refuseIfHeld(directory, highest, space);
@@ -59,20 +60,20 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
       }
       for (const number of lower) await rm(lockPath(directory, number), { force: true });
       await sweepLockDrafts(directory, draft);
-      return held(lockPath(directory, mine));
+      return startHeartbeat(lockPath(directory, mine));
     }
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-function held(file: string): DirectoryLock {
-  const show = (): void => {
+function startHeartbeat(file: string): DirectoryLock {
+  const beat = (): void => {
     const now = new Date();
-    // Somebody removed the directory: what stood in it is beyond being shared.
+    // It fails when somebody has removed the directory: then no other server can share its contents.
     utimes(file, now, now).catch(() => undefined);
   };
-  const timer = setInterval(show, SIGN_OF_LIFE_MS).unref();
+  const timer = setInterval(beat, HEARTBEAT_INTERVAL_MS).unref();
   return {
     release: () => {
       clearInterval(timer);
@@ -81,7 +82,7 @@ function held(file: string): DirectoryLock {
   };
 }
 
-/** Removes what servers that died while taking the lock left behind. */
+/** Removes the drafts that servers left when they died. A live rival, whose draft it may remove, writes it again. */
 async function sweepLockDrafts(directory: string, mine: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const file = path.join(directory, name);
@@ -104,18 +105,18 @@ async function refuseIfHeld(directory: string, number: number, space: string): P
   const file = lockPath(directory, number);
   const owner = parseOwner(await readFile(file, 'utf8').catch(absentAsEmpty));
   if (owner === null) return;
-  const wayOut = 'Stop it, or give this one another data directory (STRATA_DATA_DIR).';
+  const advice = 'Stop it, or give this one another data directory (STRATA_DATA_DIR).';
   if (owner.space !== space) {
-    if (!(await showsLife(file))) return;
+    if (!(await hasHeartbeat(file))) return;
     const where = `in another container or on another machine runs on ${directory}`;
-    throw new DirectoryInUseError(`A server with pid ${owner.pid} ${where}. ${wayOut}`);
+    throw new DirectoryInUseError(`A server with pid ${owner.pid} ${where}. ${advice}`);
   }
   const facts = await processFacts(owner.pid);
   if (facts === null || facts.zombie || facts.started !== owner.started) return;
-  throw new DirectoryInUseError(`The server with pid ${owner.pid} runs on ${directory}. ${wayOut}`);
+  throw new DirectoryInUseError(`The server with pid ${owner.pid} runs on ${directory}. ${advice}`);
 }
 
-async function showsLife(file: string): Promise<boolean> {
+async function hasHeartbeat(file: string): Promise<boolean> {
   const changedMs = async (): Promise<number | null> =>
     stat(file).then(
       ({ mtimeMs }) => mtimeMs,
@@ -138,7 +139,7 @@ interface Owner {
   readonly space: string;
 }
 
-/** Null for a lock that was released, or whose text did not survive a crash of the machine. */
+/** Null for a lock that was released, or whose text was lost in a crash of the machine. */
 function parseOwner(text: string): Owner | null {
   const match = /^\{"pid":(\d+),"started":"([^"]*)","space":"([^"]*)"\}$/.exec(text);
   return match === null ? null : { pid: Number(match[1]), started: match[2] ?? '', space: match[3] ?? '' };
@@ -153,7 +154,7 @@ function absentAsEmpty(error: unknown): string {
   throw error;
 }
 
-/** False when somebody else was first, or has swept what was to be linked. */
+/** Resolves false when another server was first, or has removed the file to be linked. */
 async function linkIfAbsent(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);

@@ -1,13 +1,16 @@
 /**
- * Bytes cut at their line feeds.
+ * Splits bytes at line feeds.
  *
- * Must stay true: no more than one chunk and one line of bounded length are held.
+ * Must stay true: at most one chunk and one line of bounded length are in memory.
  */
 import type { FileLine } from '../../core/use-cases/log-files/log-file.ts';
 
 const LINE_FEED = 10;
 
-/** A line beyond the bound is given as a part that is longer than it, and is the last one given. */
+/**
+ * Yields each line without its line feed. When the bytes after the last line feed exceed the bound, it yields them as a
+ * part that has not ended, and stops. A last line without a line feed is such a part, too.
+ */
 export async function* fileLines(chunks: AsyncIterable<Uint8Array>, lineBytesMax: number): AsyncGenerator<FileLine> {
   let begun: Uint8Array[] = [];
   let begunBytes = 0;

@@ -1,16 +1,16 @@
-/** UUIDs (RFC 9562): v7 for what is new, v5 for what is derived. */
+/** UUIDs (RFC 9562): v7 for new ids, v5 for derived ids. */
 import { hash, randomFillSync } from 'node:crypto';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import type { Ids } from '../../core/ports/clock.ts';
 
-/** Random bytes are drawn for many ids at once: one system call each would dominate. */
+/** Random bytes are drawn for many ids at once: a system call for each id would dominate its cost. */
 const POOL = Buffer.allocUnsafe(16 * 256);
 let used = POOL.length;
 
 let lastMs = 0;
 let counter = 0;
 
-/** Section 6.2, method 1: a 12-bit counter in `rand_a` keeps ids of one millisecond in order. */
+/** RFC 9562, section 6.2, method 1: a 12-bit counter in `rand_a` keeps ids of one millisecond in order. */
 function nextUuid(): string {
   if (used >= POOL.length) {
     randomFillSync(POOL);
@@ -21,7 +21,7 @@ function nextUuid(): string {
   const now = Date.now();
   if (now > lastMs) {
     lastMs = now;
-    // Room to count up: the top bit of the counter starts at zero.
+    // The top bit of the counter starts at zero, which leaves room to count up.
     counter = bytes.readUInt16BE(6) & 0x7ff;
   } else {
     counter += 1;
@@ -37,10 +37,10 @@ function nextUuid(): string {
 }
 
 const NAMESPACE_BYTES = 16;
-/** What is hashed, for names that fit: a token's is made at each request. */
+/** Holds the bytes to hash, for names that fit: a token's id is derived at each request. */
 const scratch = Buffer.allocUnsafe(512);
 
-/** Section 5.5: the SHA-1 of the namespace's bytes and the name's, cut, with version and variant put in. */
+/** RFC 9562, section 5.5: the SHA-1 of namespace and name, cut to 128 bits, with version and variant set. */
 function derivedUuid(namespace: string, name: string): string {
   // UTF-8 takes three bytes at most for a UTF-16 unit.
   const length = NAMESPACE_BYTES + name.length * 3;

@@ -1,8 +1,8 @@
 /**
- * What the machine says about a process id.
+ * What the operating system reports about a process id.
  *
- * Must stay true: a process is known by its id and the moment it started, since ids are used again; and a zombie
- * is not alive, though kill(pid, 0) succeeds on it.
+ * Must stay true: a process is identified by its id and the moment it started, since ids are reused; a zombie is not
+ * alive, though kill(pid, 0) succeeds on it.
  */
 import { execFile } from 'node:child_process';
 import { readFile, readlink } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 
 export interface ProcessFacts {
   readonly zombie: boolean;
-  /** Opaque; differs for two processes that had the same id, also across restarts of the machine. */
+  /** Opaque; differs between two processes that had the same id, also across restarts of the machine. */
   readonly started: string;
   readonly commandLine: string;
 }
@@ -22,10 +22,10 @@ export async function processFacts(pid: number): Promise<ProcessFacts | null> {
 }
 
 /**
- * Names the processes that ids mean here: those of this start of this machine, of this container if it is one. What
- * bears another name has ids of its own.
+ * Identifies the space in which process ids are unique: this boot of this machine and, on Linux, this process's pid
+ * namespace. An id from another space says nothing about the processes here.
  */
-export async function processSpace(): Promise<string> {
+export async function processIdSpace(): Promise<string> {
   if (process.platform !== 'linux') return os.hostname();
   const [boot, space] = await Promise.all([bootId(), readlink('/proc/self/ns/pid')]);
   return `${boot}/${space}`;

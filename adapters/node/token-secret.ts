@@ -1,8 +1,8 @@
 /**
- * Secrets of access tokens: `strata_`, 40 base62 digits, 6 of checksum (interface.md, Access tokens).
+ * Secrets of access tokens: `strata_`, 40 base62 digits, 6 of checksum (docs/interface.md, Access tokens).
  *
- * Must stay true: every digit is drawn without bias; the checksum is CRC-32 (IEEE) of the 40, so that a
- * scanner can tell a secret from a random word without asking us.
+ * Must stay true: every digit is drawn without bias; the checksum is CRC-32 (IEEE) of the 40 digits, so that a scanner
+ * can tell a secret from random text without calling Strata.
  */
 import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -11,7 +11,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_DIGITS = 40;
 const CHECKSUM_DIGITS = 6;
 
-/** So many random digits of base62. */
+/** Returns this many random base62 digits. */
 export function randomBase62(digits: number): string {
   let text = '';
   while (text.length < digits) text += BASE62.charAt(randomInt(BASE62.length));

@@ -1,9 +1,10 @@
 /**
- * A batch of appends as one call of append_events.
+ * Sends a batch of appends as one call of append_events.
  *
- * Must stay true: the call is one message of the simple query protocol, which the server runs and commits only
- * once it has all of it. In the extended protocol the function would run before the message that commits it, and a
- * client frozen in between would hold the log's lock. The answer is one short row, so it never waits for a reader.
+ * Must stay true: the call is one message of the simple query protocol. PostgreSQL runs and commits it only after it
+ * has received the whole message. In the extended protocol the function would run before the message that commits it,
+ * and a client that froze in between would hold the log's lock. The answer is one short row, so PostgreSQL can send it
+ * without waiting for the client to read.
  */
 import type pg from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
@@ -21,18 +22,18 @@ export interface PreparedAppend {
   readonly dataTexts: readonly string[];
 }
 
-/** Calls the function; one outcome for each append, in order. An error is that append's own, not the batch's. */
+/** Returns one outcome for each append, in order. An `EventStoreError` in the list concerns that append only. */
 export async function callAppendEvents(
   client: pg.ClientBase,
   appends: readonly PreparedAppend[],
 ): Promise<readonly (AppendResult | EventStoreError)[]> {
   const batch = JSON.stringify(appends.map(toBatchEntry));
-  // standard_conforming_strings is on (pool.ts): in a literal only the quote is special. JSON.stringify escapes NUL.
+  // pool.ts sets standard_conforming_strings, so only the quote is special in a literal. JSON.stringify escapes NUL.
   const literal = `'${batch.replaceAll("'", "''")}'`;
   const { rows } = await client.query<{ results: string }>(`SELECT append_events(${literal}) AS results`);
   const results: unknown = JSON.parse(rows[0]?.results ?? '[]');
   if (!Array.isArray(results) || results.length !== appends.length) {
-    throw new TypeError('append_events answered for another batch');
+    throw new TypeError('append_events returned the wrong number of results');
   }
   return appends.map(({ request }, index) => parseOutcome(request, results[index]));
 }
@@ -51,6 +52,7 @@ function toBatchEntry({ request, dataTexts }: PreparedAppend) {
 
 function parseOutcome(request: AppendRequest, line: unknown): AppendResult | EventStoreError {
   const fields: readonly unknown[] = Array.isArray(line) ? line : [];
+  // The lines are described in migrations/008-appends.ts.
   const [outcome, number, detail] = fields;
   if (outcome === 'appended' && typeof number === 'number' && typeof detail === 'string') {
     return { outcome, revision: number, position: BigInt(detail) as LogPosition };
@@ -60,9 +62,9 @@ function parseOutcome(request: AppendRequest, line: unknown): AppendResult | Eve
     if (stream !== undefined) return { outcome, stream, actual: detail === -1 ? 'none' : detail };
   }
   if (outcome === 'reused') {
-    return new EventStoreError('invalid-event', `An id of an append to ${request.stream} is already another event's`);
+    return new EventStoreError('invalid-event', `An append to ${request.stream} reuses the id of another event`);
   }
-  throw new TypeError(`append_events gave an unknown line: ${JSON.stringify(line)}`);
+  throw new TypeError(`append_events returned an unknown line: ${JSON.stringify(line)}`);
 }
 
 function revisionNumber(revision: ExpectedRevision): number {

@@ -1,8 +1,9 @@
 /**
- * Many appends by one caller, in the order given.
+ * Sends many appends of one caller in the caller's order.
  *
- * Must stay true: a batch is sent only after the one before was answered, and again after a lost answer, which
- * append_events recognises; so what is missing after a failure is missing from the end.
+ * Must stay true: a batch is sent only after the batch before it was answered. A batch whose answer was lost is sent
+ * again, and append_events recognises the events it already holds. So after a failure only appends at the end of the
+ * list are missing.
  */
 import type pg from 'pg';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
@@ -16,18 +17,19 @@ const BATCH_SIZE_BYTES_MAX = 4 * 1024 * 1024;
 
 export interface OrderedAppendOptions {
   readonly pool: pg.Pool;
-  /** How long a batch is retried while PostgreSQL is away. */
+  /** How long a batch is retried while PostgreSQL is unreachable. */
   readonly retrySpanMs: number;
+  /** Called with the position of a batch's last append. */
   readonly onAppended: (position: LogPosition) => void;
 }
 
-/** One result for each append up to the end of the batch that holds the first conflict. Throws `EventStoreError`. */
+/** Returns one result for each append, up to the end of the batch with the first conflict. Throws `EventStoreError`. */
 export async function appendBatches(
   { pool, retrySpanMs, onAppended }: OrderedAppendOptions,
   requests: readonly AppendRequest[],
 ): Promise<readonly AppendResult[]> {
   const results: AppendResult[] = [];
-  for (const batch of inBatches(requests)) {
+  for (const batch of splitIntoBatches(requests)) {
     const outcomes = await retryRepeatable(retrySpanMs, () => send(pool, batch));
     let reached = LOG_START;
     for (const outcome of outcomes) {
@@ -41,7 +43,7 @@ export async function appendBatches(
   return results;
 }
 
-function inBatches(requests: readonly AppendRequest[]): readonly (readonly PreparedAppend[])[] {
+function splitIntoBatches(requests: readonly AppendRequest[]): readonly (readonly PreparedAppend[])[] {
   const batches: PreparedAppend[][] = [];
   let batchBytes = 0;
   for (const request of requests) {

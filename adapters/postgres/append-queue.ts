@@ -1,11 +1,12 @@
 /**
- * This node's appends, gathered: while one batch is with the server, the next one fills.
+ * Sends this node's appends in batches: while PostgreSQL works on one batch, new appends collect in the next.
  *
- * Must stay true: an append is answered once; one that was sent on a connection that was lost is sent again with
- * the same event ids, which the server recognises; and `append-outcome-unknown` is said only of such a one.
+ * Must stay true: each append is answered exactly once. An append whose answer was lost is sent again with the same
+ * event ids, which append_events recognises. Only such an append can fail with `append-outcome-unknown`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { backoff } from '../../core/kernel/backoff.ts';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
@@ -15,104 +16,117 @@ import { failureOf } from './failures.ts';
 
 const BATCH_APPENDS_MAX = 256;
 const BATCH_SIZE_BYTES_MAX = 4 * 1024 * 1024;
-/** Beyond this the server is too slow for its callers; more waiting would only use up memory. */
-const WAITING_APPENDS_MAX = 10_000;
-const WAITING_SIZE_BYTES_MAX = 256 * 1024 * 1024;
-const RETRY_DELAY_MS_MIN = 20;
-const RETRY_DELAY_MS_MAX = 1_000;
+/** Beyond this PostgreSQL is too slow for its callers; a longer queue would only use up memory. */
+const QUEUED_APPENDS_MAX = 10_000;
+const QUEUED_SIZE_BYTES_MAX = 256 * 1024 * 1024;
+const RETRY_PAUSE_FIRST_MS = 20;
+const RETRY_PAUSE_LAST_MS = 1_000;
 
 export interface AppendQueueOptions {
   readonly pool: pg.Pool;
   readonly log: Log;
-  /** How long an append is retried before its caller is told. */
+  /** How long an append is retried before it throws. */
   readonly retrySpanMs: number;
-  /** The log reaches to a position: subscriptions of this node need not wait for the server to say so. */
+  /** Called with a batch's last position, so that this node's subscriptions need not wait for a notification. */
   readonly onAppended: (position: LogPosition) => void;
 }
 
 export interface AppendQueue {
   append(request: AppendRequest): Promise<AppendResult>;
-  /** Refuses new appends and resolves when those that wait were answered. */
+  /** Refuses new appends; resolves when every queued append is answered. */
   close(): Promise<void>;
 }
 
-interface Waiting extends PreparedAppend {
+interface QueuedAppend extends PreparedAppend {
   readonly sizeBytes: number;
-  /** By performance.now(). */
-  readonly giveUpMs: number;
-  /** It was sent at least once, and neither an answer nor a clean refusal came. */
+  /** When retries end, on the clock of performance.now(). */
+  readonly deadlineMs: number;
+  /** True when at least one attempt got neither an answer nor an error from PostgreSQL that rules out a commit. */
   outcomeUnknown: boolean;
   readonly settle: (outcome: AppendResult | EventStoreError) => void;
 }
 
-export function createAppendQueue({ pool, log, retrySpanMs, onAppended }: AppendQueueOptions): AppendQueue {
-  const waiting: Waiting[] = [];
-  let waitingBytes = 0;
-  let flushing: Promise<void> | null = null;
-  let closed = false;
+export function createAppendQueue(options: AppendQueueOptions): AppendQueue {
+  return new BatchedAppends(options);
+}
 
-  function append(request: AppendRequest): Promise<AppendResult> {
+class BatchedAppends implements AppendQueue {
+  readonly #options: AppendQueueOptions;
+  readonly #queue: QueuedAppend[] = [];
+  #queuedBytes = 0;
+  #flushing: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(options: AppendQueueOptions) {
+    this.#options = options;
+  }
+
+  async append(request: AppendRequest): Promise<AppendResult> {
     const { dataTexts, sizeBytes } = checkAppend(request);
-    if (closed) throw new EventStoreError('log-unavailable', 'The event log was closed');
-    if (waiting.length >= WAITING_APPENDS_MAX || waitingBytes + sizeBytes > WAITING_SIZE_BYTES_MAX) {
-      throw new EventStoreError('log-unavailable', `${waiting.length} appends are waiting already`);
+    if (this.#closed) throw new EventStoreError('log-unavailable', 'The event log was closed');
+    if (this.#queue.length >= QUEUED_APPENDS_MAX || this.#queuedBytes + sizeBytes > QUEUED_SIZE_BYTES_MAX) {
+      throw new EventStoreError('log-unavailable', `${this.#queue.length} appends are queued already`);
     }
     return new Promise((resolve, reject) => {
       const settle = (outcome: AppendResult | EventStoreError) =>
         outcome instanceof EventStoreError ? reject(outcome) : resolve(outcome);
-      const giveUpMs = performance.now() + retrySpanMs;
-      waiting.push({ request, dataTexts, sizeBytes, giveUpMs, outcomeUnknown: false, settle });
-      waitingBytes += sizeBytes;
-      flushing ??= flush();
+      const deadlineMs = performance.now() + this.#options.retrySpanMs;
+      this.#queue.push({ request, dataTexts, sizeBytes, deadlineMs, outcomeUnknown: false, settle });
+      this.#queuedBytes += sizeBytes;
+      this.#flushing ??= this.#flush();
     });
   }
 
-  async function flush(): Promise<void> {
-    // What callers of this same moment append goes into one batch.
-    await Promise.resolve();
-    let delayMs = RETRY_DELAY_MS_MIN;
-    while (waiting.length > 0) {
-      const batch = takeBatch();
-      const failure = await send(batch);
-      if (failure === null) {
-        delayMs = RETRY_DELAY_MS_MIN;
-        continue;
-      }
-      retryLater(batch, failure);
-      await sleep(delayMs);
-      delayMs = Math.min(delayMs * 2, RETRY_DELAY_MS_MAX);
-    }
-    // In the same step as the last look at the queue: an append that comes next starts a new flush.
-    flushing = null;
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#flushing;
   }
 
-  function takeBatch(): Waiting[] {
+  async #flush(): Promise<void> {
+    // Appends that callers start in the same tick go into one batch.
+    await Promise.resolve();
+    const pauses = backoff(RETRY_PAUSE_FIRST_MS, RETRY_PAUSE_LAST_MS);
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch();
+      const failure = await this.#send(batch);
+      if (failure === null) {
+        pauses.reset();
+        continue;
+      }
+      this.#requeue(batch, failure);
+      await sleep(pauses.next());
+    }
+    // Nothing may be awaited between the last check of the queue and this line: the next append must start a new flush.
+    this.#flushing = null;
+  }
+
+  #takeBatch(): QueuedAppend[] {
     let sizeBytes = 0;
     let count = 0;
-    for (const entry of waiting) {
+    for (const entry of this.#queue) {
       sizeBytes += entry.sizeBytes;
       if (count === BATCH_APPENDS_MAX || (count > 0 && sizeBytes > BATCH_SIZE_BYTES_MAX)) break;
       count += 1;
     }
-    const batch = waiting.splice(0, count);
-    for (const entry of batch) waitingBytes -= entry.sizeBytes;
+    const batch = this.#queue.splice(0, count);
+    for (const entry of batch) this.#queuedBytes -= entry.sizeBytes;
     return batch;
   }
 
-  /** Sends a batch and answers it; returns the failure when it is to be sent again. */
-  async function send(batch: readonly Waiting[]): Promise<unknown> {
+  /** Sends a batch and answers its appends. Returns null, or the failure when the batch must be sent again. */
+  async #send(batch: readonly QueuedAppend[]): Promise<unknown> {
     let client: pg.PoolClient | null = null;
     try {
-      client = await pool.connect();
+      client = await this.#options.pool.connect();
       const outcomes = await callAppendEvents(client, batch);
       client.release();
       for (const [index, entry] of batch.entries()) {
-        entry.settle(outcomes[index] ?? new EventStoreError('append-outcome-unknown', 'The log gave no outcome'));
+        entry.settle(outcomes[index] ?? new EventStoreError('append-outcome-unknown', 'The log returned no outcome'));
       }
       const reached = outcomes.reduce((last, outcome) => {
         return 'position' in outcome && outcome.position > last ? outcome.position : last;
       }, LOG_START);
-      if (reached > LOG_START) onAppended(reached);
+      if (reached > LOG_START) this.#options.onAppended(reached);
       return null;
     } catch (error) {
       const failure = failureOf(error);
@@ -120,48 +134,40 @@ export function createAppendQueue({ pool, log, retrySpanMs, onAppended }: Append
       const refused = error instanceof pg.DatabaseError && failure !== 'connection-lost';
       if (client !== null && !refused) for (const entry of batch) entry.outcomeUnknown = true;
       if (failure !== 'other') return error;
-      await sendApart(batch, error);
+      await this.#sendOneByOne(batch, error);
       return null;
     }
   }
 
-  /** The server refused a statement: finds whose fault it is, so that the others do not suffer for it. */
-  async function sendApart(batch: readonly Waiting[], error: unknown): Promise<void> {
+  /** After PostgreSQL refused a batch: sends its appends one by one, so that only the append at fault fails. */
+  async #sendOneByOne(batch: readonly QueuedAppend[], error: unknown): Promise<void> {
     const [only] = batch;
     if (only !== undefined && batch.length === 1) {
-      log.error({ err: error, stream: only.request.stream }, 'PostgreSQL refused an append');
-      only.settle(failed(only, error));
+      this.#options.log.error({ err: error, stream: only.request.stream }, 'PostgreSQL refused an append');
+      only.settle(appendError(only, error));
       return;
     }
     for (const entry of batch) {
-      const failure = await send([entry]);
-      if (failure !== null) retryLater([entry], failure);
+      const failure = await this.#send([entry]);
+      if (failure !== null) this.#requeue([entry], failure);
     }
   }
 
-  /** Puts appends back in front, in their order, but for those whose time is over. */
-  function retryLater(batch: readonly Waiting[], failure: unknown): void {
+  /** Puts appends back at the front of the queue, in their order. Appends past their deadline fail. */
+  #requeue(batch: readonly QueuedAppend[], failure: unknown): void {
     const now = performance.now();
     for (const entry of batch.toReversed()) {
-      if (now < entry.giveUpMs) {
-        waiting.unshift(entry);
-        waitingBytes += entry.sizeBytes;
+      if (now < entry.deadlineMs) {
+        this.#queue.unshift(entry);
+        this.#queuedBytes += entry.sizeBytes;
         continue;
       }
-      entry.settle(failed(entry, failure));
+      entry.settle(appendError(entry, failure));
     }
   }
-
-  return {
-    append: async (request) => append(request),
-    close: async () => {
-      closed = true;
-      await flushing;
-    },
-  };
 }
 
-function failed(entry: Waiting, cause: unknown): EventStoreError {
+function appendError(entry: QueuedAppend, cause: unknown): EventStoreError {
   const { stream } = entry.request;
   return entry.outcomeUnknown
     ? new EventStoreError('append-outcome-unknown', `An append to ${stream} got no answer`, { cause })

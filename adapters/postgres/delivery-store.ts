@@ -1,12 +1,12 @@
-/** Bodies of deliveries on PostgreSQL (core/ports/delivery-store.ts), and the checkpoints of policies beside them. */
+/** The bodies of deliveries on PostgreSQL (core/ports/delivery-store.ts), and the checkpoints of policies. */
 import type pg from 'pg';
 import type { EventId, WebhookDeliveryId } from '../../core/kernel/ids.ts';
 import { type DeliveryStore, DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import { failureOf } from './failures.ts';
-import { READ_MARK_COLUMNS, type ReadMarkRow, toReadMark } from './read-mark-rows.ts';
+import { READ_MARK_COLUMNS, type ReadMarkRow, readMarkValues, toReadMark } from './read-mark-rows.ts';
 
-/** What another has stored meanwhile is not seen by the same statement, hence the second reading. */
+/** A second statement reads the digests: this one cannot see a row that another transaction has stored meanwhile. */
 const PUT_PAYLOADS = `
   INSERT INTO webhook_payloads (event_id, account_id, body, sha256, stored_at)
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::text[], $5::timestamptz[])
@@ -19,7 +19,7 @@ const PUT_ANSWER = `
 
 const ANSWERS = `
   SELECT delivery_id, body FROM webhook_answers
-  JOIN unnest($1::uuid[], $2::integer[], $3::integer[]) AS asked (delivery_id, series, attempt)
+  JOIN unnest($1::uuid[], $2::integer[], $3::integer[]) AS requested (delivery_id, series, attempt)
   USING (delivery_id, series, attempt)`;
 
 const REMOVE_PAYLOADS = `
@@ -30,7 +30,7 @@ const REMOVE_ANSWERS = `
     SELECT delivery_id, series, attempt FROM webhook_answers WHERE stored_at < $1::timestamptz
     ORDER BY stored_at LIMIT $2)`;
 
-/** `pool` is one of a migrated database; it stays its owner's to close. */
+/** `pool` must be of a migrated database; the caller closes it. */
 export function createPostgresDeliveryStore(pool: pg.Pool): DeliveryStore {
   return {
     async putPayloads(payloads) {
@@ -44,10 +44,10 @@ export function createPostgresDeliveryStore(pool: pg.Pool): DeliveryStore {
       ]);
       const text = 'SELECT event_id, sha256 FROM webhook_payloads WHERE event_id = ANY ($1::uuid[])';
       const { rows } = await query<{ event_id: EventId; sha256: string }>(pool, text, [ids]);
-      const standing = new Map(rows.map((row) => [row.event_id, row.sha256]));
+      const storedDigests = new Map(rows.map((row) => [row.event_id, row.sha256]));
       return ids.map((id) => {
-        const sha256 = standing.get(id);
-        if (sha256 === undefined) throw new DeliveryStoreError(`The payload of ${id} went away as it was stored`);
+        const sha256 = storedDigests.get(id);
+        if (sha256 === undefined) throw new DeliveryStoreError(`The payload of ${id} was removed as it was stored`);
         return sha256;
       });
     },
@@ -84,9 +84,9 @@ export function createPostgresDeliveryStore(pool: pg.Pool): DeliveryStore {
 }
 
 const SAVE_MARK = `
-  INSERT INTO policy_marks (policy, position, stream, revision, event_id) VALUES ($1, $2, $3, $4, $5)
+  INSERT INTO policy_marks (policy, ${READ_MARK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT (policy) DO UPDATE SET position = excluded.position, stream = excluded.stream,
-    revision = excluded.revision, event_id = excluded.event_id`;
+    revision = excluded.revision, event_id = excluded.event_id, event_position = excluded.event_position`;
 
 export function createPostgresPolicyMarks(pool: pg.Pool): PolicyMarks {
   return {
@@ -95,8 +95,8 @@ export function createPostgresPolicyMarks(pool: pg.Pool): PolicyMarks {
       const { rows } = await query<ReadMarkRow>(pool, text, [policy]);
       return toReadMark(rows[0]);
     },
-    async save(policy, { position, stream, revision, eventId }) {
-      await query(pool, SAVE_MARK, [policy, position, stream, revision, eventId]);
+    async save(policy, mark) {
+      await query(pool, SAVE_MARK, [policy, ...readMarkValues(mark)]);
     },
   };
 }

@@ -1,13 +1,20 @@
 /**
- * Events between their rows and their types.
+ * Converts events to rows of the table `events`, and back.
  *
- * Must stay true: rows were checked by `checkAppend` when they were written, so reading them trusts their form.
+ * Must stay true: only events that passed `checkAppend` are written, so reading a row does not validate it again.
  */
-import type { ActorKind, LogPosition, NewEvent, RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
+import {
+  type ActorKind,
+  isRecordByCategory,
+  type LogPosition,
+  type NewEvent,
+  type RecordedEvent,
+  type StreamName,
+} from '../../core/kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 
-/** A row as pg returns it: int8 is text. */
+/** A row as pg returns it, with int8 as text. */
 export interface EventRow {
   readonly position: string;
   readonly stream: string;
@@ -23,10 +30,14 @@ export interface EventRow {
   readonly source_address_ref: string | null;
   readonly causation_id: string | null;
   readonly data: string;
+  /** Null for an event that was stored before the column existed; `isRecordUnlessSaid` then decides by its category. */
+  readonly is_record: boolean | null;
+  readonly append_index: number;
+  readonly append_count: number;
 }
 
-/** An event as the append function takes it; position, stream and revision are not its caller's to say. */
-export type NewEventRow = Omit<EventRow, 'position' | 'stream' | 'revision'>;
+/** An event as append_events takes it. The function itself decides position, revision and place in the append. */
+export type NewEventRow = Omit<EventRow, 'position' | 'stream' | 'revision' | 'append_index' | 'append_count'>;
 
 export function toNewRow(event: NewEvent, dataText: string): NewEventRow {
   return {
@@ -41,10 +52,12 @@ export function toNewRow(event: NewEvent, dataText: string): NewEventRow {
     source_address_ref: event.sourceAddressRef,
     causation_id: event.causationId,
     data: dataText,
+    is_record: event.isRecord,
   };
 }
 
 export function toRecordedEvent(row: EventRow): RecordedEvent {
+  const stream = row.stream as StreamName;
   return {
     id: row.event_id as EventId,
     type: row.type,
@@ -55,9 +68,12 @@ export function toRecordedEvent(row: EventRow): RecordedEvent {
     requestId: row.request_id,
     sourceAddressRef: row.source_address_ref,
     causationId: row.causation_id as EventId | null,
+    isRecord: row.is_record ?? isRecordByCategory(stream),
     data: JSON.parse(row.data) as JsonObject,
-    stream: row.stream as StreamName,
+    stream,
     revision: row.revision,
     position: BigInt(row.position) as LogPosition,
+    appendIndex: row.append_index,
+    appendCount: row.append_count,
   };
 }

@@ -1,8 +1,8 @@
 /**
- * The event log on PostgreSQL (design/event-log.md).
+ * The event log on PostgreSQL (docs/event-log.md).
  *
- * Must stay true: the contract of core/ports/event-store.ts. Appends are decided by one function in the database
- * (migrations/001-event-log.ts), so any number of nodes may write.
+ * Must stay true: the contract of core/ports/event-store.ts. One function in the database decides every append
+ * (append_events in migrations/008-appends.ts), so any number of nodes may write.
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -19,34 +19,34 @@ import { type PostgresSubscription, startSubscription } from './subscription.ts'
 
 const APPEND_RETRY_SPAN_MS = 20_000;
 const READ_RETRY_SPAN_MS = 5_000;
-/** An append and a look at the head are under way at most. */
-const DECIDING_CONNECTIONS_MAX = 2;
-const READING_CONNECTIONS_MAX = 6;
+/** Enough, since at most one batch of appends and one read of the head run at a time. */
+const APPEND_CONNECTIONS_MAX = 2;
+const READ_CONNECTIONS_MAX = 6;
 
 export interface PostgresEventStoreOptions {
-  /** A migrated database (migrate.ts). */
+  /** Of a migrated database (migrate.ts). */
   readonly connectionString: string;
   readonly log: Log;
-  /** How long an append is retried while PostgreSQL is away, before its caller is told. */
+  /** How long an append is retried while PostgreSQL is unreachable, before it throws. */
   readonly appendRetrySpanMs?: number;
   readonly readRetrySpanMs?: number;
 }
 
 export interface PostgresEventStore extends EventStore {
-  /** Ends subscriptions, answers the appends that wait, and closes every connection. Again is no error. */
+  /** Ends the subscriptions, waits until every queued append is answered, and closes all connections. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the log. It has connections of its own, at most 8 and one that listens, and keeps two for appends and the
- * head, so that slow reads, here or elsewhere, never delay those. It connects when first used.
+ * Opens the log. It uses its own connections: at most 8 in two pools, and one that listens. Two of them serve only
+ * appends and reads of the head, so slow reads of the log or of other tables never delay those. Connects at first use.
  */
 export function createPostgresEventStore(options: PostgresEventStoreOptions): PostgresEventStore {
   const { log, appendRetrySpanMs = APPEND_RETRY_SPAN_MS, readRetrySpanMs = READ_RETRY_SPAN_MS } = options;
   const connection = { connectionString: options.connectionString, log };
-  const deciding = createPool({ ...connection, connectionsMax: DECIDING_CONNECTIONS_MAX });
-  const reading = createPool({ ...connection, connectionsMax: READING_CONNECTIONS_MAX });
-  const reader = createLogReader(reading);
+  const appendPool = createPool({ ...connection, connectionsMax: APPEND_CONNECTIONS_MAX });
+  const readPool = createPool({ ...connection, connectionsMax: READ_CONNECTIONS_MAX });
+  const reader = createLogReader(readPool);
   const readWindow = shareTail(reader.readWindow);
   const subscriptions = new Set<PostgresSubscription>();
   const pullAll = (head: LogPosition | null) => {
@@ -55,28 +55,28 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       else subscription.pullTo(head);
     }
   };
-  const queue = createAppendQueue({ pool: deciding, log, retrySpanMs: appendRetrySpanMs, onAppended: pullAll });
+  const queue = createAppendQueue({ pool: appendPool, log, retrySpanMs: appendRetrySpanMs, onAppended: pullAll });
   let listener: Listener | null = null;
   let closed: Promise<void> | null = null;
 
   async function close(): Promise<void> {
-    // What ended a subscription before is its owner's to see, through `closed`.
+    // A subscription that failed reports its error to its owner through `closed`, so it is ignored here.
     await Promise.allSettled([...subscriptions].map((subscription) => subscription.close()));
     await listener?.close();
     await queue.close();
-    await Promise.all([deciding.end(), reading.end()]);
+    await Promise.all([appendPool.end(), readPool.end()]);
   }
 
   return {
-    append: queue.append,
+    append: (request) => queue.append(request),
     appendInOrder: (requests) =>
-      appendBatches({ pool: deciding, retrySpanMs: appendRetrySpanMs, onAppended: pullAll }, requests),
+      appendBatches({ pool: appendPool, retrySpanMs: appendRetrySpanMs, onAppended: pullAll }, requests),
     readStream: (stream, range) => retryRepeatable(readRetrySpanMs, () => reader.readStream(stream, range)),
     readAll: (after, limit) => retryRepeatable(readRetrySpanMs, () => reader.readAll(after, limit)),
-    head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(deciding))),
-    subscribe: (wanted) => {
+    head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appendPool))),
+    subscribe: (subscribeOptions) => {
       listener ??= listen(connection, pullAll);
-      const subscription = startSubscription(readWindow, log, wanted);
+      const subscription = startSubscription(readWindow, log, subscribeOptions);
       subscriptions.add(subscription);
       const forget = () => subscriptions.delete(subscription);
       subscription.closed.then(forget, forget);

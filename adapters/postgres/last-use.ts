@@ -1,8 +1,8 @@
 /**
- * Last use of access tokens, gathered in memory and written in one statement a minute.
+ * The last use of each access token, collected in memory and written in one statement a minute.
  *
- * Must stay true: a request never waits for it; what is stored never goes back; a crash loses at most what one
- * flush would have written.
+ * Must stay true: no request waits for the write; a stored time never moves back; a crash loses at most the uses that
+ * the next flush would have written.
  */
 import type pg from 'pg';
 import { type AccessTokenId, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
@@ -10,7 +10,10 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 
 export interface PostgresLastUse extends LastUse {
-  /** Writes what was gathered; called every minute and at shutdown. Rejects when it could not: nothing is lost. */
+  /**
+   * Writes the collected uses; the server calls it every minute and at shutdown. After a rejection the uses stay
+   * collected for the next call.
+   */
   flush(): Promise<void>;
 }
 
@@ -27,8 +30,8 @@ export function createPostgresLastUse(pool: pg.Pool, clock: Pick<Clock, 'now'>):
       );
       const found = new Map(rows.map((row) => [row.token_id, timestamp(row.used_at)]));
       for (const token of tokens) {
-        const here = touched.get(token);
-        if (here !== undefined && here > (found.get(token) ?? '')) found.set(token, here);
+        const usedAt = touched.get(token);
+        if (usedAt !== undefined && usedAt > (found.get(token) ?? '')) found.set(token, usedAt);
       }
       return found;
     },
@@ -42,7 +45,7 @@ export function createPostgresLastUse(pool: pg.Pool, clock: Pick<Clock, 'now'>):
         [batch.map(([token]) => token), batch.map(([, usedAt]) => usedAt)],
       );
       for (const [token, usedAt] of batch) {
-        // A use that came while this was written stays for the next time.
+        // A use during the write stays collected for the next flush.
         if (touched.get(token) === usedAt) touched.delete(token);
       }
     },

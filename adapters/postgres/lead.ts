@@ -1,108 +1,135 @@
 /**
- * One node that leads, by an advisory lock of PostgreSQL (core/ports/workflows.ts, `Lead`).
+ * Elects one leader among the nodes, by an advisory lock of PostgreSQL (core/ports/lead.ts).
  *
- * Must stay true: the lock lives on a connection that is held as long as the work; whoever loses it is told by the
- * signal, as soon as the loss is seen. For that moment two may lead: what they do must bear it.
+ * Must stay true: the lock belongs to a connection that the leader keeps as long as it works, so a node that loses the
+ * connection loses the lock. A process that froze, or whose machine vanished, loses both: PostgreSQL ends a leader's
+ * session that stays idle for too long.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
+import type { Pause } from '../../core/ports/clock.ts';
+import type { HeldLead, Lead, TakeLead } from '../../core/ports/lead.ts';
 import type { Log } from '../../core/ports/log.ts';
-import type { Lead } from '../../core/ports/workflows.ts';
+import { leadWhenever } from '../../core/runtime/lead-whenever.ts';
+import { failureOf } from './failures.ts';
 
 export interface PostgresLeadOptions {
-  /** Gives a connection to each lead for as long as it lasts. */
+  /** Each lead keeps one connection of the pool for as long as it lasts. */
   readonly pool: pg.Pool;
+  readonly pause: Pause;
   readonly log: Log;
-  /** How soon a node notices that nobody leads. */
+  /** How often a node that does not lead tries to take the lead. */
   readonly intervalMs?: number;
 }
 
-const INTERVAL_MS = 1_000;
-/** A leading session says something this often, and PostgreSQL ends one that was silent for the span: one that froze. */
-const SIGN_OF_LIFE_MS = 500;
-const SILENCE_SPAN_MS = 3_000;
-const FAULT_PAUSE_FIRST_MS = 50;
-const FAULT_PAUSE_LAST_MS = 5_000;
+/** The connection that holds the lock of a lead. It sends the statements of concurrent callers one after another. */
+export interface LeadConnection {
+  query(statement: {
+    readonly name?: string;
+    readonly text: string;
+    readonly values?: readonly unknown[];
+  }): Promise<{ readonly rows: readonly Record<string, unknown>[]; readonly rowCount: number | null }>;
+}
 
-/** The lock, and with it, at once, the bound of its session's silence; PostgreSQL before 14 has none. */
+const INTERVAL_MS = 1_000;
+/**
+ * A leader sends a statement this often, and PostgreSQL ends its session when it was idle for the span. So readers,
+ * which wait for READ_WAIT_MS at most, find another leader in time.
+ */
+const HEARTBEAT_INTERVAL_MS = 500;
+const SESSION_IDLE_MS_MAX = 3_000;
+
+/**
+ * Takes the lock and, in the same statement, sets how long the session may be idle, inside a transaction and outside.
+ * PostgreSQL has no setting for the latter before version 14.
+ */
 const TAKE_LEAD = `
   SELECT taken, CASE WHEN taken THEN (
-    SELECT count(set_config(name, $2, false)) FROM pg_settings WHERE name = 'idle_session_timeout'
+    SELECT count(set_config(name, $2, false)) FROM pg_settings
+    WHERE name IN ('idle_session_timeout', 'idle_in_transaction_session_timeout')
   ) END AS bounded
   FROM (SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken) AS tried`;
 
-export function createPostgresLead({ pool, log, intervalMs = INTERVAL_MS }: PostgresLeadOptions): Lead {
-  async function take(name: string): Promise<pg.PoolClient | null> {
+/** Returns a function that takes leads, each on a connection of the pool. */
+export function createTakeLead(pool: pg.Pool): TakeLead<LeadConnection> {
+  return async (name) => {
     const client = await pool.connect();
     try {
       const { rows } = await client.query<{ taken: boolean }>({
         text: TAKE_LEAD,
-        values: [`strata.lead.${name}`, String(SILENCE_SPAN_MS)],
+        values: [name, String(SESSION_IDLE_MS_MAX)],
       });
-      if (rows[0]?.taken === true) return client;
+      if (rows[0]?.taken === true) return holdLead(client);
     } catch (error) {
       client.release(true);
       throw error;
     }
     client.release();
     return null;
-  }
+  };
+}
 
+/** Calls `work` in the one node that leads. */
+export function createPostgresLead({ pool, pause, log, intervalMs = INTERVAL_MS }: PostgresLeadOptions): Lead {
+  const takeLead = createTakeLead(pool);
   return {
     whenever(name, work) {
       const ending = new AbortController();
       const { signal } = ending;
-      const leading = leadUntil(signal);
+      const leading = leadWhenever({
+        take: () => takeLead(`strata.lead.${name}`),
+        work: ({ lost }) => work(AbortSignal.any([signal, lost])),
+        standbyMs: intervalMs,
+        pause,
+        onFault: (error) => log.warn({ err: error, lead: name }, 'Lost the lead; trying to take it again'),
+        signal,
+      });
       return async () => {
         ending.abort();
         await leading;
       };
-
-      async function leadUntil(ended: AbortSignal): Promise<void> {
-        let pauseMs = FAULT_PAUSE_FIRST_MS;
-        while (!ended.aborted) {
-          try {
-            const client = await take(name);
-            if (client !== null) await hold(client, ended, work);
-            pauseMs = FAULT_PAUSE_FIRST_MS;
-            await pause(intervalMs, ended);
-          } catch (error) {
-            if (!ended.aborted) log.warn({ err: error, lead: name }, 'A lead was lost; it is taken anew');
-            await pause(pauseMs, ended);
-            pauseMs = Math.min(pauseMs * 2, FAULT_PAUSE_LAST_MS);
-          }
-        }
-      }
     },
   };
 }
 
-/** Works while the connection lasts, and ends it afterwards: the lock goes with it. */
-async function hold(
-  client: pg.PoolClient,
-  ended: AbortSignal,
-  work: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const lost = new AbortController();
-  const onLost = (): void => lost.abort();
-  client.on('error', onLost);
-  client.on('end', onLost);
-  const life = setInterval(() => {
-    client.query('SELECT 1').catch(onLost);
-  }, SIGN_OF_LIFE_MS);
-  try {
-    await work(AbortSignal.any([ended, lost.signal]));
-  } finally {
-    clearInterval(life);
-    client.release(true);
-  }
+/** Watches the connection that holds the lock, and sends heartbeats on it. */
+function holdLead(client: pg.PoolClient): HeldLead<LeadConnection> {
+  const session: LeadConnection = client;
+  const losing = new AbortController();
+  const lose = (error: unknown): void => losing.abort(error);
+  client.on('error', lose);
+  client.on('end', () => lose(new Error('Connection terminated while it held a lead')));
+  const oneAtATime = createConcurrencyLimit(1);
+  const connection: LeadConnection = { query: (statement) => oneAtATime(() => session.query(statement)) };
+  const stopHeartbeats = sendHeartbeats(connection, lose);
+  let released = false;
+  return {
+    connection,
+    lost: losing.signal,
+    release: () => {
+      if (released) return;
+      released = true;
+      stopHeartbeats();
+      client.release(true);
+    },
+  };
 }
 
-/** Ends early, and without a fault, when the signal is aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
+/**
+ * Sends a statement at every interval between those of the work, which may compute for long without sending any.
+ * Returns the function that stops the heartbeats.
+ */
+function sendHeartbeats(connection: LeadConnection, lose: (error: unknown) => void): () => void {
+  let unanswered = false;
+  const timer = setInterval(() => {
+    if (unanswered) return;
+    unanswered = true;
+    const answered = (): void => void (unanswered = false);
+    connection.query({ text: 'SELECT 1' }).then(answered, (error: unknown) => {
+      answered();
+      // PostgreSQL also refuses the statement within a transaction that has failed; the work rolls that back.
+      if (failureOf(error) === 'connection-lost') lose(error);
+    });
+  }, HEARTBEAT_INTERVAL_MS);
+  return () => clearInterval(timer);
 }

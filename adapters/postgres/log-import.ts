@@ -1,17 +1,17 @@
 /**
- * What keeps everybody else away from a log that is being imported.
+ * Keeps servers, commands and other imports away from a log while it is being imported.
  *
- * Must stay true: from before the first imported event until all were read back, the database says that its log is
- * unfinished, and nothing but the import opens such a log; the import begins only where nobody else is connected.
+ * Must stay true: the database marks its log as unfinished from before the first imported event until the import has
+ * read all of them back, and only an import opens such a log. An import begins only when no other process is connected.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Log } from '../../core/ports/log.ts';
 import { connectClient } from './pool.ts';
 
-/** Connections of a process that has ended are gone after this. */
-const OTHERS_LEAVE_MS = 5_000;
-const LOOK_INTERVAL_MS = 100;
+/** How long an import waits for other connections to end: those of a process that just ended may still be open. */
+const DISCONNECT_WAIT_MS = 5_000;
+const CHECK_INTERVAL_MS = 100;
 const APPLICATION_NAME = 'strata import';
 
 export class LogImportError extends Error {
@@ -25,35 +25,35 @@ export class LogImportError extends Error {
 
 /** The right to import into a database. */
 export interface LogClaim {
-  /** For every connection of the import itself. */
+  /** The import must open all its connections with this string, so that they do not count as other processes. */
   readonly connectionString: string;
   /**
-   * Marks the log as unfinished, and forgets what was derived from the log that was here before, or counts its
-   * positions. Throws `LogImportError` `database-in-use`, and leaves no mark, when somebody came after the claim.
+   * Marks the log as unfinished, and deletes the snapshots and the vault's read mark, which belong to the log that was
+   * here before. Throws `LogImportError` `database-in-use`, and leaves no new mark, when another process is connected.
    */
   begin(): Promise<void>;
-  /** The log is whole: everybody may open it. */
+  /** Removes the mark: the log is complete, and any process may open it. */
   finish(pool: pg.Pool): Promise<void>;
-  /** Lets other imports begin. */
+  /** Releases the lock that keeps other imports away. */
   close(): Promise<void>;
 }
 
 /**
- * Makes sure that no server, command or other import works on the database, and keeps other imports away until
- * closed. Throws `LogImportError` `database-in-use`. The database may still lack its tables.
+ * Checks that no server, command or other import is connected to the database, and keeps other imports away until
+ * `close`. Throws `LogImportError` `database-in-use`. The database need not have its tables yet.
  */
 export async function claimLogForImport(options: {
   readonly connectionString: string;
   readonly log: Log;
 }): Promise<LogClaim> {
-  const connectionString = withName(options.connectionString);
+  const connectionString = withApplicationName(options.connectionString);
   const client = await connectClient({ ...options, connectionString });
   try {
     const { rows } = await client.query<{ taken: boolean }>(
       `SELECT pg_try_advisory_lock(hashtextextended('strata.import', 0)) AS taken`,
     );
-    if (rows[0]?.taken !== true) throw inUse('Another import is under way on this database');
-    await checkAlone(client);
+    if (rows[0]?.taken !== true) throw databaseInUse('Another import is running on this database');
+    await checkNoOtherConnection(client);
   } catch (error) {
     await client.end();
     throw error;
@@ -61,7 +61,7 @@ export async function claimLogForImport(options: {
   return {
     connectionString,
     begin: () => begin(client),
-    // Not on this connection: an outage that the import has survived may have ended it.
+    // Uses another connection: an outage during the import may have ended this one.
     finish: async (pool) => {
       await pool.query('DELETE FROM unfinished_import');
     },
@@ -72,8 +72,8 @@ export async function claimLogForImport(options: {
 async function begin(client: pg.ClientBase): Promise<void> {
   const { rowCount } = await client.query('INSERT INTO unfinished_import DEFAULT VALUES ON CONFLICT DO NOTHING');
   try {
-    // Whoever connects from here on finds the mark.
-    await checkAlone(client);
+    // A process that connects after this point finds the mark and refuses the log.
+    await checkNoOtherConnection(client);
   } catch (error) {
     if (rowCount === 1) await client.query('DELETE FROM unfinished_import');
     throw error;
@@ -82,28 +82,28 @@ async function begin(client: pg.ClientBase): Promise<void> {
   await client.query('DELETE FROM vault_read_mark');
 }
 
-/** The name by which the import's own connections are told from everybody else's. */
-function withName(connectionString: string): string {
+/** Sets the application name that distinguishes the import's own connections from all others. */
+function withApplicationName(connectionString: string): string {
   const url = new URL(connectionString);
   url.searchParams.set('application_name', APPLICATION_NAME);
   return url.href;
 }
 
-async function checkAlone(client: pg.ClientBase): Promise<void> {
-  const giveUpMs = performance.now() + OTHERS_LEAVE_MS;
-  for (let others = await connected(client); others > 0; others = await connected(client)) {
+async function checkNoOtherConnection(client: pg.ClientBase): Promise<void> {
+  const giveUpMs = performance.now() + DISCONNECT_WAIT_MS;
+  for (let others = await countOtherConnections(client); others > 0; others = await countOtherConnections(client)) {
     if (performance.now() > giveUpMs) {
-      throw inUse(
-        `A server, or another strata-admin, works on this database (${others} connections): stop it first, and ` +
-          'do not start it before the import has ended',
+      throw databaseInUse(
+        `A server, or another strata-admin, is connected to this database (${others} connections): stop it first, ` +
+          'and do not start it before the import has ended',
       );
     }
-    await sleep(LOOK_INTERVAL_MS);
+    await sleep(CHECK_INTERVAL_MS);
   }
 }
 
-/** Connections of the pools and listeners of this program's processes (pool.ts names them). */
-async function connected(client: pg.ClientBase): Promise<number> {
+/** Counts the connections of Strata's servers and commands, which pool.ts names `strata`. */
+async function countOtherConnections(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ others: number }>(
     `SELECT count(*)::int AS others FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'strata'`,
@@ -111,11 +111,11 @@ async function connected(client: pg.ClientBase): Promise<number> {
   return rows[0]?.others ?? 0;
 }
 
-function inUse(message: string): LogImportError {
+function databaseInUse(message: string): LogImportError {
   return new LogImportError('database-in-use', message);
 }
 
-/** Throws `LogImportError` `import-unfinished` while the log may hold only a part of another. */
+/** Throws `LogImportError` `import-unfinished` while the log may hold only a part of an imported one. */
 export async function refuseUnfinishedImport(pool: pg.Pool): Promise<void> {
   const { rowCount } = await pool.query('SELECT FROM unfinished_import');
   if (rowCount === 0) return;

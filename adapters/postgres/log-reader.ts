@@ -1,48 +1,74 @@
-/** The queries that read the event log. Each is one statement, served from the indexes of `events`. */
+/** The queries that read the event log. Each is one statement that PostgreSQL answers from the indexes of `events`. */
 import type pg from 'pg';
-import { LOG_START, type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import {
+  LOG_START,
+  type LogPosition,
+  LEGACY_OPERATIONAL_CATEGORIES,
+  type RecordedEvent,
+  type StreamName,
+} from '../../core/kernel/envelope.ts';
 import type { EventId } from '../../core/kernel/ids.ts';
+import { missingOfAppend } from '../../core/kernel/whole-appends.ts';
 import type { ReadStreamOptions } from '../../core/ports/event-store.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
+import { lastRecordOf } from '../../core/runtime/read-mark.ts';
 import { type EventRow, toRecordedEvent } from './event-rows.ts';
 
 const COLUMNS = `position, stream, revision, event_id, type, version, account_id, occurred_at,
-  actor_kind, actor_id, request_id, source_address_ref, causation_id, data`;
+  actor_kind, actor_id, request_id, source_address_ref, causation_id, is_record, append_index,
+  append_count, data`;
 
-/** Positions that one look of a subscription passes over at most, with a filter and without. */
+/** How many positions one read of a subscription covers at most: without a filter, and with one. */
 const WINDOW_EVENTS_MAX = 1_000;
 const FILTERED_WINDOW_EVENTS_MAX = 10_000;
-/** A look holds this much data at most, or one event. */
+/** One read of a subscription returns at most this much event data, or one larger event. */
 const WINDOW_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Where a reader stands: the last event it has passed, whose id is null until it was seen. */
+/** The last event that a reader has passed; `id` is null until the reader has seen that event. */
 export interface Anchor {
   readonly position: LogPosition;
   readonly id: EventId | null;
 }
 
+/** What one read of a subscription found after its anchor. */
 export interface Window {
+  /** The events that pass the filter. */
   readonly events: readonly RecordedEvent[];
-  /** The last event passed over, delivered or not. */
+  /** The last event that the read covered, whether it passes the filter or not. */
   readonly end: Anchor;
-  /** False when there may be more right behind it. */
+  /** The last record event that the read covered, whether it passes the filter or not; null if there is none. */
+  readonly lastRecord: RecordPlace | null;
+  /** False when more events may follow. */
   readonly reachedEnd: boolean;
-  /** The log no longer holds the event the reader stands at. */
+  /** True when the log ends before the anchor or holds another event at its position. */
   readonly diverged: boolean;
 }
 
 interface WindowColumns {
   readonly wanted: boolean;
   readonly is_last: boolean;
+  readonly last_record: string | null;
   readonly number: string;
 }
 
-/** Rows from $1 on, $3 at most, of the categories $2; the anchor and the last row are given without their data. */
+const ONCE_OPERATIONAL = LEGACY_OPERATIONAL_CATEGORIES.map((category) => `'${category}'`).join(', ');
+
+/**
+ * $1: the anchor's position; $2: the categories, or null for all; $3: how many rows to cover at most; $4: the bound on
+ * the bytes of data. Returns the events after the anchor that pass the filter. It also returns the rows of the anchor
+ * and of the last event covered, with empty data if they do not pass the filter. Each row carries the position of the
+ * last record event up to it.
+ */
 const READ_WINDOW = `
-  SELECT ${COLUMNS.replace('data', "CASE WHEN wanted THEN data ELSE '' END AS data")}, wanted, is_last, number
+  SELECT ${COLUMNS.replace('data', "CASE WHEN wanted THEN data ELSE '' END AS data")}, wanted, is_last, number,
+    last_record
   FROM (
     SELECT *,
       coalesce(sum(octet_length(data)) FILTER (WHERE wanted) OVER ahead, 0) AS bytes,
       row_number() OVER ahead AS number,
+      max(position) FILTER (
+        WHERE position > $1 AND coalesce(is_record, split_part(stream, '-', 1) NOT IN (${ONCE_OPERATIONAL}))
+      ) OVER ahead AS last_record,
       lead(position) OVER ahead IS NULL AS is_last
     FROM (
       SELECT *, position > $1 AND ($2::text[] IS NULL OR split_part(stream, '-', 1) = ANY ($2)) AS wanted
@@ -69,20 +95,62 @@ export function createLogReader(pool: pg.Pool): LogReader {
          ORDER BY revision ${order} LIMIT $3`,
         [stream, from ?? null, limit],
       );
-      return rows.map(toRecordedEvent);
+      const page = rows.map(toRecordedEvent);
+      const rest = await readRest(pool, page.at(-1), direction);
+      return [...page, ...(direction === 'forwards' ? rest : rest.toReversed())];
     },
     readAll: async (after, limit) => {
       const { rows } = await pool.query<EventRow>(
         `SELECT ${COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2`,
         [after, limit],
       );
-      return rows.map(toRecordedEvent);
+      const page = rows.map(toRecordedEvent);
+      return [...page, ...(await readRest(pool, page.at(-1), 'forwards'))];
     },
     readWindow: (from, categories) => readWindow(pool, from, categories),
   };
 }
 
-/** The position of the last event. */
+type PlaceRow = Pick<EventRow, 'position' | 'stream' | 'revision' | 'event_id'>;
+
+/** Finds the record event at the position among the rows, or in the log if the filter left it out. */
+async function recordPlaceAt(pool: pg.Pool, at: string | null, rows: readonly PlaceRow[]): Promise<RecordPlace | null> {
+  if (at === null) return null;
+  const row = rows.findLast(({ position }) => position === at) ?? (await readPlace(pool, at));
+  if (row === undefined) return null;
+  const position = BigInt(row.position) as LogPosition;
+  return { position, stream: row.stream as StreamName, revision: row.revision, eventId: row.event_id as EventId };
+}
+
+async function readPlace(pool: pg.Pool, at: string): Promise<PlaceRow | undefined> {
+  const text = 'SELECT position, stream, revision, event_id FROM events WHERE position = $1';
+  const { rows } = await pool.query<PlaceRow>({ name: 'log-read-place', text, values: [at] });
+  return rows[0];
+}
+
+type Placed = Pick<RecordedEvent, 'stream' | 'revision' | 'appendIndex' | 'appendCount'>;
+
+function placeOf({ stream, revision, append_index, append_count }: EventRow): Placed {
+  return { stream: stream as StreamName, revision, appendIndex: append_index, appendCount: append_count };
+}
+
+/** Returns the missing events of the append that the page ends in, in log order. One commit wrote them all. */
+async function readRest(
+  pool: pg.Pool,
+  last: Placed | undefined,
+  direction: ReadStreamOptions['direction'],
+): Promise<readonly RecordedEvent[]> {
+  const missing = last === undefined ? 0 : missingOfAppend(last, direction);
+  if (last === undefined || missing === 0) return [];
+  const [from, to] = direction === 'forwards' ? [1, missing] : [-missing, -1];
+  const { rows } = await pool.query<EventRow>(
+    `SELECT ${COLUMNS} FROM events WHERE stream = $1 AND revision BETWEEN $2 AND $3 ORDER BY revision`,
+    [last.stream, last.revision + from, last.revision + to],
+  );
+  return rows.map(toRecordedEvent);
+}
+
+/** Returns the position of the last event, or `LOG_START` when the log is empty. */
 export async function readHead(pool: pg.Pool): Promise<LogPosition> {
   const { rows } = await pool.query<{ head: string }>(
     'SELECT position AS head FROM events ORDER BY position DESC LIMIT 1',
@@ -92,14 +160,15 @@ export async function readHead(pool: pg.Pool): Promise<LogPosition> {
 }
 
 /**
- * The window starts with the reader's own anchor, without data, and ends with the last event it passes over, so that
- * both ends are known by id whatever the filter leaves out.
+ * The query also returns the anchor's own row and the last row it covers, even if the filter leaves them out, so that
+ * the ids of both are known.
  */
 async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly string[] | null): Promise<Window> {
   const eventsMax = categories === null ? WINDOW_EVENTS_MAX : FILTERED_WINDOW_EVENTS_MAX;
-  // One more for the anchor, which the start of the log has not.
+  // One more row for the anchor; the start of the log has no event.
   const rowsMax = eventsMax + (from.position > LOG_START ? 1 : 0);
-  // Named, since every subscription asks it after every append: planning it anew costs more than it does.
+  // A named statement is planned once a connection. Every subscription runs it after every append, and planning it
+  // costs more than running it.
   const { rows } = await pool.query<EventRow & WindowColumns>({
     name: 'log-read-window',
     text: READ_WINDOW,
@@ -108,14 +177,18 @@ async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly stri
   const [first] = rows;
   const last = rows.at(-1);
   if (first === undefined || last === undefined) {
-    // Nothing at or beyond the position: a log that lost its tail, or an empty one that is read from its start.
-    return { events: [], end: from, reachedEnd: true, diverged: from.position > LOG_START };
+    // No event at or after the position: the log lost its tail, or it is empty and read from its start.
+    return { events: [], end: from, lastRecord: null, reachedEnd: true, diverged: from.position > LOG_START };
   }
-  const standsHere = BigInt(first.position) === from.position;
+  const anchorFound = BigInt(first.position) === from.position;
+  // The bounds on rows and bytes may end the window inside an append.
+  const rest = await readRest(pool, placeOf(last), 'forwards');
+  const end = rest.at(-1) ?? { position: BigInt(last.position) as LogPosition, id: last.event_id as EventId };
   return {
-    events: rows.filter((row) => row.wanted).map(toRecordedEvent),
-    end: { position: BigInt(last.position) as LogPosition, id: last.event_id as EventId },
+    events: [...rows.filter((row) => row.wanted).map(toRecordedEvent), ...(last.wanted ? rest : [])],
+    end: { position: end.position, id: end.id },
+    lastRecord: lastRecordOf(rest) ?? (await recordPlaceAt(pool, last.last_record, rows)),
     reachedEnd: last.is_last && Number(last.number) < rowsMax,
-    diverged: standsHere && from.id !== null && first.event_id !== from.id,
+    diverged: anchorFound && from.id !== null && first.event_id !== from.id,
   };
 }

@@ -1,8 +1,8 @@
 /**
- * Brings a database to the schema this code needs.
+ * Brings a database to the schema that this code needs.
  *
- * Must stay true: safe when several servers start at once (Kysely's migrator holds an advisory lock), and a
- * database that is newer than this code is refused. Migrations are never changed once released.
+ * Must stay true: several servers may migrate at the same time (Kysely's migrator holds an advisory lock); a database
+ * that is newer than this code is refused. A released migration never changes.
  */
 import { Kysely, PostgresDialect } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
@@ -14,18 +14,19 @@ import * as lastUse from './migrations/004-last-use.ts';
 import * as vaultReferences from './migrations/005-vault-references.ts';
 import * as logImport from './migrations/006-log-import.ts';
 import * as webhookDeliveries from './migrations/007-webhook-deliveries.ts';
+import * as appends from './migrations/008-appends.ts';
 import { createPool } from './pool.ts';
 
-/** Moving a large table takes as long as it takes; the lock is held by a live connection only. */
+/** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
 const MIGRATION_SPAN_MS = 60 * 60_000;
 
-/** Migrations by name, applied in the order of their names; each set keeps account in tables of its own. */
+/** Migrations by name, applied in the order of their names. Each set records what it applied in its own tables. */
 export interface MigrationSet {
   readonly name: string;
   readonly migrations: Readonly<Record<string, Migration>>;
 }
 
-/** Event log, vault, snapshots, when tokens were last used, whether an import is under way, bodies of deliveries. */
+/** The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries. */
 export const logMigrations: MigrationSet = {
   name: 'log',
   migrations: {
@@ -36,6 +37,7 @@ export const logMigrations: MigrationSet = {
     '005-vault-references': vaultReferences,
     '006-log-import': logImport,
     '007-webhook-deliveries': webhookDeliveries,
+    '008-appends': appends,
   },
 };
 
@@ -46,7 +48,7 @@ export interface MigrateOptions {
   readonly set?: MigrationSet;
 }
 
-/** Applies what is missing. Throws when a migration fails, or when the database knows ones that this code does not. */
+/** Applies missing migrations. Throws if one fails, or if the database has applied one that this code does not know. */
 export async function migrate({ connectionString, log, set = logMigrations }: MigrateOptions): Promise<void> {
   const spans = { statementSpanMs: MIGRATION_SPAN_MS, transactionSpanMs: MIGRATION_SPAN_MS };
   const pool = createPool({ connectionString, log, connectionsMax: 2, ...spans });

@@ -1,8 +1,8 @@
 /**
- * Connections to PostgreSQL, all with the same bounds on time.
+ * Connections to PostgreSQL, all with the same time limits.
  *
- * Must stay true: no connection waits for ever, on either side: a peer that froze or vanished is given up, and so
- * is one of ours that the server waits for (design/event-log.md).
+ * Must stay true: neither side waits for ever. The client gives up a server that froze or vanished, and PostgreSQL
+ * gives up a client that did (docs/event-log.md).
  */
 import pg from 'pg';
 import type { Log } from '../../core/ports/log.ts';
@@ -12,40 +12,40 @@ const STATEMENT_SPAN_MS = 10_000;
 const LOCK_WAIT_MS = 5_000;
 const IDLE_IN_TRANSACTION_MS = 10_000;
 const TRANSACTION_SPAN_MS = 60_000;
-/** What the client adds to the statement's span before it gives the connection up. */
+/** How much longer than `statement_timeout` the client waits for an answer before it gives the query up. */
 const ANSWER_MARGIN_MS = 2_000;
 const KEEP_ALIVE_DELAY_MS = 10_000;
 const CONNECTIONS_MAX = 10;
 
 export interface PoolOptions {
-  /** `postgresql://user:password@host:port/database`, as pg reads it. */
+  /** `postgresql://user:password@host:port/database`, in the form that pg parses. */
   readonly connectionString: string;
   readonly log: Log;
   readonly connectionsMax?: number;
-  /** For work that takes long by nature, such as a rebuild. */
+  /** Override the defaults of 10 s and 60 s, for long work such as a rebuild. */
   readonly statementSpanMs?: number;
   readonly transactionSpanMs?: number;
 }
 
-/** A pool whose lost connections are logged and replaced; it never throws outside a query. */
+/** Creates a pool that logs and replaces lost connections. It throws only from queries and connects. */
 export function createPool(options: PoolOptions): pg.Pool {
-  // pg-pool waits for the promise, though its type knows of none.
+  // pg-pool awaits the returned promise, although its types declare none.
   const onConnect = (client: pg.ClientBase): unknown => prepareSession(client, options);
   const pool = new pg.Pool({ ...clientConfig(options), max: options.connectionsMax ?? CONNECTIONS_MAX, onConnect });
   const report = (error: Error): void => {
-    // PostgreSQL may end before the last connection of a closed pool has said goodbye.
+    // PostgreSQL may shut down before the last connection of a closed pool has ended; that is no loss.
     if (!pool.ending) options.log.warn({ err: error }, 'A connection to PostgreSQL was lost');
   };
   pool.on('error', report);
-  // pg-pool takes its own listener away while a client is in use; without one, a loss would end this process.
+  // pg-pool removes its own `error` listener while a client is in use; without one, a loss would end this process.
   pool.on('connect', (client) => client.on('error', report));
   return pool;
 }
 
-/** A connection outside a pool, for LISTEN. The caller listens to `error`. */
+/** Opens a connection outside a pool, for LISTEN or a session lock. Logs when the connection is lost. */
 export async function connectClient(options: PoolOptions): Promise<pg.Client> {
   const client = new pg.Client(clientConfig(options));
-  client.on('error', (error) => options.log.warn({ err: error }, 'The connection that listens to PostgreSQL was lost'));
+  client.on('error', (error) => options.log.warn({ err: error }, 'A connection to PostgreSQL outside a pool was lost'));
   try {
     await client.connect();
     await prepareSession(client, options);
@@ -67,7 +67,7 @@ function clientConfig(options: PoolOptions): pg.ClientConfig {
   };
 }
 
-/** Sets what the server has of these: transaction_timeout came with version 17, and sockets have no TCP settings. */
+/** Sets those of these settings that the server knows: transaction_timeout exists since version 17. */
 async function prepareSession(client: pg.ClientBase, options: PoolOptions): Promise<void> {
   const settings: Record<string, string> = {
     statement_timeout: String(options.statementSpanMs ?? STATEMENT_SPAN_MS),
@@ -78,7 +78,7 @@ async function prepareSession(client: pg.ClientBase, options: PoolOptions): Prom
     tcp_keepalives_idle: String(KEEP_ALIVE_DELAY_MS / 1_000),
     tcp_keepalives_interval: '5',
     tcp_keepalives_count: '3',
-    // The append relies on a new snapshot for each statement, and on plain string literals.
+    // append_events needs a new snapshot for each statement; append-call.ts needs plain string literals.
     default_transaction_isolation: 'read committed',
     standard_conforming_strings: 'on',
   };

@@ -1,5 +1,5 @@
-/** Statements that ride out a short outage: PostgreSQL restarts in a second. */
-import { setTimeout as sleep } from 'node:timers/promises';
+/** Retries statements through a short outage, such as a restart of PostgreSQL, which takes about a second. */
+import pRetry from 'p-retry';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { failureOf } from './failures.ts';
 
@@ -7,21 +7,21 @@ const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 500;
 
 /**
- * Runs it again while the connection is lost or the server had to roll back, for a span at most. Then throws
- * `log-unavailable`; any other failure is thrown as it is. Only for what may run twice: reads, and writes that have
- * no effect the second time.
+ * Retries `run` for at most the span while the connection is lost or the server rolls the transaction back; then throws
+ * `log-unavailable`. Throws any other failure unchanged. Only for operations that may run twice: reads and idempotent
+ * writes.
  */
 export async function retryRepeatable<T>(spanMs: number, run: () => Promise<T>): Promise<T> {
-  const giveUpMs = performance.now() + spanMs;
-  for (let delayMs = RETRY_DELAY_MS_MIN; ; delayMs = Math.min(delayMs * 2, RETRY_DELAY_MS_MAX)) {
-    try {
-      return await run();
-    } catch (error) {
-      if (failureOf(error) === 'other') throw error;
-      if (performance.now() + delayMs > giveUpMs) {
-        throw new EventStoreError('log-unavailable', 'PostgreSQL cannot be reached', { cause: error });
-      }
-    }
-    await sleep(delayMs);
+  try {
+    return await pRetry(run, {
+      retries: Number.POSITIVE_INFINITY,
+      minTimeout: RETRY_DELAY_MS_MIN,
+      maxTimeout: RETRY_DELAY_MS_MAX,
+      maxRetryTime: spanMs,
+      shouldRetry: ({ error }) => failureOf(error) !== 'other',
+    });
+  } catch (error) {
+    if (failureOf(error) === 'other') throw error;
+    throw new EventStoreError('log-unavailable', 'PostgreSQL cannot be reached', { cause: error });
   }
 }

@@ -1,8 +1,8 @@
 /**
- * One look at the end of the log for all subscriptions that stand there.
+ * One query at the end of the log for all subscriptions that have read up to there.
  *
- * Must stay true: whoever looks gets what a query sent after its call has found; who stands further back, or was never
- * shown where it stands, looks for itself, with its own filter.
+ * Must stay true: a caller gets the result of a query that was sent after its call. A subscription that is further
+ * back, or that does not know the id of the event at its position, runs its own query with its own filter.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { categoryOf, type LogPosition } from '../../core/kernel/envelope.ts';
@@ -11,26 +11,30 @@ import type { Anchor, LogReader, Window } from './log-reader.ts';
 
 export type ReadWindow = LogReader['readWindow'];
 
-/** An append wakes every subscription in one go: their looks are gathered until the turn ends, and made as one. */
+/**
+ * Wraps `readWindow`. An append wakes all subscriptions of the node at the same time, so reads from the same event are
+ * collected until the current turn of the event loop ends, and one query then serves them all.
+ */
 export function shareTail(readWindow: ReadWindow): ReadWindow {
-  const gathering = new Map<EventId, Promise<Window>>();
-  /** Where a look found the log's end last. */
+  /** The reads that wait for the end of the turn, by the id of their anchor. */
+  const pendingReads = new Map<EventId, Promise<Window>>();
+  /** The furthest end of the log that a read has found. */
   let tail: LogPosition | null = null;
 
-  function together(from: Anchor, id: EventId): Promise<Window> {
-    const begun = gathering.get(id);
-    if (begun !== undefined) return begun;
-    const look = nextTurn().then(() => {
-      gathering.delete(id);
+  function readShared(from: Anchor, id: EventId): Promise<Window> {
+    const pending = pendingReads.get(id);
+    if (pending !== undefined) return pending;
+    const read = nextTurn().then(() => {
+      pendingReads.delete(id);
       return readWindow(from, null);
     });
-    gathering.set(id, look);
-    return look;
+    pendingReads.set(id, read);
+    return read;
   }
 
   return async (from, categories) => {
     const atTail = tail !== null && from.position >= tail;
-    const shared = atTail && from.id !== null ? await together(from, from.id) : null;
+    const shared = atTail && from.id !== null ? await readShared(from, from.id) : null;
     const window = shared ?? (await readWindow(from, categories));
     const { end, reachedEnd } = window;
     if (reachedEnd && (tail === null || end.position > tail)) tail = end.position;

@@ -1,4 +1,4 @@
-/** Snapshots of long streams on PostgreSQL: disposable (core/ports/snapshots.ts). */
+/** Snapshots of long streams on PostgreSQL; deleting them loses nothing (core/ports/snapshots.ts). */
 import type pg from 'pg';
 import { canonicalJson, type JsonValue } from '../../core/kernel/json.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
@@ -7,7 +7,7 @@ import { retryRepeatable } from './retry.ts';
 const RETRY_SPAN_MS = 5_000;
 
 /**
- * Keeps snapshots in a migrated database. The pool stays its owner's to close. Throws `EventStoreError` with
+ * Keeps snapshots in a migrated database; the caller closes the pool. Both operations throw `EventStoreError` with
  * `log-unavailable` when PostgreSQL cannot be reached.
  */
 export function createPostgresSnapshots(pool: pg.Pool): Snapshots {
@@ -27,7 +27,7 @@ export function createPostgresSnapshots(pool: pg.Pool): Snapshots {
     },
     save: async ({ stream, codeVersion, revision, state }) => {
       const stateText = canonicalJson(state);
-      // Without effect the second time, so it is safe to repeat.
+      // Idempotent, so it may be retried.
       await retryRepeatable(RETRY_SPAN_MS, () =>
         pool.query(
           `INSERT INTO snapshots (stream, code_version, revision, state) VALUES ($1, $2, $3, $4)

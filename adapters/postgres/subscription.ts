@@ -1,28 +1,31 @@
 /**
- * One subscription: a loop that looks for events behind its position and hands them over.
+ * One subscription: a loop that reads the events after its position and passes them to `onEvents`.
  *
- * Must stay true: the position moves only after its events were dealt with, so none is lost and none comes twice;
- * an outage of PostgreSQL is waited out; a log without the event it stands at ends it (`log-diverged`).
+ * Must stay true: the position moves on only after `onEvents` has handled the events before it, so each event is
+ * delivered exactly once. An outage of PostgreSQL only delays the subscription. A log that no longer holds the event
+ * at its position ends it with `log-diverged`.
  */
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
+import { batchesOf } from '../../core/kernel/whole-appends.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
+import { lastRecordOf } from '../../core/runtime/read-mark.ts';
 import { failureOf } from './failures.ts';
 import type { Anchor, Window } from './log-reader.ts';
 import type { ReadWindow } from './shared-tail.ts';
 
-/** Hints may be lost with their connection; this is how long an event stays unseen then. */
+/** A notification is lost when its connection is; the subscription then sees the event at its next poll. */
 const POLL_INTERVAL_MS = 500;
 const BATCH_EVENTS_MAX = 1_000;
 
 export interface PostgresSubscription extends Subscription {
-  /** A hint that the log reaches to a position: no look is taken when this subscription has passed it. */
+  /** A hint that the log reaches to a position: reads the log only if this subscription has not passed it. */
   pullTo(position: LogPosition): void;
 }
 
 export function startSubscription(readWindow: ReadWindow, log: Log, options: SubscribeOptions): PostgresSubscription {
   const categories = options.categories ?? null;
-  const alarm = createAlarm();
+  const hint = createHint();
   let closing = false;
   let unreachable = false;
 
@@ -30,8 +33,8 @@ export function startSubscription(readWindow: ReadWindow, log: Log, options: Sub
 
   async function run(): Promise<void> {
     while (!closing) {
-      alarm.reset();
-      const window = await look(anchor);
+      hint.reset();
+      const window = await tryReadWindow(anchor);
       if (window?.diverged) {
         throw new EventStoreError('log-diverged', `The log no longer holds the event at position ${anchor.position}`);
       }
@@ -41,15 +44,15 @@ export function startSubscription(readWindow: ReadWindow, log: Log, options: Sub
       } else if (window !== null && anchor.id === null) {
         anchor = window.end;
       }
-      if (window === null || window.reachedEnd) await alarm.wait(POLL_INTERVAL_MS, anchor.position);
+      if (window === null || window.reachedEnd) await hint.wait(POLL_INTERVAL_MS, anchor.position);
     }
   }
 
-  /** Null while PostgreSQL cannot be asked. */
-  async function look(anchor: Anchor): Promise<Window | null> {
+  /** Resolves with null while PostgreSQL is unreachable. */
+  async function tryReadWindow(anchor: Anchor): Promise<Window | null> {
     try {
       const window = await readWindow(anchor, categories);
-      if (unreachable) log.info({ position: String(anchor.position) }, 'A subscription goes on after an outage');
+      if (unreachable) log.info({ position: String(anchor.position) }, 'A subscription resumes after an outage');
       unreachable = false;
       return window;
     } catch (error) {
@@ -60,58 +63,61 @@ export function startSubscription(readWindow: ReadWindow, log: Log, options: Sub
     }
   }
 
-  async function deliver({ events, end }: Window): Promise<void> {
-    for (let start = 0; start === 0 || start < events.length; start += BATCH_EVENTS_MAX) {
+  async function deliver({ events, end, lastRecord }: Window): Promise<void> {
+    const batches = events.length === 0 ? [[]] : batchesOf(events, BATCH_EVENTS_MAX);
+    for (const [index, batch] of batches.entries()) {
       if (closing) return;
-      const batch = events.slice(start, start + BATCH_EVENTS_MAX);
-      const isLast = start + BATCH_EVENTS_MAX >= events.length;
-      await options.onEvents(batch, isLast ? end.position : (batch.at(-1)?.position ?? end.position));
+      const isLast = index === batches.length - 1;
+      if (isLast) await options.onEvents(batch, end.position, lastRecord);
+      else await options.onEvents(batch, batch.at(-1)?.position ?? end.position, lastRecordOf(batch));
     }
   }
 
-  // Starts after the caller has its subscription in hand.
+  // Starts in a later microtask, so that the caller has the subscription before the first call of `onEvents`.
   const closed = Promise.resolve().then(run);
   return {
-    pull: () => alarm.ring(ANY_POSITION),
-    pullTo: alarm.ring,
+    pull: () => hint.raise(ANY_POSITION),
+    pullTo: hint.raise,
     close: async () => {
       closing = true;
-      alarm.ring(ANY_POSITION);
-      // Why it broke, if it did, is said by `closed`.
+      hint.raise(ANY_POSITION);
+      // `closed` reports an error of the loop, so it is ignored here.
       await Promise.allSettled([closed]);
     },
     closed,
   };
 }
 
-/** Beyond every event: it is not known how far the log reaches. */
+/** Greater than the position of any event: for a hint that does not say how far the log reaches. */
 const ANY_POSITION = (2n ** 63n) as LogPosition;
 
-interface Alarm {
+/** How far the log reaches, as far as the subscription has been notified since its last read. */
+interface Hint {
+  /** Forgets the positions raised so far. */
   reset(): void;
-  /** Somebody knows that the log reaches to a position. */
-  ring(position: LogPosition): void;
-  /** Resolves at the first ring since the last reset for more than the position, or after the span. */
+  /** The log reaches at least to the position. */
+  raise(position: LogPosition): void;
+  /** Resolves as soon as a position greater than this one was raised since the last reset, or after the span. */
   wait(spanMs: number, position: LogPosition): Promise<void>;
 }
 
-function createAlarm(): Alarm {
-  let rungFor: LogPosition = LOG_START;
+function createHint(): Hint {
+  let highest: LogPosition = LOG_START;
   let wake: (() => void) | null = null;
-  let waitsAt: LogPosition = LOG_START;
+  let waitPosition: LogPosition = LOG_START;
   return {
     reset: () => {
-      rungFor = LOG_START;
+      highest = LOG_START;
     },
-    ring: (position) => {
-      if (position > rungFor) rungFor = position;
-      if (position > waitsAt) wake?.();
+    raise: (position) => {
+      if (position > highest) highest = position;
+      if (position > waitPosition) wake?.();
     },
     wait: (spanMs, position) =>
       new Promise((resolve) => {
-        if (rungFor > position) return resolve();
+        if (highest > position) return resolve();
         const timer = setTimeout(() => wake?.(), spanMs);
-        waitsAt = position;
+        waitPosition = position;
         wake = () => {
           clearTimeout(timer);
           wake = null;

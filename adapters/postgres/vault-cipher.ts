@@ -1,8 +1,9 @@
 /**
  * The vault's cryptography: AES-256-GCM under a data key for each account, wrapped by the master key.
  *
- * Must stay true: the forms below are for ever, since sealed records are; every key has one purpose, derived by
- * HKDF (RFC 5869); what identifies a record is authenticated with it, so it cannot be moved to another place.
+ * Must stay true: the formats below never change, since stored records use them. Each key has one purpose and is
+ * derived by HKDF (RFC 5869), or is random. A record is authenticated together with its account, field and reference,
+ * so it cannot be moved to another place.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import type { AccountId } from '../../core/kernel/ids.ts';
@@ -11,11 +12,11 @@ import type { VaultField, VaultRef } from '../../core/ports/vault.ts';
 const ALGORITHM = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 32;
-/** NIST SP 800-38D: 96 bits; the tag 128. A random one is safe for 2^32 records under one key. */
+/** NIST SP 800-38D: the IV has 96 bits, the tag 128. Random IVs are safe for 2^32 records under one key. */
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A data key and the key of its lookups, both of one account. */
+/** An account's data key, and the key of its lookups, which is derived from the data key. */
 export interface AccountKeys {
   readonly data: Buffer;
   readonly lookup: Buffer;
@@ -26,7 +27,7 @@ export interface OpenRecord {
   readonly value: string;
 }
 
-/** What the master key yields; the key itself is not kept. */
+/** The keys derived from the master key. The master key itself is not kept. */
 export interface MasterKeys {
   readonly wrapping: Buffer;
   readonly fingerprint: Buffer;
@@ -37,18 +38,18 @@ export function deriveMasterKeys(masterKey: Uint8Array): MasterKeys {
   return { wrapping: derive(masterKey, 'strata vault wrapping'), fingerprint: derive(masterKey, 'strata fingerprint') };
 }
 
-/** A new data key and its wrapped form, which names the account. */
+/** Returns a new data key, and its wrapped form, which is bound to the account. */
 export function makeAccountKeys(master: MasterKeys, account: AccountId): { keys: AccountKeys; wrapped: Buffer } {
   const data = randomBytes(KEY_BYTES);
   return { keys: accountKeys(data), wrapped: seal(master.wrapping, wrappingContext(account), data) };
 }
 
-/** Throws when the wrapped key was changed, is another account's, or the master key is another one. */
+/** Throws when the wrapped key was changed, belongs to another account, or was wrapped by another master key. */
 export function unwrapAccountKeys(master: MasterKeys, account: AccountId, wrapped: Buffer): AccountKeys {
   return accountKeys(unseal(master.wrapping, wrappingContext(account), wrapped));
 }
 
-/** The record of a value: its reference, SHA-256(nonce || value), and nonce and value sealed together. */
+/** Returns the record of a value: its reference, SHA-256(nonce || value), and nonce and value sealed together. */
 export function sealRecord(
   keys: AccountKeys,
   account: AccountId,
@@ -61,7 +62,7 @@ export function sealRecord(
   return { ref, sealed: seal(keys.data, recordContext(account, field, ref), Buffer.concat([nonce, bytes])) };
 }
 
-/** Throws when the record was changed or is not the one of this account, field and reference. */
+/** Returns nonce and value. Throws when the record was changed or belongs to another account, field or reference. */
 export function openRecord(
   keys: AccountKeys,
   account: AccountId,
@@ -71,11 +72,14 @@ export function openRecord(
 ): OpenRecord {
   const opened = unseal(keys.data, recordContext(account, field, ref), sealed);
   const [nonce, bytes] = [opened.subarray(0, NONCE_BYTES), opened.subarray(NONCE_BYTES)];
-  if (commitmentOf(nonce, bytes) !== ref) throw new Error('The record is not the one its reference commits to');
+  if (commitmentOf(nonce, bytes) !== ref) throw new Error('The record does not match the commitment in its reference');
   return { nonce, value: bytes.toString('utf8') };
 }
 
-/** Finds the record of a value without telling the value; it dies with the account's data key. */
+/**
+ * Returns the HMAC by which a value's record is found; it does not reveal the value. Nobody can compute it after the
+ * account's data key is destroyed.
+ */
 export function lookupOf(keys: AccountKeys, field: VaultField, value: string): Buffer {
   return createHmac('sha256', keys.lookup).update(`${field}\0${value}`, 'utf8').digest();
 }
@@ -104,7 +108,7 @@ function recordContext(account: AccountId, field: VaultField, ref: VaultRef): st
   return `strata vault record 1\0${account}\0${field}\0${ref}`;
 }
 
-/** IV, tag, ciphertext. */
+/** Returns IV, tag and ciphertext, in this order. */
 function seal(key: Buffer, context: string, plain: Buffer): Buffer {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(context));

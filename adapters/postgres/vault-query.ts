@@ -1,4 +1,4 @@
-/** Statements on the vault's tables, whose outages are the vault's own. */
+/** Runs a statement on the vault's tables. An outage of PostgreSQL becomes `VaultError` `vault-unavailable`. */
 import type pg from 'pg';
 import { VaultError } from '../../core/ports/vault.ts';
 import { failureOf } from './failures.ts';

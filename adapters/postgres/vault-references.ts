@@ -1,14 +1,14 @@
 /**
- * Which vault records events name, on PostgreSQL (core/ports/vault-references.ts).
+ * Records which vault records events name, on PostgreSQL (core/ports/vault-references.ts).
  *
- * Must stay true: `put` and `removeUnnamed` meet at the record's row, so that one of them sees what the other did: a
- * record that was just asked for again stays, and one that is gone is made anew.
+ * Must stay true: the vault's `put` and `removeUnnamed` both write the record's row, so the later one sees what the
+ * earlier one did: a record that was just put again stays, and `put` creates one again that was removed.
  */
 import type pg from 'pg';
 import { type AccountId, timestamp, uuid } from '../../core/kernel/ids.ts';
 import { type VaultField, vaultRef } from '../../core/ports/vault.ts';
 import type { VaultReferences } from '../../core/ports/vault-references.ts';
-import { READ_MARK_COLUMNS, type ReadMarkRow, toReadMark } from './read-mark-rows.ts';
+import { READ_MARK_COLUMNS, type ReadMarkRow, readMarkValues, toReadMark } from './read-mark-rows.ts';
 import { vaultQuery } from './vault-query.ts';
 
 interface RecordRow {
@@ -17,26 +17,27 @@ interface RecordRow {
   readonly ref: string;
 }
 
-/** The mark may go back: a log was found to be another than the one read before. */
+/** The mark may move back, when the log turns out to be another one than before. */
 const NOTE = `
   WITH noted AS (UPDATE vault_records SET named = true WHERE ref = ANY ($1::text[]) AND NOT named)
-  INSERT INTO vault_read_mark (position, stream, revision, event_id) VALUES ($2, $3, $4, $5)
+  INSERT INTO vault_read_mark (${READ_MARK_COLUMNS}) SELECT $2::bigint, $3, $4::int, $5::uuid, $6::bigint
+  WHERE $2::bigint IS NOT NULL
   ON CONFLICT (only_row) DO UPDATE SET position = excluded.position, stream = excluded.stream,
-    revision = excluded.revision, event_id = excluded.event_id`;
+    revision = excluded.revision, event_id = excluded.event_id, event_position = excluded.event_position`;
 
-/** The conditions stand outside too: they are looked at again on a row that somebody changed meanwhile. */
+/** The outer query repeats the conditions because PostgreSQL checks only those again on a row changed concurrently. */
 const REMOVE_UNNAMED = `
   DELETE FROM vault_records WHERE NOT named AND put_at < $1::timestamptz AND (account_id, ref) IN (
     SELECT account_id, ref FROM vault_records WHERE NOT named AND put_at < $1::timestamptz ORDER BY put_at LIMIT $2)
   RETURNING account_id, field, ref`;
 
-/** `pool` is one of a migrated database; it stays its owner's to close. */
+/** `pool` must be of a migrated database; the caller closes it. */
 export function createPostgresVaultReferences(pool: pg.Pool): VaultReferences {
   return {
     now: async () => {
       const { rows } = await vaultQuery<{ now: Date }>(pool, 'SELECT clock_timestamp() AS now', []);
       const [row] = rows;
-      if (row === undefined) throw new TypeError('PostgreSQL told no time');
+      if (row === undefined) throw new TypeError('PostgreSQL returned no time');
       return timestamp(row.now.toISOString());
     },
     readUpTo: async () => {
@@ -44,8 +45,9 @@ export function createPostgresVaultReferences(pool: pg.Pool): VaultReferences {
       const { rows } = await vaultQuery<ReadMarkRow>(pool, text, []);
       return toReadMark(rows[0]);
     },
-    note: async (named, { position, stream, revision, eventId }) => {
-      await vaultQuery(pool, NOTE, [[...named], position, stream, revision, eventId]);
+    note: async (named, upTo) => {
+      const mark = upTo === null ? [null, null, null, null, null] : readMarkValues(upTo);
+      await vaultQuery(pool, NOTE, [[...named], ...mark]);
     },
     removeUnnamed: async (putBefore, limit) => {
       const { rows } = await vaultQuery<RecordRow>(pool, REMOVE_UNNAMED, [putBefore, limit]);

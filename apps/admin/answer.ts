@@ -1,7 +1,7 @@
-/** How a command of `strata-admin` ends. */
+/** The results of the commands of `strata-admin`. */
 import type { AdminContext } from './context.ts';
 
-/** An end that the operator is told of in one line. */
+/** Ends a command; the operator sees only the message, in one line. */
 export class Refused extends Error {
   override readonly name = 'Refused';
 }
@@ -9,18 +9,20 @@ export class Refused extends Error {
 export interface Answer {
   /** The value printed with `--json`. */
   readonly value: unknown;
-  /** What people read. */
+  /** The text printed without `--json`. */
   readonly text: string;
   /** Exit status; 0 when absent. */
   readonly status?: number;
 }
 
-/** Turns what a command does into its action. */
+/**
+ * Turns a command's function into a commander action: it opens the context, runs the function and prints the answer.
+ */
 export type Act = <Options>(
   run: (context: AdminContext, options: Options) => Promise<Answer>,
 ) => (options: Options) => Promise<void>;
 
-/** For commands that write more than an answer. */
+/** For commands that print their output themselves. */
 export interface CommandOutput {
   readonly act: Act;
   readonly print: (answer: Answer) => void;

@@ -1,4 +1,4 @@
-/** Arguments of `strata-admin` as people type them; a fault is one of usage. */
+/** Parses arguments of `strata-admin`; an invalid one is a usage error. */
 import { InvalidArgumentError } from 'commander';
 import { GRANTS, type Grant } from '../../core/kernel/grants.ts';
 import { parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';

@@ -1,16 +1,16 @@
-/** Whether the store holds a layer as its event names it: read to its end, size and SHA-256 compared. */
+/** Checks that the store holds a layer with the size and SHA-256 that its event records. */
 import { createHash } from 'node:crypto';
 import { type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
-import type { StoredLayer } from '../../core/repository/events.ts';
+import type { RecordedLayer } from '../../core/repository/events.ts';
 
 export interface LayerFault {
   readonly kind: 'missing' | 'damaged';
-  /** What is wrong, to stand behind the layer's name. */
+  /** The fault, in words that follow the layer's name. */
   readonly detail: string;
 }
 
-/** Null where all is well. In constant memory. */
-export async function checkLayer(layers: LayerStore, layer: StoredLayer): Promise<LayerFault | null> {
+/** Reads the whole layer in constant memory. Resolves to null if it is intact. */
+export async function checkLayer(layers: LayerStore, layer: RecordedLayer): Promise<LayerFault | null> {
   try {
     const hash = createHash('sha256');
     let sizeBytes = 0;

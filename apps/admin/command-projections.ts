@@ -1,7 +1,7 @@
 /**
- * The runner of the read models for one command.
+ * Creates the runner of the read models for one command.
  *
- * Must stay true: it works beside a running server, whose own cache of objects it leaves alone.
+ * Must stay true: it works beside a running server, and uses an object cache of its own, never the server's.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -17,7 +17,7 @@ export type WithProjections = <Result>(
   work: (projections: Pick<ComposedProjections, 'runner' | 'models'>) => Promise<Result>,
 ) => Promise<Result>;
 
-/** Gives the work a runner that was not started, and closes it. */
+/** Calls the work with a runner that is not started, and closes the runner afterwards. */
 export function projectionsOf(foundation: Foundation, settings: Settings, log: Logger): WithProjections {
   return async (work) => {
     const parts = closer();

@@ -1,4 +1,4 @@
-/** What every command of `strata-admin` shares: in whose name it acts, and how it ends. */
+/** Shared by the commands of `strata-admin`: the cause of their events, and the check of their results. */
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { AccountId, Uuid } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
@@ -16,12 +16,14 @@ export function causeOf(context: AdminContext, command: string): Cause {
   };
 }
 
-export function accepted<Result extends object>(result: Result | { readonly refused: Refusal }): Result {
+/** Returns the result of a use case; throws `Refused` with the refusal's message. */
+export function requireAccepted<Result extends object>(result: Result | { readonly refused: Refusal }): Result {
   if ('refused' in result) throw new Refused(refusalText(result.refused));
   return result;
 }
 
-export async function existing(context: AdminContext, username: string): Promise<AccountId> {
+/** Resolves to the account's id; throws `Refused` if no account has the username. */
+export async function requireAccount(context: AdminContext, username: string): Promise<AccountId> {
   const id = await findAccount(context, username);
   if (id === null) throw new Refused(`There is no account ${JSON.stringify(username)}`);
   return id;

@@ -1,8 +1,8 @@
 /**
- * What `strata-admin` works with: the server's own foundation, opened for one command.
+ * The context of `strata-admin`: the server's foundation, opened for one command.
  *
- * Must stay true: a running server is joined, never stopped; without one the embedded database is started under
- * the same lock and stopped afterwards; the log goes to standard error.
+ * Must stay true: a command joins a running server and never stops it. Without a server it starts the embedded database
+ * under the same lock and stops it afterwards. Log lines are written to standard error.
  */
 import { destination, type Logger } from 'pino';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
@@ -18,20 +18,20 @@ import { projectionsOf, type WithProjections } from './command-projections.ts';
 import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageReport, verifyStorage } from './storage.ts';
 
-/** One command needs few entities. */
+/** More than one command needs. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export type AdminContext = Foundation['context'] & {
   readonly withProjections: WithProjections;
-  /** The logins that wait for their user under a code. */
+  /** Resolves to the pending device logins with this user code. */
   findDeviceSessions(userCode: string): Promise<readonly DeviceSessionId[]>;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   listStorage(): Promise<readonly ListedStorage[]>;
-  /** Of one repository, or of all. */
+  /** Verifies the layers of one repository; null for all. */
   verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
 };
 
-/** Relative paths start at the caller's folder, also under npm. */
+/** Returns the folder of the caller's shell, for relative paths: npm changes the working directory. */
 export function callersFolder(): string {
   return process.env['INIT_CWD'] ?? process.cwd();
 }
@@ -41,7 +41,7 @@ function open(): { readonly settings: Settings; readonly log: Logger } {
   return { settings, log: createLogger(settings.logLevel, destination({ fd: 2, sync: true })) };
 }
 
-/** Imports a log; null for standard input. No server may run, and no other command works beside it. */
+/** Imports a log from a file; null for standard input. Fails if a server or another command is running. */
 export async function withImport(file: string | null): Promise<ImportReport> {
   const { settings, log } = open();
   const foundation = await composeFoundation(settings, log, {

@@ -1,13 +1,17 @@
-/** `strata-admin device`: what the page that grants a device login does, for operators. */
+/** `strata-admin device`: grants or denies a device login, as the verification page does. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/kernel/grants.ts';
 import type { DeviceSessionId, RepositoryId, Timestamp } from '../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX } from '../../core/kernel/limits.ts';
-import { denyDeviceLogin, grantDeviceLogin, showDeviceSession } from '../../core/use-cases/accounts/device-login.ts';
+import {
+  denyDeviceLogin,
+  grantDeviceLogin,
+  readPendingDeviceSession,
+} from '../../core/use-cases/accounts/device-login.ts';
 import type { AdminContext } from './context.ts';
 import { type Act, Refused } from './answer.ts';
 import { grantList, idList, instant } from './arguments.ts';
-import { accepted, causeOf, existing } from './commands.ts';
+import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 
 interface Chosen {
   readonly username: string;
@@ -40,12 +44,12 @@ export function addDeviceCommands(program: Command, act: Act): void {
     .option('--expires-at <time>', 'RFC 3339; never when left out', instant, null)
     .action(
       act<Granted>(async (context, { username, code, name, ...choices }) => {
-        const account = await existing(context, username);
-        const id = await waitingLogin(context, code);
-        const { hostname } = accepted(await showDeviceSession(context, id));
+        const account = await requireAccount(context, username);
+        const id = await pendingLogin(context, code);
+        const { hostname } = requireAccepted(await readPendingDeviceSession(context, id));
         const settings = { ...choices, name: name ?? [...hostname].slice(0, TOKEN_NAME_LENGTH_MAX).join('') };
         const origin = { account, cause: causeOf(context, 'device grant') };
-        const granted = accepted(await grantDeviceLogin(context, origin, id, settings));
+        const granted = requireAccepted(await grantDeviceLogin(context, origin, id, settings));
         const { scope, grants, repositoryIds, expiresAt } = granted.settings;
         const token = { name: settings.name, scope, grants, repository_ids: repositoryIds, expires_at: expiresAt };
         const value = { id, user_code: code, hostname, username, status: 'granted', ...token };
@@ -60,24 +64,24 @@ export function addDeviceCommands(program: Command, act: Act): void {
     .requiredOption('--code <code>', 'as the device shows it: WXYZ-1234', userCode)
     .action(
       act<Chosen>(async (context, { username, code }) => {
-        const account = await existing(context, username);
-        const id = await waitingLogin(context, code);
-        const { hostname } = accepted(await showDeviceSession(context, id));
-        accepted(await denyDeviceLogin(context, { account, cause: causeOf(context, 'device deny') }, id));
+        const account = await requireAccount(context, username);
+        const id = await pendingLogin(context, code);
+        const { hostname } = requireAccepted(await readPendingDeviceSession(context, id));
+        requireAccepted(await denyDeviceLogin(context, { account, cause: causeOf(context, 'device deny') }, id));
         const value = { id, user_code: code, hostname, username, status: 'denied' };
         return { value, text: `${JSON.stringify(hostname)} was refused` };
       }),
     );
 }
 
-async function waitingLogin(context: AdminContext, code: string): Promise<DeviceSessionId> {
+async function pendingLogin(context: AdminContext, code: string): Promise<DeviceSessionId> {
   const [id, ...more] = await context.findDeviceSessions(code);
   if (id === undefined) throw new Refused(`No login waits under the code ${code}`);
   if (more.length > 0) throw new Refused(`Several logins wait under the code ${code}: begin yours again`);
   return id;
 }
 
-/** As people type it: in either case, with or without the dash. */
+/** Takes a code in either case, with or without the dash. */
 function userCode(text: string): string {
   const [, letters, digits] = /^([A-Z]{4})[- ]?(\d{4})$/.exec(text.trim().toUpperCase()) ?? [];
   if (letters === undefined || digits === undefined) throw new InvalidArgumentError('Give a code such as WXYZ-1234.');

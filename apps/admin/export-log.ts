@@ -1,8 +1,8 @@
 /**
- * `strata-admin log export`: the whole log as a file, or on standard output.
+ * `strata-admin log export`: writes the whole log to a file or to standard output.
  *
- * Must stay true: under its name the file appears whole and synced, or not at all; until then it is `<file>.partial`,
- * with which the next export goes on after its last whole line.
+ * Must stay true: the file gets its name only when it is complete and synced. Until then it is `<file>.partial`, which
+ * the next export continues after its last whole line.
  */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, stat } from 'node:fs/promises';
@@ -11,27 +11,32 @@ import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileLines } from '../../adapters/node/file-lines.ts';
 import { LOG_FILE_LINE_BYTES_MAX } from '../../core/kernel/limits.ts';
-import type { Reach } from '../../core/ports/failpoints.ts';
+import type { Failpoint } from '../../core/ports/failpoints.ts';
 import { type ExportPlace, exportLog, type LogSource, placeAfter } from '../../core/use-cases/log-files/export-log.ts';
-import { type FileEvent, LogFileError, LogFileReader } from '../../core/use-cases/log-files/log-file.ts';
+import {
+  type FileEvent,
+  LOG_FILE_VERSION,
+  LogFileError,
+  LogFileReader,
+} from '../../core/use-cases/log-files/log-file.ts';
 
 export interface ExportReport {
   /** Null for standard output. */
   readonly file: string | null;
   readonly events: number;
   readonly digest: string;
-  /** Events that an earlier export had already written. */
+  /** The number of events that an earlier, interrupted export had written. */
   readonly resumed: number;
 }
 
-/** Exports to a file that must not exist. Throws when it does, or when a partial one is of another log. */
+/** Exports to a new file. Throws if the file exists, or if the partial file is of another log. */
 export async function exportLogToFile(
-  source: LogSource & { readonly reach: Reach },
+  source: LogSource & { readonly failpoint: Failpoint },
   file: string,
 ): Promise<ExportReport> {
   if (await exists(file)) throw new Error(`${file} exists: an export never replaces one`);
   const partial = `${file}.partial`;
-  // Only its owner may read it: it tells of every account.
+  // Only the owner may read the file: it holds the events of every account.
   const handle = await open(partial, (await exists(partial)) ? 'r+' : 'wx+', 0o600);
   try {
     const written = await wholeLines(partial, source);
@@ -48,7 +53,7 @@ export async function exportLogToFile(
 
 async function writeFrom(
   handle: FileHandle,
-  source: LogSource & { readonly reach: Reach },
+  source: LogSource & { readonly failpoint: Failpoint },
   from: ExportPlace | null,
   offset: number,
 ): Promise<ExportPlace> {
@@ -63,7 +68,7 @@ async function writeFrom(
     }
     end += bytes.length;
     last = place;
-    await source.reach('log-export-written');
+    await source.failpoint('log-export-written');
   }
   if (last === null) throw new TypeError('An export writes a header at least');
   return last;
@@ -72,11 +77,11 @@ async function writeFrom(
 interface WrittenBefore {
   readonly last: FileEvent | null;
   readonly events: number;
-  /** Up to the end of the last event's line. */
+  /** The bytes up to the end of the last event's line. */
   readonly sizeBytes: number;
 }
 
-/** What an export that was cut short has written, as far as it is good. */
+/** Reads the valid lines that an interrupted export has written. */
 async function wholeLines(partial: string, { digest }: LogSource): Promise<WrittenBefore> {
   const reader = new LogFileReader(digest);
   let written: WrittenBefore = { last: null, events: 0, sizeBytes: 0 };
@@ -85,16 +90,18 @@ async function wholeLines(partial: string, { digest }: LogSource): Promise<Writt
     for await (const line of fileLines(createReadStream(partial), LOG_FILE_LINE_BYTES_MAX)) {
       sizeBytes += line.bytes.length + 1;
       const read = reader.read(line);
+      // A program with an older file format began the file: the export starts again.
+      if (reader.version !== LOG_FILE_VERSION) break;
       if (read.kind === 'event') written = { last: read.event, events: written.events + 1, sizeBytes };
     }
   } catch (error) {
-    // Torn by the end of its writer, or by that of the machine: everything from here on is written anew.
+    // The crash of the process or of the machine tore this line: the export continues before it.
     if (!(error instanceof LogFileError)) throw error;
   }
   return written;
 }
 
-/** Exports to a stream, whose end is its owner's. Rejects when nobody reads it any more. */
+/** Exports to a stream, which the caller ends. Rejects if the reader closes it. */
 export async function exportLogToStream(source: LogSource, output: Writable): Promise<ExportReport> {
   const places: ExportPlace[] = [];
   await pipeline(
@@ -122,7 +129,7 @@ async function exists(file: string): Promise<boolean> {
   }
 }
 
-/** Makes the new name survive a power cut. */
+/** Syncs the folder, so that the file's new name survives a power failure. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

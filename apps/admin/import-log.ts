@@ -1,8 +1,8 @@
 /**
- * `strata-admin log import`: a whole log from a file, or from standard input, into an empty one.
+ * `strata-admin log import`: reads a whole log from a file or from standard input into an empty one.
  *
- * Must stay true: nobody else works on the target meanwhile, and nobody opens it before it is whole; nothing that was
- * derived from another log, or that holds positions of one, is left beside it.
+ * Must stay true: no other process works on the target meanwhile, and none opens it before the import is complete. The
+ * import leaves no data that was derived from another log or holds its positions.
  */
 import { createReadStream } from 'node:fs';
 import type { Logger } from 'pino';
@@ -21,27 +21,27 @@ export async function importLogFile(
   log: Logger,
   file: string | null,
 ): Promise<ImportReport> {
-  const { events, digest, reach } = context;
-  let told = 0;
+  const { events, digest, failpoint } = context;
+  let reported = 0;
   const target = {
     events,
     digest,
     begin: async () => {
-      // The mark first: whatever comes after it may be cut short.
+      // The mark is set first: a crash at any later step then leaves an import that is known to be unfinished.
       await claim.begin();
       await dropReadModels(pool);
-      await reach('log-import-begun');
+      await failpoint('log-import-begun');
     },
     onProgress: async (appended: number) => {
-      await reach('log-import-appended');
-      if (appended - told < PROGRESS_EVENTS) return;
-      told = appended;
+      await failpoint('log-import-appended');
+      if (appended - reported < PROGRESS_EVENTS) return;
+      reported = appended;
       log.info({ events: appended }, 'Importing the log');
     },
   };
   const chunks: AsyncIterable<Uint8Array> = file === null ? process.stdin : createReadStream(file);
   const report = await importLog(target, fileLines(chunks, LOG_FILE_LINE_BYTES_MAX));
-  await reach('log-import-verified');
+  await failpoint('log-import-verified');
   await claim.finish(pool);
   return report;
 }

@@ -1,5 +1,5 @@
 /**
- * Every repository that the log knows, with its name, in one pass over the log.
+ * Reads every repository of the log with its name, in one pass.
  *
  * Must stay true: memory grows with the number of accounts and repositories, not of events.
  */
@@ -12,14 +12,14 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 
 export interface KnownRepository {
   readonly id: RepositoryId;
-  /** `<username>/<name>`, the last it had. */
+  /** `<username>/<name>`; of a deleted repository its last name. */
   readonly name: string;
   readonly deleted: boolean;
 }
 
 const PAGE_EVENTS = 1_000;
 
-/** By id, in the order of their creation. Those of buckets that are not the platform's are left out. */
+/** Returns the repositories on platform storage by id, in the order of their creation. */
 export async function readKnownRepositories(
   events: Pick<EventStore, 'readAll'>,
 ): Promise<ReadonlyMap<RepositoryId, KnownRepository>> {

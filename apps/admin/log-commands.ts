@@ -1,4 +1,4 @@
-/** `strata-admin log …`: what operators do to the event log. */
+/** `strata-admin log …`: verifies, exports and imports the event log. */
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { callersFolder, withAdminContext, withImport } from './context.ts';
@@ -26,7 +26,7 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
   log
     .command('export')
     .argument('<file>', 'a new file, or - for standard output')
-    .description('writes the whole log, as it stands now, to one file; goes on with one that was cut short')
+    .description('writes the whole log, as of now, to one file; continues an interrupted export')
     .action(async (file: string) => {
       if (file !== '-') {
         return act<unknown>(async (context) => {
@@ -42,12 +42,12 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
   log
     .command('import')
     .argument('<file>', 'what log export wrote, or - for standard input')
-    .description('reads a whole log into an empty one, and verifies it; goes on with an import that was cut short')
+    .description('reads a whole log into an empty one, and verifies it; continues an interrupted import')
     .action(async (file: string) => {
       const { events, digest, found } = await withImport(file === '-' ? null : path.resolve(callersFolder(), file));
       const text = [
         `${events} events, ${found} of them found there; read back and verified, digest ${digest}`,
-        'Read models were dropped: they are built anew when the server starts. Layers, vault and master key are moved apart',
+        'Read models were dropped: the server rebuilds them at its start. Layers, vault and master key are moved separately',
       ];
       print({ value: { events, found, digest }, text: text.join('\n') });
     });

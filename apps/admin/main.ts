@@ -1,8 +1,8 @@
 /**
- * `strata-admin`: what operators do to accounts, tokens, projections, the log and the storage of a server.
+ * `strata-admin`: operators' commands on accounts, tokens, projections, the log and the storage of a server.
  *
- * Must stay true: it works on the server's own configuration, whether the server runs or not; with `--json`
- * standard output is one JSON value and nothing else. Exit status 0 done, 1 refused or failed, 2 usage.
+ * Must stay true: it uses the server's configuration, whether the server runs or not. With `--json` standard output is
+ * one JSON value and nothing else. The exit status is 0 for done, 1 for refused or failed, 2 for a usage error.
  */
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError, Option } from 'commander';
@@ -17,7 +17,7 @@ import { type AdminContext, withAdminContext } from './context.ts';
 import { tokenObject } from '../api/handlers/access-tokens.ts';
 import { type Answer, Refused } from './answer.ts';
 import { grantList, idList, instant } from './arguments.ts';
-import { accepted, causeOf, existing } from './commands.ts';
+import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 import { addDeviceCommands } from './device-commands.ts';
 import { addLogCommands } from './log-commands.ts';
 import { addProjectionCommands } from './projection-commands.ts';
@@ -57,7 +57,7 @@ account
   .action(
     act<{ username: string; email: string; plan: Plan }>(async (context, { username, email, plan }) => {
       const password = await passwordFromStdin();
-      const created = accepted(
+      const created = requireAccepted(
         await createAccount(context, causeOf(context, 'account create'), { username, email, password, plan }),
       );
       return {
@@ -73,8 +73,8 @@ account
   .addOption(new Option('--plan <plan>').choices(PLANS).makeOptionMandatory())
   .action(
     act<{ username: string; plan: Plan }>(async (context, { username, plan }) => {
-      const id = await existing(context, username);
-      accepted(await changePlan(context, causeOf(context, 'account set-plan'), id, plan));
+      const id = await requireAccount(context, username);
+      requireAccepted(await changePlan(context, causeOf(context, 'account set-plan'), id, plan));
       return { value: { id, username, plan }, text: `${username} is on the plan ${plan} now` };
     }),
   );
@@ -85,9 +85,9 @@ account
   .requiredOption('--password-stdin', 'read the password from standard input, up to its first line feed')
   .action(
     act<{ username: string }>(async (context, { username }) => {
-      const id = await existing(context, username);
+      const id = await requireAccount(context, username);
       const password = await passwordFromStdin();
-      accepted(await changePassword(context, causeOf(context, 'account reset-password'), id, password));
+      requireAccepted(await changePassword(context, causeOf(context, 'account reset-password'), id, password));
       return { value: { id, username }, text: `${username} has a new password` };
     }),
   );
@@ -100,12 +100,12 @@ account
   .action(
     act<{ username: string; yes?: boolean }>(async (context, { username, yes }) => {
       const found = await findAccountState(context, username);
-      if (found === null || (found.state.status !== 'open' && found.state.status !== 'erased')) {
+      if (found === null || found.state.status === 'absent' || found.state.status === 'abandoned') {
         throw new Refused(`There is no account ${JSON.stringify(username)}`);
       }
       const { id, state } = found;
       if (yes !== true) throw new Refused(erasureText(username, found.state.repositories.size));
-      const erased = accepted(await eraseAccount(context, causeOf(context, 'account erase'), id));
+      const erased = requireAccepted(await eraseAccount(context, causeOf(context, 'account erase'), id));
       const { repositories, addressReleased } = erased;
       const value = { id, username, repositories, address_released: addressReleased };
       const again = state.status === 'erased' ? ' was erased before, and now wholly' : ' is erased';
@@ -114,13 +114,13 @@ account
     }),
   );
 
-/** What `account erase` would do. */
+/** Describes what `account erase` would do. */
 function erasureText(username: string, repositories: number): string {
   return [
     `This would erase the account ${username}, for ever:`,
     `- its repositories (${repositories}) are closed; their layers stay for the retention time`,
     '- its access tokens end at once',
-    '- its e-mail address, password and source addresses can never be read again; the address can sign up anew',
+    '- its e-mail address, password and source addresses can never be read again; the address can sign up again',
     '- its events stay in the log, and its username stays taken',
     'Nothing was done. Add --yes to do it.',
   ].join('\n');
@@ -145,10 +145,10 @@ token
       repositoryIds: readonly RepositoryId[];
       expiresAt: Timestamp | null;
     }>(async (context, { username, ...settings }) => {
-      const owner = await existing(context, username);
+      const owner = await requireAccount(context, username);
       const secret = newTokenSecret();
       const origin = { account: owner, cause: causeOf(context, 'token create') };
-      const created = accepted(await createAccessToken(context, origin, settings, secret));
+      const created = requireAccepted(await createAccessToken(context, origin, settings, secret));
       const value = { ...tokenObject({ id: created.id, ...created.token }, null), token: secret };
       return { value, text: secret };
     }),
@@ -159,7 +159,7 @@ addLogCommands(program, { act, print, wantsJson });
 addDeviceCommands(program, act);
 addStorageCommands(program, act);
 
-/** The first line, without its line feed: what `echo` and a file with one line give. */
+/** Returns the first line of standard input, without its line feed, which `echo` adds. */
 async function passwordFromStdin(): Promise<string> {
   return (await text(process.stdin)).split(/\r?\n/, 1)[0] ?? '';
 }
@@ -168,7 +168,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {
-    // Help and version were asked for; everything else is a usage fault that commander has explained.
+    // Status 0 is a requested help text; any other is a usage error that commander has printed.
     process.exitCode = error.exitCode === 0 ? 0 : 2;
   } else {
     process.stderr.write(`strata-admin: ${error instanceof Error ? error.message : String(error)}\n`);

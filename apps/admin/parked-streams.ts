@@ -1,22 +1,22 @@
 /**
  * `strata-admin projections parked` and `projections replay`: streams that a read model could not apply.
  *
- * Must stay true: a replay is done by whoever leads the model, a running server or, without one, this command; what
- * is told of it is what became of it, not that it was asked for.
+ * Must stay true: the leader of the model does the replay: a running server, or this command if there is none. The
+ * report states the result of the replay, not merely that it was requested.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ParkedStream } from '../../projections/runner/parking.ts';
 import type { ProjectionRunner } from '../../projections/runner/runner.ts';
 import type { WithProjections } from './command-projections.ts';
 
-/** A long history may take longer; it goes on, and `parked` shows when it is done. */
+/** A long history may take longer. Its replay continues, and `projections parked` shows when it is done. */
 const OUTCOME_SPAN_MS = 30_000;
-const LOOK_INTERVAL_MS = 100;
+const POLL_INTERVAL_MS = 100;
 
 export interface ParkedReport {
   readonly model: string;
   readonly stream: string;
-  /** The first revision that is not applied. */
+  /** The first revision that the model has not applied. */
   readonly revision: number;
   readonly events: number;
   readonly attempts: number;
@@ -24,9 +24,9 @@ export interface ParkedReport {
 }
 
 export interface ReplayReport {
-  /** Applied whole. */
+  /** The streams that the model has applied completely. */
   readonly replayed: readonly { readonly model: string; readonly stream: string }[];
-  /** Tried, or not tried yet, and still parked. */
+  /** The streams that are still parked, whether or not they were tried again. */
   readonly parked: readonly ParkedReport[];
 }
 
@@ -34,7 +34,7 @@ export async function parkedStreams(withProjections: WithProjections): Promise<r
   return withProjections(async ({ runner }) => (await runner.parked()).map(toReport));
 }
 
-/** Tries parked streams again: all, or those of a model, or one of that name. */
+/** Tries parked streams again: those of one model, those of one stream, or all. */
 export function replayParked(
   withProjections: WithProjections,
   chosen: { readonly model: string | null; readonly stream: string | null },
@@ -43,35 +43,35 @@ export function replayParked(
     if (chosen.model !== null && !models.includes(chosen.model)) {
       throw new Error(`No model is called ${chosen.model}: there are ${models.join(', ')}`);
     }
-    const asked = (await runner.parked()).filter(
+    const requested = (await runner.parked()).filter(
       ({ projection, stream }) => (chosen.model ?? projection) === projection && (chosen.stream ?? stream) === stream,
     );
     await runner.replay(chosen.stream, chosen.model);
-    // Leads only what nobody else does.
+    // Becomes the leader only of models that no other process leads.
     await runner.start();
-    const left = await outcome(runner, asked);
-    const replayed = asked.filter((before) => !left.some((now) => isSame(now, before)));
+    const remaining = await outcome(runner, requested);
+    const replayed = requested.filter((before) => !remaining.some((now) => isSame(now, before)));
     return {
       replayed: replayed.map(({ projection, stream }) => ({ model: projection, stream })),
-      parked: left.map(toReport),
+      parked: remaining.map(toReport),
     };
   });
 }
 
-/** What is still parked of what was asked for, once each was tried or the time is over. */
+/** Resolves to the requested streams that are still parked, when each was tried again or after OUTCOME_SPAN_MS. */
 async function outcome(
   runner: Pick<ProjectionRunner, 'parked'>,
-  asked: readonly ParkedStream[],
+  requested: readonly ParkedStream[],
 ): Promise<readonly ParkedStream[]> {
   const giveUpMs = performance.now() + OUTCOME_SPAN_MS;
   for (;;) {
     const parked = await runner.parked();
-    const left = asked.flatMap((before) => {
+    const remaining = requested.flatMap((before) => {
       const now = parked.find((stream) => isSame(stream, before));
       return now === undefined ? [] : [{ now, tried: now.attempts > before.attempts }];
     });
-    if (left.every(({ tried }) => tried) || performance.now() > giveUpMs) return left.map(({ now }) => now);
-    await sleep(LOOK_INTERVAL_MS);
+    if (remaining.every(({ tried }) => tried) || performance.now() > giveUpMs) return remaining.map(({ now }) => now);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 

@@ -1,4 +1,4 @@
-/** `strata-admin projections …`: what operators do to read models. */
+/** `strata-admin projections …`: rebuilds, verifies and replays read models. */
 import type { Command } from 'commander';
 import type { Act } from './answer.ts';
 import { type ParkedReport, parkedStreams, replayParked } from './parked-streams.ts';
@@ -9,8 +9,8 @@ export function addProjectionCommands(program: Command, act: Act): void {
 
   projections
     .command('rebuild')
-    .description('builds every read model anew from the log and puts the new one in the place of the old')
-    .option('--verify', 'compare the new with the live one row by row instead, and report every difference')
+    .description('rebuilds every read model from the log and replaces the live one')
+    .option('--verify', 'compare the rebuilt model with the live one row by row instead, and report every difference')
     .action(
       act<{ verify?: boolean }>(async (context, { verify }) => {
         const report = await rebuildProjections(context.withProjections, { verify: verify === true });
@@ -24,7 +24,7 @@ export function addProjectionCommands(program: Command, act: Act): void {
 
   projections
     .command('parked')
-    .description('lists the streams that a read model could not apply, with the reason; reading their rows answers 503')
+    .description('lists the streams that a read model could not apply, with the reason; reads of their rows get 503')
     .action(
       act(async (context) => {
         const parked = await parkedStreams(context.withProjections);

@@ -1,13 +1,13 @@
-/** `strata-admin projections rebuild [--verify]`: every read model anew from the log. */
+/** `strata-admin projections rebuild [--verify]`: rebuilds every read model from the log. */
 import type { RowDifference } from '../../projections/runner/verify.ts';
 import type { WithProjections } from './command-projections.ts';
 
 export interface ProjectionReport {
   readonly model: string;
-  /** Rows that the log gives; null when nothing was compared. */
+  /** The number of rows rebuilt from the log; null if they were not compared. */
   readonly rows: number | null;
   readonly differences: number;
-  /** The first of them. */
+  /** The first differences. */
   readonly examples: readonly RowDifference[];
 }
 

@@ -1,4 +1,4 @@
-/** `strata-admin storage …`: what operators ask of the platform's layer store. */
+/** `strata-admin storage …`: lists and verifies the layers on platform storage. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { findRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { AdminContext } from './context.ts';

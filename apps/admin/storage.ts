@@ -1,9 +1,9 @@
 /**
- * `strata-admin storage list` and `storage verify`: what the platform's layer store holds, beside what events name.
+ * `strata-admin storage list` and `storage verify`: compares the platform's layer store with the layers in events.
  *
- * Must stay true: both change nothing; memory grows with the number of repositories, and of one repository's layers.
- * The store is listed before the stream is read, so of pushes under way only one that waits for its append shows, as
- * an unknown layer.
+ * Must stay true: both change nothing. Memory grows with the number of repositories, and of one repository's layers.
+ * The store is listed before the stream is read. So the layer of a push under way is reported as unknown only between
+ * its put and its append.
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
@@ -11,7 +11,7 @@ import { streamName } from '../../core/kernel/envelope.ts';
 import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
-import { type RepositoryEvent, repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
+import { type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
 import { checkLayer } from './check-layer.ts';
 import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
 
@@ -23,14 +23,14 @@ export interface StorageContext {
 
 export interface ListedStorage {
   readonly id: string;
-  /** `<username>/<name>`; null for what the log knows nothing of. */
+  /** `<username>/<name>`; null if no event names the repository. */
   readonly repository: string | null;
   readonly deleted: boolean;
   readonly layers: number;
   readonly size_bytes: number;
 }
 
-/** Every repository on platform storage, empty ones too, and every other that the store holds layers of. */
+/** Lists every repository on platform storage, empty ones too, and every unknown id that the store holds layers of. */
 export async function listStorage({ events, layers }: StorageContext): Promise<readonly ListedStorage[]> {
   const known = await readKnownRepositories(events);
   const sums = new Map<string, { layers: number; size_bytes: number }>();
@@ -54,7 +54,7 @@ function byText(a: string, b: string): number {
 }
 
 export interface StorageFault {
-  /** `unknown`: named by no event, left by a push that died or is under way. `unreadable`: an event, not a layer. */
+  /** `unknown`: no event names the layer; its push died or is under way. `unreadable`: an event that cannot be read. */
   readonly kind: 'missing' | 'damaged' | 'unknown' | 'unreadable';
   readonly repository: string | null;
   /** The layer's key, or the stream's name. */
@@ -64,10 +64,10 @@ export interface StorageFault {
 
 export interface StorageReport {
   readonly repositories: number;
-  /** Named by events, and read. */
+  /** The number of layers that events name and that were read. */
   readonly layers: number;
   readonly size_bytes: number;
-  /** The first thousand. */
+  /** The first FAULTS_MAX faults; `fault_count` counts all. */
   readonly faults: readonly StorageFault[];
   readonly fault_count: number;
 }
@@ -75,25 +75,25 @@ export interface StorageReport {
 const FAULTS_MAX = 1_000;
 const PROGRESS_LAYERS = 1_000;
 const PROGRESS_BYTES = 1024 ** 3;
-/** Each may be near the bound of an append. */
+/** Small pages, since an event may be as large as the limit of an append. */
 const PAGE_EVENTS = 100;
 
-/** Reads every layer that events name and compares it with its event; of one repository, or of all. */
+/** Reads every layer that events name and compares it with its event, for one repository or for all (null). */
 export async function verifyStorage(context: StorageContext, only: KnownRepository | null): Promise<StorageReport> {
   const known = only === null ? await readKnownRepositories(context.events) : new Map([[only.id, only]]);
   const run = createRun(context.log);
   for (const repository of known.values()) await verifyRepository(context, repository, run);
-  if (only === null) await findStrangers(context, known, run);
+  if (only === null) await findUnknownFiles(context, known, run);
   return { repositories: known.size, ...run.report() };
 }
 
 type Run = ReturnType<typeof createRun>;
 
-/** What was found so far. */
+/** Collects the faults and sums of a verification, and logs its progress. */
 function createRun(log: Logger) {
   const faults: StorageFault[] = [];
   const sums = { layers: 0, size_bytes: 0, fault_count: 0 };
-  let told = { ...sums };
+  let reported = { ...sums };
   return {
     fault(fault: StorageFault): void {
       sums.fault_count += 1;
@@ -102,9 +102,9 @@ function createRun(log: Logger) {
     read(sizeBytes: number): void {
       sums.layers += 1;
       sums.size_bytes += sizeBytes;
-      const much = sums.size_bytes - told.size_bytes >= PROGRESS_BYTES;
-      if (!much && sums.layers - told.layers < PROGRESS_LAYERS) return;
-      told = { ...sums };
+      const isLarge = sums.size_bytes - reported.size_bytes >= PROGRESS_BYTES;
+      if (!isLarge && sums.layers - reported.layers < PROGRESS_LAYERS) return;
+      reported = { ...sums };
       log.info({ layers: sums.layers, sizeBytes: sums.size_bytes, faults: sums.fault_count }, 'Verifying the storage');
     },
     report: () => ({ ...sums, faults }),
@@ -116,7 +116,7 @@ async function verifyRepository(context: StorageContext, { id, name }: KnownRepo
   const unnamed = new Set<string>();
   for await (const { key } of layers.list(`repositories/${id}/`)) unnamed.add(key);
   const stream = streamName('repository', id);
-  for (let from = 0; ; from += PAGE_EVENTS) {
+  for (let from = 0; ; ) {
     const page = await context.events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
     for (const recorded of page) {
       const layer = layerOf(recorded, (detail) =>
@@ -129,13 +129,17 @@ async function verifyRepository(context: StorageContext, { id, name }: KnownRepo
       run.read(layer.size_bytes);
     }
     if (page.length < PAGE_EVENTS) break;
+    from += page.length;
   }
   for (const key of unnamed) run.fault({ kind: 'unknown', repository: name, what: key, detail: UNNAMED });
 }
 
 const UNNAMED = 'is named by no event: a push is under way, or died (it is removed after 7 days)';
 
-function layerOf(recorded: Parameters<typeof readEvent>[1], unreadable: (detail: string) => void): StoredLayer | null {
+function layerOf(
+  recorded: Parameters<typeof readEvent>[1],
+  unreadable: (detail: string) => void,
+): RecordedLayer | null {
   try {
     const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
     return event.type === 'RefsUpdated' ? event.data.layer : null;
@@ -145,8 +149,8 @@ function layerOf(recorded: Parameters<typeof readEvent>[1], unreadable: (detail:
   }
 }
 
-/** What lies in the store and belongs to no repository of the log. */
-async function findStrangers(
+/** Reports files in the store that belong to no repository of the log. */
+async function findUnknownFiles(
   { layers, events }: StorageContext,
   known: ReadonlyMap<RepositoryId, KnownRepository>,
   run: Run,
@@ -156,7 +160,7 @@ async function findStrangers(
     const [top, idText = ''] = key.split('/');
     const id = top === 'repositories' ? parseUuid<RepositoryId>(idText) : null;
     if (id !== null && known.has(id)) continue;
-    // Perhaps it was created since the log was read.
+    // The repository may have been created after the log was read.
     later ??= await readKnownRepositories(events);
     if (id !== null && later.has(id)) continue;
     const detail = 'belongs to no repository that the log knows';

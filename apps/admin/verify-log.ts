@@ -1,18 +1,18 @@
 /**
- * `strata-admin log verify`: reads the whole log once and checks what it can of it.
+ * `strata-admin log verify`: reads the whole log once, and checks positions, revisions and every event's form.
  *
- * Must stay true: it changes nothing; memory grows with the number of streams and vault records, not of events.
+ * Must stay true: it changes nothing. Memory grows with the number of streams and vault records, not of events.
  */
 import type { Logger } from 'pino';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
-import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
+import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
-import { repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
+import { repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
 import type { Settings } from '../server/settings.ts';
 import { checkLayer } from './check-layer.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
@@ -20,15 +20,15 @@ import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
 export interface LogReport {
   readonly events: number;
   readonly streams: number;
-  /** Layers named; their bytes were read only with `references`. */
+  /** The number of layers that events name; their bytes are read only with `references`. */
   readonly layers: number;
-  /** One line each; empty when all is well. */
+  /** One line for each fault, the first FAULTS_MAX of them. */
   readonly faults: readonly string[];
 }
 
 const PAGE_EVENTS = 1_000;
 const PROGRESS_EVENTS = 100_000;
-/** Faults beyond this are counted by none: the first ones tell the story. */
+/** Later faults are neither reported nor counted: the first ones are enough to find the cause. */
 const FAULTS_MAX = 1_000;
 
 export async function verifyLog(
@@ -51,7 +51,7 @@ export async function verifyLog(
     const page = await context.events.readAll(position, PAGE_EVENTS);
     for (const event of page) {
       const where = `${event.stream} revision ${event.revision}`;
-      if (event.position <= position) fault(`${where} stands at position ${event.position}, not after ${position}`);
+      if (event.position <= position) fault(`${where} is at position ${event.position}, not after ${position}`);
       position = event.position;
       const expected = (revisions.get(event.stream) ?? -1) + 1;
       if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
@@ -70,13 +70,13 @@ export async function verifyLog(
   return { events, streams: revisions.size, layers: named, faults };
 }
 
-/** The layer that the event names, if it names one. */
+/** Checks the event. Resolves to the layer that it names, or null if it names none or cannot be read. */
 async function checkEvent(
   context: Context & { readonly digest: Digest },
   event: RecordedEvent,
   vault: VaultCheck | null,
   fault: (text: string) => void,
-): Promise<StoredLayer | null> {
+): Promise<RecordedLayer | null> {
   const kinds = EVENT_CATALOGUE[categoryOf(event.stream)];
   if (kinds === undefined) {
     fault(`${event.stream} is of no known category`);
@@ -84,7 +84,7 @@ async function checkEvent(
   }
   try {
     readEvent(kinds, event);
-    vault?.see(event);
+    vault?.add(event);
     if (event.type !== 'RefsUpdated') return null;
     const whole = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, event));
     return whole.type === 'RefsUpdated' ? whole.data.layer : null;

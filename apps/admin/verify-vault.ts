@@ -1,7 +1,7 @@
 /**
- * What `log verify --references` asks of the vault: that it holds what events name, and nothing of erased accounts.
+ * `log verify --references`: checks that the vault holds the records that events name, and none of erased accounts.
  *
- * Must stay true: no value of a record is shown or kept; records that were superseded or erased are meant to be gone.
+ * Must stay true: the check neither prints nor keeps a record's value. A superseded or erased record may be missing.
  */
 import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';
@@ -11,20 +11,20 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import { type Vault, VaultError, type VaultField, parseVaultRef } from '../../core/ports/vault.ts';
 
 export interface VaultCheck {
-  /** To be called with every event of the log that can be read, in order. */
-  see(event: RecordedEvent): void;
-  /** After the last: only then it is known what was superseded or erased. */
+  /** The caller passes every readable event of the log, in order. */
+  add(event: RecordedEvent): void;
+  /** The caller calls this after the last event: only then are the superseded and erased records known. */
   finish(): Promise<void>;
 }
 
-/** What the events of an account say of its own records. */
+/** The vault records that the events of an account name. */
 interface Named {
   email: string | null;
   passwordHash: string | null;
   erased: boolean;
-  /** What each webhook is led by now. A secret before the last rotation may be gone, and is not asked for. */
+  /** The current records of each webhook. A secret before the last rotation may be gone, and is not checked. */
   readonly webhooks: Map<string, { readonly url: string; readonly secret: string }>;
-  /** Each once, with where it was named first. */
+  /** The references of source addresses, each with the first event that names it. */
   readonly addresses: Map<string, string>;
 }
 
@@ -33,8 +33,11 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
 
   const of = (account: AccountId): Named => {
     const known = named.get(account) ?? {
-      ...{ email: null, passwordHash: null, erased: false },
-      ...{ webhooks: new Map(), addresses: new Map() },
+      email: null,
+      passwordHash: null,
+      erased: false,
+      webhooks: new Map(),
+      addresses: new Map(),
     };
     named.set(account, known);
     return known;
@@ -80,14 +83,14 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
   }
 
   return {
-    see: (event) => {
+    add: (event) => {
       const { accountId, sourceAddressRef, stream, revision } = event;
       if (accountId === null) return;
       if (sourceAddressRef !== null) {
         const { addresses } = of(accountId);
         if (!addresses.has(sourceAddressRef)) addresses.set(sourceAddressRef, `${stream} revision ${revision}`);
       }
-      if (categoryOf(stream) === accounts.category) note(of(accountId), event);
+      if (categoryOf(stream) === accounts.category) applyAccountEvent(of(accountId), event);
     },
     finish: async () => {
       for (const [account, its] of named) await (its.erased ? checkErased(account, its) : checkOpen(account, its));
@@ -95,7 +98,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
   };
 }
 
-function note(its: Named, recorded: RecordedEvent): void {
+function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
   const event = readEvent<AccountEvent>(accounts.kinds, recorded);
   switch (event.type) {
     case 'AccountCreated':
@@ -128,9 +131,12 @@ function note(its: Named, recorded: RecordedEvent): void {
     case 'WebhookDeactivated':
     case 'Abandoned':
     case 'PlanChanged':
+    case 'AccountClosed':
+    case 'AccountReopened':
     case 'RepositoryCreated':
     case 'RepositoryDescribed':
     case 'RepositoryDeleted':
+    case 'RepositoryRestored':
       break;
   }
 }

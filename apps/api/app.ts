@@ -1,8 +1,8 @@
 /**
  * The REST API as a Fastify instance: it reads requests, enforces the table of routes and writes answers.
  *
- * Must stay true: every answer, of whatever fault, has the shape of interface.md and carries X-Request-Id, which
- * is always ours: it goes into the record, so a client does not choose it.
+ * Must stay true: every answer, errors included, has the shape of docs/interface.md and carries X-Request-Id. The
+ * server always makes that id itself, because events record it: no client may choose it.
  */
 import swagger from '@fastify/swagger';
 import Fastify, {
@@ -14,6 +14,7 @@ import Fastify, {
 } from 'fastify';
 import type { EventId } from '../../core/kernel/ids.ts';
 import { BODY_IDLE_MS, JSON_BODY_BYTES_MAX, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
+import { actorOf } from '../../core/use-cases/accounts/principal.ts';
 import { type EncodedBody, encodeJson } from './body-cache.ts';
 import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
@@ -38,24 +39,24 @@ declare module 'fastify' {
 }
 
 export interface ApiOptions {
-  /** Makes the server that calls the handler it is given; absent: a plain node:http server. */
+  /** Creates the server that calls Fastify's handler; absent: a plain node:http server. */
   readonly serverFactory?: FastifyServerFactory;
   readonly timeouts?: Timeouts;
 }
 
-/** Both in milliseconds: the server that hands us requests may set none, as Git's may take hours. */
+/** Both in milliseconds. The API sets them itself, since the shared server sets none: Git requests may take hours. */
 export interface Timeouts {
-  /** A request's body that takes longer ends its connection. */
+  /** A request body that takes longer than this ends its connection. */
   readonly body: number;
-  /** A client that takes nothing of a streamed answer for this long is left. */
+  /** A client that reads nothing of a streamed answer for this long is disconnected. */
   readonly idle: number;
 }
 
-/** The server bounds a request's head; routing needs no bound of its own below that. */
+/** Larger than any request head that the server accepts, so that routing never bounds a path itself. */
 const PARAM_LENGTH_MAX = 64 * 1024;
 const TIMEOUTS: Timeouts = { body: JSON_BODY_SPAN_MS, idle: BODY_IDLE_MS };
 
-/** The API, to listen by itself or to be handed requests by the server that `serverFactory` made. */
+/** Creates the API. It listens on its own server, or takes requests from the server that `serverFactory` returns. */
 export function createApi(apiContext: ApiContext, options: ApiOptions = {}): FastifyInstance {
   const { timeouts = TIMEOUTS } = options;
   const newRequestId = (): string => apiContext.ids.next<EventId>();
@@ -72,10 +73,10 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   });
   const context = createApiServices(apiContext, documentOf(app, apiContext));
   app.decorateRequest('admitted', null);
-  // The routes check their input themselves (route.ts), by the same schemas the document is made from.
+  // The routes check their input themselves (apps/api/route.ts), with the schemas that the OpenAPI document shows.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
-  takeJsonBodies(app);
+  acceptOnlyJsonBodies(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     const admitted = await admit(context, request, request.routeOptions.config.route);
@@ -84,7 +85,7 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     return undefined;
   });
   app.addHook('preParsing', (request, _reply, payload, done) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') boundBody(request, timeouts.body);
+    if (request.method !== 'GET' && request.method !== 'HEAD') limitBodyTime(request, timeouts.body);
     done(null, payload);
   });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
@@ -97,13 +98,13 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   return app;
 }
 
-function boundBody({ raw }: FastifyRequest, spanMs: number): void {
+function limitBodyTime({ raw }: FastifyRequest, spanMs: number): void {
   const timer = setTimeout(() => raw.destroy(), spanMs).unref();
   raw.once('close', () => clearTimeout(timer));
   raw.once('end', () => clearTimeout(timer));
 }
 
-function takeJsonBodies(app: FastifyInstance): void {
+function acceptOnlyJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     readJsonBody(request.headers, bytes),
@@ -117,7 +118,7 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs:
   };
   const url = routerPath(route.path);
   app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, handler });
-  // Node leaves the body of an answer to HEAD away.
+  // Node drops the body of an answer to HEAD.
   if (hasHead(route)) app.route({ method: 'HEAD', url, schema: { hide: true }, config: { route }, handler });
 }
 
@@ -131,7 +132,7 @@ function send(reply: FastifyReply, { status, headers, body }: Answer, idleMs = B
     case 'bytes':
       return reply.send(body.bytes);
     case 'stream':
-      // A client that does not read must not keep what the stream holds open.
+      // A client that stops reading must not keep open the objects that the stream reads from.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy());
       return reply.send(body.stream);
   }
@@ -145,11 +146,11 @@ function report(context: ApiServices, request: FastifyRequest, reply: FastifyRep
     status: reply.statusCode,
     durationMs: reply.elapsedTime,
     requestId: request.id,
-    actor: admitted === null ? null : { kind: 'token', id: admitted.bearer.tokenId },
+    actor: admitted === null ? null : actorOf(admitted.principal),
   });
 }
 
-/** The OpenAPI document's bytes, made at the first request: the server's own address is known by then. */
+/** Returns the OpenAPI document's bytes, made at the first request, when the server's own address is known. */
 function documentOf(app: FastifyInstance, context: ApiContext): () => EncodedBody {
   let made: EncodedBody | null = null;
   return () => {

@@ -1,15 +1,16 @@
 /**
- * The one table from the code of an attempt's error to the words its owner sees.
+ * The one table from the code of a delivery attempt's error to the message that the webhook's owner sees.
  *
- * Must stay true: no word of the receiver's, nor of a library, is in them.
+ * Must stay true: no message repeats text of the receiver or of a library.
  */
-import type { OutgoingFailure, TargetFault } from '../../core/ports/outgoing-requests.ts';
-import type { AttemptRow } from '../../core/ports/read-models.ts';
+import type { OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
+import type { TargetFault } from '../../core/kernel/target-fault.ts';
+import type { AttemptRow } from '../../core/ports/webhook-delivery-lists.ts';
 import type { NotSent } from '../../core/webhook-delivery/attempt.ts';
 
 type AttemptError = OutgoingFailure | NotSent | TargetFault | 'status-not-2xx';
 
-const WORDS: { readonly [Error in AttemptError]: string } = {
+const MESSAGES: { readonly [Error in AttemptError]: string } = {
   'status-not-2xx': 'The receiver did not answer 2xx',
   'timed-out': 'The receiver did not answer within 30 seconds',
   'name-not-found': "The receiver's name was not found",
@@ -33,10 +34,10 @@ const WORDS: { readonly [Error in AttemptError]: string } = {
   'peer-not-checked': 'The URL leads to an address that is not public',
 };
 
-/** Null for a success. */
+/** Returns the message, with the attempt's detail in brackets if it has one; null for a success. */
 export function attemptError({ error, detail }: Pick<AttemptRow, 'error' | 'detail'>): string | null {
   if (error === null) return null;
-  const known: { readonly [error: string]: string } = WORDS;
-  const words = Object.hasOwn(known, error) ? known[error] : undefined;
-  return detail === null ? (words ?? error) : `${words ?? error} (${detail})`;
+  const known: { readonly [error: string]: string } = MESSAGES;
+  const message = (Object.hasOwn(known, error) ? known[error] : undefined) ?? error;
+  return detail === null ? message : `${message} (${detail})`;
 }

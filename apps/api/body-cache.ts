@@ -1,8 +1,8 @@
 /**
- * Bytes of answers to reads, kept within a bound by the names of everything they are made from.
+ * A cache of encoded answers to reads, bounded in bytes.
  *
- * Must stay true: a key names the repository, its revision and all of the request that the bytes depend on, so
- * an entry is never stale and is only ever dropped for room. Equal requests at one time make the bytes once.
+ * Must stay true: a key holds the repository, its revision and every part of the request that the bytes depend on. So
+ * an entry is never stale, and is evicted only for room. Concurrent equal requests make the bytes once.
  */
 import { LRUCache } from 'lru-cache';
 import { API_BODIES_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
@@ -10,14 +10,14 @@ import type { Refusal } from '../../core/kernel/refusal.ts';
 import { type Answer, type Headers, JSON_TYPE, notModified } from './http/answer.ts';
 import { noneMatchNames } from './http/conditional.ts';
 
-/** An encoded answer: its entity tag, its bytes, and the headers both 200 and 304 carry. */
+/** An encoded answer: its entity tag, its bytes, and the headers of both 200 and 304. */
 export interface EncodedBody {
   readonly etag: string;
   readonly headers: Headers;
   readonly bytes: Buffer;
 }
 
-/** A body with its own key: it may be of a later revision than was asked for. */
+/** A body with its own key, since it may be of a later revision than the one that was requested. */
 export interface MadeBody {
   readonly key: string;
   readonly body: EncodedBody;
@@ -28,11 +28,14 @@ type Refused = { readonly refused: Refusal };
 export interface BodyCache {
   get(key: string): EncodedBody | undefined;
   set(key: string, body: EncodedBody): void;
-  /** The body of that key, made and kept if it is not there. */
-  through(key: string, make: () => Promise<MadeBody | Refused>): EncodedBody | Promise<EncodedBody | Refused>;
+  /**
+   * Returns the body of that key. If the cache does not hold it, makes it and caches it under the key that `make`
+   * returns.
+   */
+  getOrMake(key: string, make: () => Promise<MadeBody | Refused>): EncodedBody | Promise<EncodedBody | Refused>;
 }
 
-/** What an entry takes beside its bytes and its key, roughly. */
+/** Roughly the memory of an entry beyond its bytes and its key. */
 const ENTRY_OVERHEAD_BYTES = 500;
 
 export function createBodyCache(): BodyCache {
@@ -41,8 +44,8 @@ export function createBodyCache(): BodyCache {
     maxEntrySize: API_BODIES_CACHE_BYTES_MAX / 4,
     sizeCalculation: (body, key) => body.bytes.length + key.length + ENTRY_OVERHEAD_BYTES,
   });
-  const making = new Map<string, Promise<EncodedBody | Refused>>();
-  const keep = async (make: () => Promise<MadeBody | Refused>): Promise<EncodedBody | Refused> => {
+  const inProgress = new Map<string, Promise<EncodedBody | Refused>>();
+  const makeAndCache = async (make: () => Promise<MadeBody | Refused>): Promise<EncodedBody | Refused> => {
     const made = await make();
     if ('refused' in made) return made;
     entries.set(made.key, made.body);
@@ -53,26 +56,26 @@ export function createBodyCache(): BodyCache {
     set: (key, body) => {
       entries.set(key, body);
     },
-    through(key, make) {
-      const known = entries.get(key) ?? making.get(key);
+    getOrMake(key, make) {
+      const known = entries.get(key) ?? inProgress.get(key);
       if (known !== undefined) return known;
-      const body = keep(make).finally(() => making.delete(key));
-      making.set(key, body);
+      const body = makeAndCache(make).finally(() => inProgress.delete(key));
+      inProgress.set(key, body);
       return body;
     },
   };
 }
 
-/** JSON bytes with a strong tag. Caches may keep them for their user, and ask each time whether they still hold. */
+/** Encodes JSON with a strong entity tag. Private caches may store it, and must revalidate it at every use. */
 export function encodeJson(json: object, etag: string): EncodedBody {
   const text = JSON.stringify(json);
-  // Not of a slab that it would share with others, and keep whole as long as it is kept.
+  // Not from Node's shared pool: a cached part would keep its whole slab in memory.
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);
   return { etag, headers: { etag, 'cache-control': 'private, no-cache', 'content-type': JSON_TYPE }, bytes };
 }
 
-/** 200 with the bytes, or 304 when the client has them. */
+/** Answers 200 with the bytes, or 304 if the client has them already. */
 export function conditionalAnswer(body: EncodedBody, ifNoneMatch: string | undefined): Answer {
   if (noneMatchNames(ifNoneMatch, body.etag)) return notModified(body.headers);
   return { status: 200, headers: body.headers, body: { kind: 'bytes', bytes: body.bytes } };

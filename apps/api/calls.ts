@@ -1,54 +1,57 @@
 /**
- * From a request to its handler: who asks is found out first, then the handler runs with what it may use.
+ * Carries a request to its handler: admits the caller first, then runs the handler with what that caller may use.
  *
- * Must stay true: an account's or repository's handler is reached only through `admit`.
+ * Must stay true: the handler of an account or repository route runs only after `admit` has admitted the request.
  */
 import type { FastifyRequest } from 'fastify';
-import { type Bearer, guardedBy } from '../../core/use-cases/authenticate.ts';
-import type { FoundRepository, RepositoryCommandOrigin } from '../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import {
-  type Authenticated,
-  authenticateRequest,
-  denial,
-  type PathNames,
-  repositoryInSight,
-  stillAllowed,
-} from './admission.ts';
-import type { Answer } from './http/answer.ts';
-import { requestFault } from '../front-door/request-form.ts';
+  admitToRepository,
+  type Identified,
+  identify,
+  notPermitted,
+  originOf,
+  type RepositoryNames,
+} from '../front-door/admission.ts';
+import { bearerToken } from '../front-door/credentials.ts';
+import { formFault } from '../front-door/request-form.ts';
+import { denialAnswer } from './denials.ts';
+import { type Answer, problem } from './http/answer.ts';
 import { createUnmatched } from './http/targets.ts';
 import type { AccountCall, Outcome, PublicCall, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import type { ApiServices } from './services.ts';
 
-/** What was found out about a request before its handler runs. */
-export interface Admitted extends Authenticated {
+/** The caller, and the repository of a repository route, as `admit` found them. */
+export interface Admitted extends Identified {
   readonly repository: FoundRepository | null;
 }
 
 const unmatched = createUnmatched(ROUTES);
 
 /**
- * Takes the request through the checks of interface.md: 400 for its form, 401, then 404 or 405 of the route,
- * 403, 404 of the repository. Null for a public route.
+ * Runs the checks of apps/front-door/admission.ts on the request, and answers 404 or 405 where no route matches.
+ * Resolves to null for a public route.
  */
 export async function admit(
   context: ApiServices,
   request: FastifyRequest,
   route: Route | undefined,
 ): Promise<Admitted | Answer | null> {
-  const fault = requestFault(request.raw);
-  if (fault !== null) return fault;
+  const fault = formFault(request.raw);
+  if (fault !== null) return problem(400, fault, { connection: 'close' });
   if (route?.kind === 'public') return null;
-  const authenticated = await authenticateRequest(context, request.raw);
-  if ('status' in authenticated) return authenticated;
+  const identified = await identify(context, bearerToken(request.raw.headers.authorization));
+  if ('denied' in identified) return denialAnswer(identified);
   if (route === undefined) return unmatched(request.originalUrl);
+  const { principal, position } = identified;
   const path = pathNames(request.params);
-  const denied = denial(route.requirement, authenticated.bearer, path);
-  if (denied !== null) return denied;
-  if (route.kind === 'account') return { ...authenticated, repository: null };
-  const repository = await repositoryInSight(context, authenticated.bearer, path);
-  return 'status' in repository ? repository : { ...authenticated, repository };
+  if (route.kind === 'account') {
+    const denial = notPermitted(principal, route.requirement, path.id);
+    return denial === null ? { principal, position, repository: null } : denialAnswer(denial);
+  }
+  const repository = await admitToRepository(context, principal, route.requirement, path, 'permission');
+  return 'denied' in repository ? denialAnswer(repository) : { principal, position, repository };
 }
 
 export async function run(
@@ -62,30 +65,16 @@ export async function run(
   const call: PublicCall = { context, request: raw, requestId, target: request.originalUrl };
   if (route.kind === 'public') return route.run(call, input);
   if (admitted === null) throw new TypeError(`${route.operationId} was reached without admission`);
-  const { bearer, position, repository } = admitted;
-  const origin = (): Promise<RepositoryCommandOrigin> => originOf(context, request, route, bearer, repository);
-  const accountCall: AccountCall = { ...call, bearer, position, origin };
+  const { principal, position, repository } = admitted;
+  const { requirement } = route;
+  const origin: AccountCall['origin'] = () => {
+    const { id } = pathNames(request.params);
+    return originOf(context, raw, requestId, { principal, requirement, id, repository });
+  };
+  const accountCall: AccountCall = { ...call, principal, position, origin };
   if (route.kind === 'account') return route.run(accountCall, input);
   if (repository === null) throw new TypeError(`${route.operationId} was admitted without its repository`);
   return route.run({ ...accountCall, repository }, input);
-}
-
-/** Who asks, as events state it, with the guard that their append depends on the token. */
-async function originOf(
-  context: ApiServices,
-  request: FastifyRequest,
-  route: Route,
-  bearer: Bearer,
-  repository: FoundRepository | null,
-): Promise<RepositoryCommandOrigin> {
-  const { account } = bearer.token;
-  const sourceAddressRef = await context.sourceAddressRef(account, context.clientAddress(request.raw));
-  const actor = { kind: 'token', id: bearer.tokenId } as const;
-  return {
-    account,
-    cause: { actor, requestId: request.id, sourceAddressRef, causationId: null },
-    guarding: guardedBy(context, bearer, stillAllowed(route, pathNames(request.params), repository)),
-  };
 }
 
 /** The router's `*` is the `path` of the table. */
@@ -95,8 +84,8 @@ function parseParams(params: unknown): Readonly<Record<string, string | undefine
   return path === undefined ? named : { ...named, path };
 }
 
-/** The names in a path that admission looks at; empty where the path has none. */
-function pathNames(params: unknown): PathNames {
+/** The path parameters that admission checks; empty where the path lacks them. */
+function pathNames(params: unknown): RepositoryNames & { readonly id: string } {
   const { username = '', name = '', id = '' } = parseParams(params);
   return { username, name, id };
 }

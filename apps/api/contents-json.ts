@@ -1,124 +1,107 @@
 /**
  * Contents as JSON.
  *
- * Must stay true: a file's text is given as utf-8 only if its bytes are UTF-8 without NUL, else as base64; both
- * give back exactly the bytes. The streamed form of a large file is the same JSON, in constant memory.
+ * Must stay true: a file's content is sent as utf-8 only if its bytes are UTF-8 without NUL, else as base64, so that
+ * the client recovers exactly the bytes. A large file is streamed as the same JSON, in constant memory.
  */
 import type { z } from 'zod';
-import { decodeUtf8, decodeUtf8Lossy } from '../../core/git/utf8.ts';
+import { decodeUtf8Lossy } from '../../core/git/utf8.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
-import { SYMLINK_TARGET_BYTES_MAX } from '../../core/kernel/limits.ts';
-import type { ObjectReader } from '../../core/ports/object-database.ts';
-import { type ContentsPath, entrySizes, entryType, type Located } from '../../core/use-cases/reading/locate.ts';
+import type {
+  Contents,
+  FileContents,
+  FolderContents,
+  Place,
+  SubmoduleContents,
+  SymlinkContents,
+} from '../../core/use-cases/reading/read-contents.ts';
 import type { FILE, FOLDER, SUBMODULE, SYMLINK } from './schemas/contents.ts';
 
-type LocatedFile = Extract<Located, { type: 'file' | 'symlink' }>;
-type LocatedFolder = Extract<Located, { type: 'dir' }>;
-type LocatedSubmodule = Extract<Located, { type: 'submodule' }>;
-
-/** Where something was found, as every answer repeats it. */
-export interface Place {
-  readonly path: string;
-  readonly ref: string;
-  readonly commit: ObjectId;
-}
-
-/** Names that are not UTF-8 are shown with U+FFFD: JSON has no other way. */
-export function pathText({ names }: ContentsPath): string {
+/** Replaces bytes of names that are not UTF-8 by U+FFFD, since JSON holds only Unicode text. */
+export function pathText({ names }: Pick<Place, 'names'>): string {
   return names.map(decodeUtf8Lossy).join('/');
 }
 
-export async function folderJson(
-  reader: ObjectReader,
-  { entries }: LocatedFolder,
-  place: Place,
-): Promise<z.output<typeof FOLDER>> {
-  const sizes = await entrySizes(reader, entries);
+/** The JSON of a folder, submodule or link. A file's JSON depends on whether its bytes are in memory or streamed. */
+export function contentsJson(contents: Exclude<Contents, FileContents>): object {
+  switch (contents.type) {
+    case 'dir':
+      return folderJson(contents);
+    case 'submodule':
+      return submoduleJson(contents);
+    case 'symlink':
+      return symlinkJson(contents);
+  }
+}
+
+function folderJson({ place, entries }: FolderContents): z.output<typeof FOLDER> {
+  const location = placeJson(place);
   return {
     type: 'dir',
-    ...place,
-    entries: entries.map(({ name, mode, id }, index) => {
+    ...location,
+    entries: entries.items.map(({ name, mode, id, type, sizeBytes }) => {
       const text = decodeUtf8Lossy(name);
-      const path = place.path === '' ? text : `${place.path}/${text}`;
-      return { name: text, mode, sha: id, path, type: entryType(mode), size: sizes[index] ?? null };
+      const path = location.path === '' ? text : `${location.path}/${text}`;
+      return { name: text, mode, sha: id, path, type, size: sizeBytes };
     }),
   };
 }
 
-export async function symlinkJson(
-  reader: ObjectReader,
-  { id, mode, sizeBytes }: LocatedFile,
-  place: Place,
-): Promise<z.output<typeof SYMLINK>> {
-  const target = await readBytes(reader, id, Math.min(sizeBytes, SYMLINK_TARGET_BYTES_MAX));
-  return { type: 'symlink', ...object(id, mode, place), size: sizeBytes, ...place, target: decodeUtf8Lossy(target) };
+function symlinkJson({ id, mode, place, sizeBytes, target }: SymlinkContents): z.output<typeof SYMLINK> {
+  const location = placeJson(place);
+  const head = object(id, mode, location);
+  return { type: 'symlink', ...head, size: sizeBytes, ...location, target: decodeUtf8Lossy(target) };
 }
 
-export function submoduleJson({ id, mode }: LocatedSubmodule, place: Place): z.output<typeof SUBMODULE> {
-  return { type: 'submodule', ...object(id, mode, place), size: null, ...place };
+function submoduleJson({ id, mode, place }: SubmoduleContents): z.output<typeof SUBMODULE> {
+  const location = placeJson(place);
+  return { type: 'submodule', ...object(id, mode, location), size: null, ...location };
 }
 
-export async function fileJson(
-  reader: ObjectReader,
-  { id, mode, sizeBytes }: LocatedFile,
-  place: Place,
-): Promise<z.output<typeof FILE>> {
-  const bytes = await readBytes(reader, id, sizeBytes);
-  const text = bytes.includes(0) ? null : decodeUtf8(bytes);
-  const head = { type: 'file', ...object(id, mode, place), size: sizeBytes, ...place } as const;
-  return text === null
-    ? { ...head, encoding: 'base64', content: bytes.toString('base64') }
-    : { ...head, encoding: 'utf-8', content: text };
+export function fileJson(file: FileContents, bytes: Uint8Array): z.output<typeof FILE> {
+  const content = file.isText ? decodeUtf8Lossy(bytes) : bufferOf(bytes).toString('base64');
+  return { ...fileHead(file), content };
 }
 
-/** As the text of `fileJson`, in pieces. The file is read twice: its encoding is known only at its end. */
-export async function fileJsonChunks(
-  reader: ObjectReader,
-  { id, mode, sizeBytes }: LocatedFile,
-  place: Place,
-): Promise<() => AsyncIterable<Uint8Array>> {
-  const encoding = (await isText(reader.blob(id))) ? 'utf-8' : 'base64';
-  const head = { type: 'file', ...object(id, mode, place), size: sizeBytes, ...place, encoding, content: '' } as const;
-  const opening = JSON.stringify(head satisfies z.output<typeof FILE>).slice(0, -'"}'.length);
-  return async function* () {
-    yield Buffer.from(opening);
-    yield* encoding === 'utf-8' ? escapedText(reader.blob(id)) : base64(reader.blob(id));
-    yield Buffer.from('"}');
-  };
+/** Yields the text of `fileJson` in chunks. */
+export async function* fileJsonChunks(
+  file: FileContents,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const opening = JSON.stringify({ ...fileHead(file), content: '' } satisfies z.output<typeof FILE>);
+  yield Buffer.from(opening.slice(0, -'"}'.length));
+  yield* file.isText ? escapedText(chunks) : base64(chunks);
+  yield Buffer.from('"}');
 }
 
-function object(id: ObjectId, mode: string, { path }: Place): { name: string; mode: string; sha: ObjectId } {
+/** Returns a Buffer over the same memory, without a copy. */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function fileHead({ id, mode, place, sizeBytes, isText }: FileContents): Omit<z.output<typeof FILE>, 'content'> {
+  const location = placeJson(place);
+  const encoding = isText ? 'utf-8' : 'base64';
+  return { type: 'file', ...object(id, mode, location), size: sizeBytes, ...location, encoding };
+}
+
+/** The path, ref and commit that every answer about contents holds. */
+function placeJson({ names, ref, commit }: Place): { readonly path: string; readonly ref: string; commit: ObjectId } {
+  return { path: pathText({ names }), ref, commit };
+}
+
+function object(
+  id: ObjectId,
+  mode: string,
+  { path }: { readonly path: string },
+): { name: string; mode: string; sha: ObjectId } {
   return { name: path.slice(path.lastIndexOf('/') + 1), mode, sha: id };
-}
-
-/** The first `sizeBytes` bytes of a blob. */
-export async function readBytes(reader: ObjectReader, id: ObjectId, sizeBytes: number): Promise<Buffer> {
-  if (sizeBytes === 0) return Buffer.alloc(0);
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of reader.blob(id, { start: 0, end: sizeBytes })) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-async function isText(chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  try {
-    for await (const chunk of chunks) {
-      if (chunk.includes(0)) return false;
-      decoder.decode(chunk, { stream: true });
-    }
-    decoder.decode();
-    return true;
-  } catch (error) {
-    if (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
-      return false;
-    throw error;
-  }
 }
 
 async function* escapedText(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   for await (const chunk of chunks) {
-    // A character split between two chunks comes out whole with the second.
+    // The decoder emits a character that is split between two chunks with the second one.
     const text = JSON.stringify(decoder.decode(chunk, { stream: true })).slice(1, -1);
     if (text !== '') yield Buffer.from(text);
   }
@@ -128,7 +111,7 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   let rest: Uint8Array = new Uint8Array(0);
   for await (const chunk of chunks) {
     const bytes = Buffer.concat([rest, chunk]);
-    // Three bytes make four characters: only the last piece may be padded.
+    // Three bytes make four characters, so a chunk is cut to a multiple of three: only the last one may be padded.
     const end = bytes.length - (bytes.length % 3);
     rest = bytes.subarray(end);
     if (end > 0) yield Buffer.from(bytes.toString('base64', 0, end));

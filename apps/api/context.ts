@@ -1,23 +1,16 @@
-/** What the API works with; made by apps/server. */
-import type { IncomingMessage } from 'node:http';
+/** The context of the REST API; apps/server creates it. */
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
-import type { AccountId } from '../../core/kernel/ids.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
-import type { Digest } from '../../core/ports/digest.ts';
-import type { Reach } from '../../core/ports/failpoints.ts';
-import type { LastUse } from '../../core/ports/last-use.ts';
-import type { Log } from '../../core/ports/log.ts';
+import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
-import type { Context } from '../../core/runtime/execute.ts';
-import type { TransferMeter } from '../../core/use-cases/transfer-meter.ts';
+import type { FrontDoor } from '../front-door/front-door.ts';
 
-export interface ApiContext extends Context {
-  readonly digest: Digest;
+export interface ApiContext extends FrontDoor {
   readonly plans: Plans;
   readonly vault: Vault;
   readonly outgoing: OutgoingRequests;
@@ -25,30 +18,25 @@ export interface ApiContext extends Context {
   readonly readModels: ReadModels;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;
-  readonly lastUse: LastUse;
-  readonly transfer: TransferMeter;
-  readonly reach: Reach;
-  /** A fresh secret of an access token, in the form of interface.md. */
+  readonly failpoint: Failpoint;
+  /** Returns a new secret of an access token, in the form of docs/interface.md. */
   readonly newTokenSecret: () => string;
-  /** What a device login is told apart by: a code for people, and a secret for its polls. */
+  /** A device login has a code that its user compares, and a secret that its polls send. */
   readonly newUserCode: () => string;
   readonly newDeviceSecret: () => string;
   readonly newWebhookSecret: () => string;
-  /** The address a request came from, behind trusted proxies that of their client. */
-  readonly clientAddress: (request: IncomingMessage) => string;
-  /** Vault reference of an address, or null when it is not recorded. */
-  readonly sourceAddressRef: (account: AccountId, address: string) => Promise<string | null>;
-  /** Without a trailing slash; asked for at each use, since a port of 0 is known only once the server listens. */
+  /**
+   * Without a trailing slash. A function, since the port is known only after the server listens when it is set to 0.
+   */
   readonly addresses: () => { readonly baseUrl: string; readonly webUrl: string };
-  /** `<version>` of this program, as the OpenAPI document states it. */
+  /** The version of this program, for the OpenAPI document. */
   readonly version: string;
-  readonly log: Log;
-  /** Told of every finished request, for the metrics. */
+  /** Called for every finished request, for the metrics and the log. */
   readonly onFinished: (finished: FinishedApiRequest) => void;
 }
 
 export interface FinishedApiRequest {
-  /** Null where no route was met. */
+  /** Null when no route matched. */
   readonly operationId: string | null;
   readonly method: string;
   readonly status: number;

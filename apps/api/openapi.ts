@@ -1,7 +1,7 @@
 /**
- * The OpenAPI 3.1 document, made from the table of routes and the very schemas that check requests.
+ * The OpenAPI 3.1 document, made from the table of routes and the same schemas that check requests.
  *
- * Must stay true: every answer a route can give stands in the document, errors included, in its own shape.
+ * Must stay true: the document lists every answer of a route, errors included, each with its schema.
  */
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
@@ -23,7 +23,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   503: 'The service cannot answer now: try again after the seconds of Retry-After',
 };
 
-/** What Fastify and the document take as a route's schema. */
+/** A route's schema in the form that Fastify and the OpenAPI generator take. */
 export interface DocumentedSchema {
   readonly [part: string]: unknown;
 }
@@ -64,7 +64,7 @@ function successes(route: Route): Record<string, unknown> {
       ...(schema === undefined ? {} : { 'application/json': { schema } }),
       ...(bytes.has(status) ? { 'application/octet-stream': bytes.get(status) } : {}),
     };
-    return [status, { description: status === '206' ? 'The part that was asked for' : 'Done', content }];
+    return [status, { description: status === '206' ? 'The requested range' : 'Done', content }];
   });
   return Object.fromEntries(answers);
 }
@@ -91,7 +91,7 @@ function problems(route: Route): Record<string, unknown> {
   return Object.fromEntries(described);
 }
 
-/** Shows the `wire` form of a schema where it has one (schemas/common.ts). */
+/** Replaces a schema by its `wire` form if it has one (apps/api/schemas/common.ts). */
 function override({ jsonSchema }: { readonly jsonSchema: { [keyword: string]: unknown } }): void {
   const { wire } = jsonSchema;
   if (typeof wire !== 'object' || wire === null) return;
@@ -120,14 +120,14 @@ export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
       },
     },
     transform: (route) => {
-      const shown = described(route);
-      return { ...shown, url: shown.url.replace(/\*$/, ':path') };
+      const documented = described(route);
+      return { ...documented, url: documented.url.replace(/\*$/, ':path') };
     },
     transformObject: (document) => withoutUnused(named(document)),
   };
 }
 
-/** Every shared schema comes once for requests and once for answers; what nothing refers to is left out. */
+/** The generator writes each shared schema twice, for requests and for answers; this removes the unreferenced ones. */
 function withoutUnused(document: object): object {
   const text = JSON.stringify(document);
   const used = (name: string): boolean => text.includes(`"#/components/schemas/${name}"`);
@@ -136,6 +136,6 @@ function withoutUnused(document: object): object {
     return Object.fromEntries(Object.entries(value).filter(([name]) => used(name)));
   });
   if (typeof kept !== 'object' || kept === null) throw new TypeError('The document is an object');
-  // What went may have been all that referred to another.
+  // A removed schema may have held the only reference to another one.
   return JSON.stringify(kept) === text ? kept : withoutUnused(kept);
 }

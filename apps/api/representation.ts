@@ -1,7 +1,7 @@
 /**
- * A representation of a resource and what of it a request gets: all, a part, nothing new, or nothing at all.
+ * Answers a request with a representation of a resource: all of it, a range, 304, or only the headers.
  *
- * Must stay true: what is sent is counted as it is sent; a streamed representation is closed on every way out.
+ * Must stay true: bytes are counted as they are sent. A streamed representation is closed however its answer ends.
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
@@ -11,11 +11,11 @@ import { type Answer, type AnswerBody, type Headers, notModified, problem } from
 import { noneMatchNames } from './http/conditional.ts';
 import { requestedRange } from './http/ranges.ts';
 
-/** One too large to be kept: its bytes come as they are read. */
+/** A representation too large to hold in memory: its bytes are sent as they are read. */
 export interface StreamedBody {
   readonly etag: string;
   readonly headers: Headers;
-  /** Null where it is known only once all was made; such a body has no ranges. */
+  /** Null if the size is unknown until all bytes are made; such a body has no ranges. */
   readonly sizeBytes: number | null;
   readonly chunks: (range: ByteRange | null) => AsyncIterable<Uint8Array>;
   readonly close: () => void;
@@ -26,7 +26,7 @@ export type Representation = EncodedBody | StreamedBody;
 export interface Sending {
   /** Whether ranges are honoured (RFC 9110, section 14). */
   readonly withRanges: boolean;
-  /** Told once how many bytes of the body went out, unless there was none to send. */
+  /** Called once with the number of body bytes sent; not called for an answer without a body. */
   readonly onSent: (sentBytes: number) => void;
 }
 
@@ -75,7 +75,7 @@ function part(body: Representation, range: ByteRange | null, { onSent }: Sending
   }
   const counter = { bytes: 0 };
   const stream = Readable.from(counted(body.chunks(range), counter), { objectMode: false });
-  // However it ends: sent whole, broken off by the client, or failed.
+  // 'close' follows a complete, an aborted and a failed stream alike.
   stream.once('close', () => {
     onSent(counter.bytes);
     body.close();

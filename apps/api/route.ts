@@ -1,35 +1,27 @@
 /**
- * What a route is: everything the transport enforces and the OpenAPI document says, in one value.
+ * A route: everything that the transport enforces and the OpenAPI document shows, in one value.
  *
- * Must stay true: no handler checks permissions; a route states its requirement, and admission enforces it
- * before the handler runs and again whenever a guarded append lost its race.
+ * Must stay true: no handler checks permissions. A route states its requirement, and admission enforces it before the
+ * handler runs and again whenever a guarded append loses its race.
  */
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import type { Grant, Scope } from '../../core/kernel/grants.ts';
+import type { Grant } from '../../core/kernel/grants.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
-import type { Bearer } from '../../core/use-cases/authenticate.ts';
-import type { FoundRepository, RepositoryCommandOrigin } from '../../core/use-cases/accounts/repositories.ts';
+import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
+import type { Principal } from '../../core/use-cases/accounts/principal.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { Origin } from '../front-door/admission.ts';
 import type { ApiServices } from './services.ts';
 import { type Answer, type FieldFault, problem } from './http/answer.ts';
 import { check } from './http/input.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What a token must hold. A repository in the path must be in sight besides. */
-export interface Requirement {
-  /** Null: any valid token. */
-  readonly grant: Grant | null;
-  /** Null: either scope. */
-  readonly scope: Extract<Scope, 'ALL_REPO'> | null;
-  /** Whether a token may always do this to itself: the path's `id` is its own. */
-  readonly onItself: boolean;
-}
-
 export type Outcome = Answer | { readonly refused: Refusal };
 
-/** What a request without a token brings. */
+/** A request to a public route, which takes no token. */
 export interface PublicCall {
   readonly context: ApiServices;
   readonly request: IncomingMessage;
@@ -38,13 +30,15 @@ export interface PublicCall {
   readonly target: string;
 }
 
-/** A request whose token was found valid, and passed the route's requirement. */
+/** A request whose token is valid and meets the route's requirement. */
 export interface AccountCall extends PublicCall {
-  readonly bearer: Bearer;
-  /** The log's head when the request came: what it may rely on having seen. */
+  readonly principal: Principal;
+  /** The log's head when the request arrived; every answer includes the events up to it. */
   readonly position: LogPosition;
-  /** Who asks, for an append; it is guarded by the token and by the route's requirement. */
-  readonly origin: () => Promise<RepositoryCommandOrigin>;
+  /**
+   * Returns the account, cause and guard for an append. The guard fails the append if the token lost its permission.
+   */
+  readonly origin: () => Promise<Origin>;
 }
 
 /** A request about a repository that its token sees. */
@@ -58,31 +52,33 @@ export interface RouteFacts {
   readonly summary: string;
   readonly description?: string;
   readonly method: Method;
-  /** As OpenAPI writes it: `/v1/repos/{username}/{name}`. A last parameter `{path}` takes slashes too. */
+  /** In OpenAPI's notation: `/v1/repos/{username}/{name}`. A last parameter `{path}` also matches slashes. */
   readonly path: string;
-  /** Served, and absent from the document. A GET of this kind changes something, so there is no HEAD. */
+  /** Served, but absent from the OpenAPI document. A GET of this kind changes state, so it has no HEAD. */
   readonly unlisted?: true;
-  /** The JSON of success by status; null for one without a body. */
+  /** The schemas of successful answers by status; null for an answer without a body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   /** Statuses whose body may also be application/octet-stream. */
   readonly bytes?: readonly number[];
-  /** Statuses that this route answers beside those of every route with its requirement. */
+  /**
+   * The route's own error statuses, beside those that its kind, requirement and schemas imply (apps/api/openapi.ts).
+   */
   readonly problems: readonly number[];
 }
 
-/** The schemas of what a request carries; what has none is not looked at. */
+/** The schemas of a request's parts. A part without a schema is ignored. */
 export interface Schemas {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
 }
 
-/** What a request carries, checked. */
+/** The checked input of a request. */
 export type InputOf<Given extends Schemas> = {
   readonly [Part in keyof Given]: Given[Part] extends z.ZodType ? z.output<Given[Part]> : never;
 };
 
-/** What came with the request, unchecked. */
+/** The unchecked input of a request. */
 export interface RawInput {
   readonly params: unknown;
   readonly query: unknown;
@@ -117,7 +113,7 @@ export function publicRoute<Given extends Schemas>(options: Options<PublicCall, 
   return { ...options, kind: 'public', requirement: null, run: checked(options) };
 }
 
-/** A route about the token's account. `grant` absent: any valid token. */
+/** A route about the token's account. Without `grant` any valid token is enough. */
 export function accountRoute<Given extends Schemas>(
   options: Options<AccountCall, Given> & {
     readonly grant?: Grant;
@@ -129,7 +125,7 @@ export function accountRoute<Given extends Schemas>(
   return { ...options, kind: 'account', requirement: { grant, scope, onItself }, run: checked(options) };
 }
 
-/** A route about one repository, whose path starts `/v1/repos/{username}/{name}`. */
+/** A route about one repository. Its path starts with `/v1/repos/{username}/{name}`. */
 export function repositoryRoute<Given extends Schemas>(
   options: Options<RepositoryCall, Given> & { readonly grant: Grant },
 ): Route {
@@ -137,7 +133,7 @@ export function repositoryRoute<Given extends Schemas>(
   return { ...options, kind: 'repository', requirement, run: checked(options) };
 }
 
-/** The handler behind the check of its input. */
+/** Wraps the handler in the check of its input, which answers 422. */
 function checked<Call, Given extends Schemas>(
   options: Options<Call, Given>,
 ): (call: Call, raw: RawInput) => Promise<Outcome> {
@@ -147,7 +143,7 @@ function checked<Call, Given extends Schemas>(
   };
 }
 
-/** What the schemas make of the request, or all faults of its path, query and body at once. */
+/** Returns the parsed input, or all faults of the path, query and body together. */
 function parseInput<Given extends Schemas>(
   schemas: Given,
   raw: RawInput,

@@ -1,14 +1,14 @@
 /**
- * Every route of the API: what it needs, what it takes, what it answers.
+ * Every route of the API: its grant and scope, its schemas, its answers and its handler.
  *
- * Must stay true: this table is what the transport enforces, what the OpenAPI document shows and what the tests
- * walk; a route that is not in it answers 404.
+ * Must stay true: the transport enforces this table, the OpenAPI document shows it, and the tests walk it. A request
+ * for a path that is not in it gets 404.
  */
 import { z } from 'zod';
 import {
   deleteAccessToken,
   getAccessToken,
-  listAccessTokens,
+  getAccessTokens,
   postAccessToken,
   putAccessToken,
 } from './handlers/access-tokens.ts';
@@ -18,14 +18,14 @@ import { getContents } from './handlers/contents.ts';
 import { pollDeviceSession, postDeviceSession } from './handlers/device-login.ts';
 import { getOpenApi } from './handlers/openapi.ts';
 import {
+  getRepositories,
   getRepository,
-  listRepositories,
   patchRepository,
   postRepository,
   removeRepository,
 } from './handlers/repositories.ts';
 import { getUsage } from './handlers/usage.ts';
-import { listDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
+import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
   getWebhook,
   listAllWebhooks,
@@ -61,10 +61,10 @@ import {
 import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-deliveries.ts';
 
 const CONTENTS_NOTES =
-  'What is sent counts as transfer. A file larger than 64 MiB is refused (403), as is everything once the quota of transfer is used up. Names of files are bytes: percent-encode those that are not UTF-8. A slash at the end of a path asks for a folder. Links are shown, not followed.';
+  'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';
 
 const DELIVERIES_NOTES =
-  'Newest first. An attempt that is not answered 2xx within 30 seconds is made again, 8, 16, 32 and so on to 512 seconds after the one before, 8 in all. Bodies are kept for the retention time of the service. Of a push that moves very many refs the first 1,000 branches and tags are told.';
+  'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
 
 export const ROUTES: readonly Route[] = [
   publicRoute({
@@ -83,7 +83,7 @@ export const ROUTES: readonly Route[] = [
     tag: 'Device login',
     summary: 'Begin a device login',
     description:
-      'For a device without a browser: it shows `user_code`, a person opens `verification_url` and grants, and polls of `poll_url?secret_token=…` every `interval` seconds answer 202 until then and the access token once.',
+      'For a device without a browser. The device shows `user_code`; a person opens `verification_url` and grants the login. The device polls `poll_url?secret_token=…` every `interval` seconds: it gets 202 until then, and the access token once.',
     method: 'POST',
     path: '/v1/auth/sessions',
     schemas: { body: NEW_DEVICE_SESSION },
@@ -106,7 +106,7 @@ export const ROUTES: readonly Route[] = [
   accountRoute({
     operationId: 'getUsage',
     tag: 'Account',
-    summary: 'What the account has used, and its quotas',
+    summary: 'Read the usage and the quotas of the account',
     description: 'Transfer and ingress count the current calendar month in UTC.',
     method: 'GET',
     path: '/v1/account/usage',
@@ -119,14 +119,14 @@ export const ROUTES: readonly Route[] = [
     operationId: 'listRepositories',
     tag: 'Repositories',
     summary: 'List repositories',
-    description: 'Those in the scope of the token, by name without case.',
+    description: 'The repositories in the scope of the token, sorted by name without regard to case.',
     method: 'GET',
     path: '/v1/repositories',
     grant: 'API_REPOS_READ',
     schemas: { query: PAGE_QUERY },
     answers: { 200: REPOSITORIES },
     problems: [],
-    handle: listRepositories,
+    handle: getRepositories,
   }),
   accountRoute({
     operationId: 'createRepository',
@@ -170,7 +170,7 @@ export const ROUTES: readonly Route[] = [
     operationId: 'deleteRepository',
     tag: 'Repositories',
     summary: 'Delete a repository',
-    description: 'Its name is free at once.',
+    description: 'The name can be used again at once.',
     method: 'DELETE',
     path: '/v1/repos/{username}/{name}',
     grant: 'API_REPOS_WRITE',
@@ -183,7 +183,7 @@ export const ROUTES: readonly Route[] = [
     operationId: 'listBranches',
     tag: 'Code',
     summary: 'List branches',
-    description: 'All of them with their tips. A repository without commits has none, and still a default branch.',
+    description: 'All branches with their tips. A repository without commits has no branches, but a default branch.',
     method: 'GET',
     path: '/v1/repos/{username}/{name}/branches',
     grant: 'API_COMMITS_READ',
@@ -196,7 +196,7 @@ export const ROUTES: readonly Route[] = [
     operationId: 'listCommits',
     tag: 'Code',
     summary: 'List commits',
-    description: 'Those that the default branch, or `ref`, reaches. 404 while there is none.',
+    description: 'The commits that the default branch, or `ref`, reaches. 404 if the repository has no commits.',
     method: 'GET',
     path: '/v1/repos/{username}/{name}/commits',
     grant: 'API_COMMITS_READ',
@@ -236,7 +236,7 @@ export const ROUTES: readonly Route[] = [
     operationId: 'createAccessToken',
     tag: 'Access tokens',
     summary: 'Create an access token',
-    description: 'The answer is the only place that ever shows the secret.',
+    description: 'Only this answer shows the secret.',
     method: 'POST',
     path: '/v1/access-tokens',
     grant: 'ALL',
@@ -258,7 +258,7 @@ export const ROUTES: readonly Route[] = [
     schemas: {},
     answers: { 200: ACCESS_TOKENS },
     problems: [],
-    handle: listAccessTokens,
+    handle: getAccessTokens,
   }),
   accountRoute({
     operationId: 'getAccessToken',
@@ -278,7 +278,7 @@ export const ROUTES: readonly Route[] = [
     tag: 'Access tokens',
     summary: 'Change an access token',
     description:
-      'Fields that are absent stay as they are; the whole must hold the rules of a new token. The list may keep ids of repositories deleted since.',
+      'Fields that are absent stay as they are. The result must obey the rules of a new token, but its list may keep ids of repositories that were deleted since.',
     method: 'PUT',
     path: '/v1/access-tokens/{id}',
     grant: 'ALL',
@@ -292,7 +292,7 @@ export const ROUTES: readonly Route[] = [
     operationId: 'deleteAccessToken',
     tag: 'Access tokens',
     summary: 'Revoke an access token',
-    description: 'It is refused from the next request on, everywhere. Any token may revoke itself.',
+    description: 'Every node refuses the token from the next request on. Any token may revoke itself.',
     method: 'DELETE',
     path: '/v1/access-tokens/{id}',
     grant: 'ALL',
@@ -308,7 +308,7 @@ export const ROUTES: readonly Route[] = [
     tag: 'Webhooks',
     summary: 'Create a webhook',
     description:
-      'It hears of every repository of the account, whatever the scope of the token. The answer is the only place that ever shows the secret. An account has at most 20. A URL is checked here and at every delivery; one whose name is not found yet may be saved.',
+      'The webhook covers the repositories in the scope of the token that creates it, whatever happens to the token later. Only this answer shows the secret. An account has at most 20 webhooks. The URL is checked here and at every delivery; a URL whose host name does not resolve yet may be saved.',
     method: 'POST',
     path: '/v1/webhooks',
     grant: 'API_WEBHOOKS',
@@ -321,7 +321,8 @@ export const ROUTES: readonly Route[] = [
     operationId: 'listWebhooks',
     tag: 'Webhooks',
     summary: 'List webhooks',
-    description: 'Oldest first, without secrets.',
+    description:
+      'Oldest first, without secrets. A token of scope SELECTED_REPO sees and changes only webhooks whose repositories are all in its scope.',
     method: 'GET',
     path: '/v1/webhooks',
     grant: 'API_WEBHOOKS',
@@ -347,7 +348,7 @@ export const ROUTES: readonly Route[] = [
     tag: 'Webhooks',
     summary: 'Change a webhook',
     description:
-      'Fields that are absent stay as they are. Another URL brings a new secret, which only this answer shows; the new receiver never sees a signature of the old one.',
+      'Fields that are absent stay as they are. A change of the URL makes a new secret, which only this answer shows: the new receiver never gets a signature by the old secret.',
     method: 'PUT',
     path: '/v1/webhooks/{id}',
     grant: 'API_WEBHOOKS',
@@ -360,7 +361,8 @@ export const ROUTES: readonly Route[] = [
     operationId: 'rotateWebhookSecret',
     tag: 'Webhooks',
     summary: 'Give a webhook a new secret',
-    description: 'Only this answer shows it. The secret before signs beside it for 24 hours.',
+    description:
+      'Only this answer shows the new secret. For 24 hours deliveries are signed with the previous secret as well.',
     method: 'POST',
     path: '/v1/webhooks/{id}/secret',
     grant: 'API_WEBHOOKS',
@@ -373,7 +375,7 @@ export const ROUTES: readonly Route[] = [
     operationId: 'deleteWebhook',
     tag: 'Webhooks',
     summary: 'Delete a webhook',
-    description: 'Deliveries that are still to come are given up.',
+    description: 'Pending deliveries are not attempted again.',
     method: 'DELETE',
     path: '/v1/webhooks/{id}',
     grant: 'API_WEBHOOKS',
@@ -387,7 +389,7 @@ export const ROUTES: readonly Route[] = [
     tag: 'Webhooks',
     summary: 'Send a ping',
     description:
-      'To this webhook only, whether or not it listens for pings. Its delivery is listed like any other; that of an inactive webhook fails at once.',
+      'The ping is sent to this webhook only, whether or not `events` lists it. Its delivery is listed like any other. The delivery of an inactive webhook fails at once.',
     method: 'POST',
     path: '/v1/webhooks/{id}/ping',
     grant: 'API_WEBHOOKS',
@@ -407,14 +409,14 @@ export const ROUTES: readonly Route[] = [
     schemas: { params: ID_PARAMS, query: DELIVERIES_QUERY },
     answers: { 200: DELIVERIES },
     problems: [404],
-    handle: listDeliveries,
+    handle: getDeliveries,
   }),
   accountRoute({
     operationId: 'redeliverWebhookDelivery',
     tag: 'Webhooks',
-    summary: 'Deliver once more',
+    summary: 'Redeliver',
     description:
-      'The same delivery, with the same id and payload, is pending again with eight attempts more; its log is kept. One that is pending stays as it is. 404 once its payload is no longer kept, 422 after 99 times.',
+      'The same delivery, with the same id and payload, is pending again with eight more attempts; its log is kept. A delivery that is pending stays as it is. 404 when its payload is no longer kept, 422 after 99 redeliveries.',
     method: 'POST',
     path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver',
     grant: 'API_WEBHOOKS',

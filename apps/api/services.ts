@@ -1,26 +1,24 @@
-/** The API's context with what the API keeps in memory beside it. */
+/** The API's context with the caches and rate limits that the API keeps in memory. */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../core/kernel/limits.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
+import { createRate, type Rate } from '../front-door/rates.ts';
 import { type BodyCache, createBodyCache, type EncodedBody } from './body-cache.ts';
 import type { ApiContext } from './context.ts';
-import { createRate, type Rate } from '../front-door/rates.ts';
-import { createTransferBudget, type TransferBudget } from './transfer-budget.ts';
 
 export interface ApiServices extends ApiContext {
   readonly bodies: BodyCache;
   readonly commitTotals: CommitTotals;
-  readonly transferBudget: TransferBudget;
-  /** Device logins begun by an address, and polls of one. */
+  /** Limits new device logins by client address; `devicePollRate` limits polls by session. */
   readonly deviceSessionRate: Rate;
   readonly devicePollRate: Rate;
-  /** The OpenAPI document; there once the routes are. */
+  /** The OpenAPI document; callable after the routes are registered. */
   readonly openApi: () => EncodedBody;
 }
 
 const COMMIT_TOTALS_MAX = 10_000;
-/** A device's timer and the network's unevenness may bring a poll this much early. */
+/** A poll may arrive this much before its interval ends, because timers and networks vary. */
 const POLL_SLACK_MS = 100;
 
 export function createApiServices(context: ApiContext, openApi: () => EncodedBody): ApiServices {
@@ -35,7 +33,6 @@ export function createApiServices(context: ApiContext, openApi: () => EncodedBod
         totals.set(tip, total);
       },
     },
-    transferBudget: createTransferBudget(context),
     deviceSessionRate: createRate({ timesMax: DEVICE_SESSIONS_PER_MINUTE_MAX, spanMs: 60_000, clock }),
     devicePollRate: createRate({ timesMax: 1, spanMs: DEVICE_POLL_INTERVAL_SECONDS * 1_000 - POLL_SLACK_MS, clock }),
     openApi,

@@ -1,19 +1,19 @@
 /**
- * How often something may be done, counted in this node's memory.
+ * Rate limits, counted in this node's memory.
  *
- * Must stay true: memory is bounded, the keys least lately used go first; a refusal does not count, so whoever waits
- * as long as he is told is let through.
+ * Must stay true: memory is bounded, and the least recently used keys are evicted first. A refusal does not count, so
+ * a caller that waits for the returned time is admitted.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/ports/clock.ts';
 
 export interface Rate {
-  /** Null, and counted, when it may be done now; else the whole seconds, 1 or more, until it may. */
+  /** Counts the call and returns null if it is within the limit, else returns the seconds to wait, 1 or more. */
   take(key: string): number | null;
 }
 
 export interface RateOptions {
-  /** Times within the span. */
+  /** Calls within the span. */
   readonly timesMax: number;
   readonly spanMs: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -37,8 +37,8 @@ export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
   };
 }
 
-/** Whom an address counts as: in IPv6 its /64, of which one customer has every address (RFC 6177). */
-export function countedAs(address: string): string {
+/** The key that an address is counted under: in IPv6 its /64 network, all of which one customer has (RFC 6177). */
+export function rateKeyOf(address: string): string {
   if (!address.includes(':')) return address;
   const [head = '', tail = null] = (address.split('%', 1)[0] ?? '').split('::');
   const first = groupsOf(head);

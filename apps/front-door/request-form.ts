@@ -1,33 +1,39 @@
 /**
- * Requests that are refused for their form alone, before anything is looked up.
+ * Refuses malformed requests before anything is looked up.
  *
- * Must stay true: what two servers on a request's way could read differently is read by none: one of each
- * header that decides whose request it is or where it ends, and no transfer coding but `chunked`.
+ * Must stay true: the server refuses what it and a proxy in front of it could read differently. Each header that
+ * decides who sends the request, what it requests or where it ends appears at most once, and `chunked` is the only
+ * transfer coding.
  */
 import type { IncomingMessage } from 'node:http';
-import { type Answer, problem } from '../api/http/answer.ts';
 
 /** Node keeps the first of these and drops the others silently; `rawHeaders` still has them all. */
 const SINGLE_HEADERS = new Set([
-  ...['authorization', 'content-encoding', 'content-length', 'content-type', 'host'],
-  ...['if-none-match', 'if-range', 'range', 'transfer-encoding'],
+  'authorization',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'git-protocol',
+  'host',
+  'if-none-match',
+  'if-range',
+  'range',
+  'transfer-encoding',
 ]);
 const LENGTHS = new Set([...SINGLE_HEADERS].map((name) => name.length));
 
-/** Why the request is refused with 400; null for a sound one. */
-export function requestFault(request: IncomingMessage): Answer | null {
+/**
+ * Returns why the request is refused with 400, or null for a well-formed one. The end of a refused request is not
+ * certain, so the caller must close its connection.
+ */
+export function formFault(request: IncomingMessage): string | null {
   const repeated = repeatedHeader(request.rawHeaders);
-  if (repeated !== null) return refused(`The header ${repeated} came more than once`);
+  if (repeated !== null) return `The header ${repeated} came more than once`;
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
-    return refused('The only transfer coding accepted is chunked');
+    return 'The only transfer coding accepted is chunked';
   }
   return null;
-}
-
-function refused(detail: string): Answer {
-  // Where such a request ends is not certain, so nothing more is read from its connection.
-  return problem(400, detail, { connection: 'close' });
 }
 
 function repeatedHeader(rawHeaders: readonly string[]): string | null {
@@ -42,11 +48,4 @@ function repeatedHeader(rawHeaders: readonly string[]): string | null {
     else seen.push(name);
   }
   return null;
-}
-
-/** The token of `Authorization: Bearer <token>` (RFC 6750, section 2.1; the scheme without case); null for any other form. */
-export function bearerToken(authorization: string | undefined): string | null {
-  if (authorization === undefined) return null;
-  const [, token] = /^bearer +([^\s]{1,256}) *$/i.exec(authorization) ?? [];
-  return token ?? null;
 }

@@ -1,8 +1,8 @@
 /**
- * Answers about refs, from memory: info/refs for both services and ls-refs.
+ * Answers about refs, from memory: info/refs for both services, and ls-refs.
  *
- * Must stay true: no process is started here; an answer's bytes are made once for each state of the refs, kept
- * within a bound, and never shown for another state.
+ * Must stay true: nothing here starts a process. The bytes of an answer are made once for each state of the refs,
+ * cached within a bound, and never sent for another state.
  */
 import { LRUCache } from 'lru-cache';
 import {
@@ -39,8 +39,8 @@ export function createRefAnswers(agent: string): RefAnswers {
     maxSize: REF_ANSWERS_CACHE_BYTES_MAX,
     sizeCalculation: (bytes, key) => bytes.length + key.length + 200,
   });
-  // The revision names the refs, the default branch where HEAD leads: together they name the answer.
-  const remember = (
+  // The revision determines the refs, and the default branch determines HEAD: together they determine the answer.
+  const cached = (
     repository: FoundRepository,
     form: string,
     make: (refs: AdvertisedRefs) => Uint8Array,
@@ -55,10 +55,9 @@ export function createRefAnswers(agent: string): RefAnswers {
   return {
     capabilities: uploadPackCapabilities(agent),
     uploadPack: (repository, version) =>
-      remember(repository, `upload-pack ${version}`, (refs) => uploadPackAdvertisement(refs, { version, agent })),
+      cached(repository, `upload-pack ${version}`, (refs) => uploadPackAdvertisement(refs, { version, agent })),
     receivePack: (repository, version) =>
-      remember(repository, `receive-pack ${version}`, (refs) => receivePackAdvertisement(refs, { version, agent })),
-    lsRefs: (repository, request) =>
-      remember(repository, JSON.stringify(request), (refs) => lsRefsAnswer(refs, request)),
+      cached(repository, `receive-pack ${version}`, (refs) => receivePackAdvertisement(refs, { version, agent })),
+    lsRefs: (repository, request) => cached(repository, JSON.stringify(request), (refs) => lsRefsAnswer(refs, request)),
   };
 }

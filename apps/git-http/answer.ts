@@ -1,7 +1,7 @@
-/** Answers that are no Git protocol: plain text, which git shows after `remote:`. */
+/** Answers outside the Git protocol: plain text, which git shows after `remote:`. */
 import type { ServerResponse } from 'node:http';
 
-/** An answer other than the asked-for one: status, words for people, headers it needs. */
+/** Ends the request with an error answer: its status, the message for the user, and the headers it needs. */
 export class GitHttpError extends Error {
   override readonly name = 'GitHttpError';
   readonly status: number;
@@ -13,7 +13,7 @@ export class GitHttpError extends Error {
   }
 }
 
-/** Nothing of the Git endpoints may be kept by a cache on the way: git-http-backend(1) does the same. */
+/** No proxy may cache an answer of the Git endpoints; git-http-backend(1) sends the same headers. */
 export const NO_CACHE = {
   'Cache-Control': 'no-cache, max-age=0, must-revalidate',
   Expires: 'Fri, 01 Jan 1980 00:00:00 GMT',
@@ -36,7 +36,7 @@ export function sendBytes(response: ServerResponse, contentType: string, bytes: 
   response.end(bytes);
 }
 
-/** Writes with back pressure; false once the client is gone. */
+/** Writes with back pressure. Resolves false if the client has closed the connection. */
 export async function write(response: ServerResponse, bytes: Uint8Array): Promise<boolean> {
   if (response.destroyed) return false;
   if (response.write(bytes)) return true;
@@ -52,6 +52,3 @@ export async function write(response: ServerResponse, bytes: Uint8Array): Promis
     response.on('close', closed);
   });
 }
-
-/** Authorisation by HTTP Basic (RFC 7617); the realm is fixed by interface.md. */
-export const CHALLENGE = { 'WWW-Authenticate': 'Basic realm="Strata"' } as const;

@@ -1,25 +1,14 @@
-/** What the Git endpoints work with; made by apps/server. */
-import type { IncomingMessage } from 'node:http';
-import type { Logger } from 'pino';
+/** The context of the Git endpoints; apps/server creates it. */
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
-import type { AccountId } from '../../core/kernel/ids.ts';
-import type { LastUse } from '../../core/ports/last-use.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
-import type { TransferMeter } from '../../core/use-cases/transfer-meter.ts';
+import type { FrontDoor } from '../front-door/front-door.ts';
 
-export interface GitHttpContext extends PushContext {
+export interface GitHttpContext extends PushContext, FrontDoor {
   readonly plans: Plans;
-  readonly lastUse: LastUse;
-  readonly transfer: TransferMeter;
-  /** The address a request came from, behind trusted proxies that of their client. */
-  readonly clientAddress: (request: IncomingMessage) => string;
-  /** Vault reference of the address a request came from, or null when it is not recorded. */
-  readonly sourceAddressRef: (account: AccountId, address: string) => Promise<string | null>;
-  /** `strata/<version>`: what clients see as the server's agent. */
+  /** `strata/<version>`: the agent capability sent to clients. */
   readonly agent: string;
-  readonly log: Logger;
-  /** Told of every finished request, for the metrics. */
+  /** Called for every finished request, for the metrics and the log. */
   readonly onFinished: (finished: FinishedRequest) => void;
 }
 

@@ -1,19 +1,20 @@
 /**
- * POST git-upload-pack: ls-refs from memory, fetches by native git behind our own authorisation.
+ * POST git-upload-pack: the server answers ls-refs from memory, and runs native git for fetches that it authorised.
  *
- * Must stay true: every want was authorised against the refs as they stand before upload-pack sees the request;
- * an answer that fails half way breaks the connection, so that no client takes a part for the whole.
+ * Must stay true: every want is authorised against the current refs before upload-pack gets the request. An answer
+ * that fails half way breaks the connection, so that no client takes a part for the whole.
  */
 import { DEPTH_OF_ALL, type FetchRequest } from '../../core/git/wire/fetch-request.ts';
 import { withoutEdges } from '../../core/git/history/hidden-edges.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
 import { parseRefName } from '../../core/git/ref-name.ts';
-import { shown } from '../../core/git/wire/side-band.ts';
+import { excerpt } from '../../core/git/wire/side-band.ts';
 import { parseUploadPackRequest } from '../../core/git/wire/upload-pack-request.ts';
 import { ANSWER_KEPT_BYTES_MAX, BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../core/ports/object-database.ts';
+import { readerOf } from '../../core/use-cases/accounts/principal.ts';
 import { unauthorisedMentions, unauthorisedWants } from '../../core/use-cases/reading/authorise-wants.ts';
-import { committedObjects } from '../../core/use-cases/pushing/push-refs.ts';
+import { committedObjects } from '../../core/use-cases/reading/committed-objects.ts';
 import { advertisedRefs } from './advertise.ts';
 import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
 import type { GitRequest } from './git-request.ts';
@@ -51,7 +52,7 @@ export async function serveUploadPack(git: GitRequest): Promise<void> {
 async function serveFetch(git: GitRequest, fetch: FetchRequest, body: Uint8Array): Promise<void> {
   const { context, repository, response } = git;
   await requireTransferQuota(git);
-  const objects = committedObjects(repository.id, repository.entity);
+  const objects = committedObjects(repository.owned, repository.entity);
   const opened: { reader: ObjectReader | null } = { reader: null };
   const open = async (): Promise<ObjectReader> => {
     opened.reader ??= await context.objects.open(objects);
@@ -65,7 +66,7 @@ async function serveFetch(git: GitRequest, fetch: FetchRequest, body: Uint8Array
     const [unknown] = fetch.deepen?.kind === 'limits' ? fetch.deepen.not.filter((name) => !isOneRef(git, name)) : [];
     if (denied !== undefined || unknown !== undefined) {
       const reason =
-        denied === undefined ? `deepen-not is not a ref: ${shown(unknown ?? '')}` : `not our ref ${denied}`;
+        denied === undefined ? `deepen-not is not a ref: ${excerpt(unknown ?? '')}` : `not our ref ${denied}`;
       sendBytes(response, RESULT_TYPE, errorPacket(`upload-pack: ${reason}`));
       return;
     }
@@ -78,14 +79,17 @@ async function serveFetch(git: GitRequest, fetch: FetchRequest, body: Uint8Array
 }
 
 /**
- * Whether upload-pack would give the parents of every commit that the client names as the edge of its history,
- * reached by a ref or not: then it sees none of those that are not (core/git/history/hidden-edges.ts).
+ * Whether the client requests the whole history. upload-pack then sends the parents of every commit that the client
+ * names as shallow, whether a ref reaches it or not. So the server removes the unreachable ones from the request
+ * (core/git/history/hidden-edges.ts).
  */
 function deepensToAll({ deepen }: FetchRequest): boolean {
   return deepen?.kind === 'depth' && deepen.commits === DEPTH_OF_ALL;
 }
 
-/** Whether the name leads to exactly one ref by the rules of gitrevisions(7): upload-pack just dies of others. */
+/**
+ * Whether the name resolves to exactly one ref by the rules of gitrevisions(7): upload-pack exits on any other name.
+ */
 function isOneRef({ repository }: GitRequest, name: string): boolean {
   const { refs } = repository.entity.state;
   const exists = (text: string): boolean => {
@@ -97,8 +101,9 @@ function isOneRef({ repository }: GitRequest, name: string): boolean {
 }
 
 /**
- * Names the answer: everything git makes it from, and nothing of who asks. Only for clients that have nothing yet,
- * whose requests recur; the refs are in it since tags may be added and `deepen-not` names them.
+ * The cache key of the answer: everything git makes it from, and nothing about the caller. Null for a client that has
+ * commits, since only requests without any recur, and for a repository too large to cache. `viewKey` stands for the
+ * refs: they decide which tags are included and what `deepen-not` means.
  */
 function answerKey({ context, repository }: GitRequest, fetch: FetchRequest, viewKey: string): string | null {
   if (fetch.haves.length > 0 || repository.entity.state.layersSizeBytes > ANSWER_KEPT_BYTES_MAX) return null;
@@ -113,13 +118,13 @@ async function stream(
   body: Uint8Array,
   key: string | null,
 ): Promise<void> {
-  const { context, repository, bearer, response, finished, signal } = git;
+  const { context, repository, principal, response, finished, signal } = git;
   const { head, refs } = advertisedRefs(repository);
   const view = { key: viewKey, head, refs };
   const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), answerKey: key, signal });
   try {
     for await (const chunk of answer) {
-      // The head of the answer waits for its first bytes: until then a failure can still have a status.
+      // The head is sent with the first bytes: a failure before them can still get a status.
       if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
       finished.sentBytes += chunk.length;
       if (!(await write(response, chunk))) return;
@@ -130,7 +135,7 @@ async function stream(
     const sentBytes = finished.sentBytes;
     context.transfer.add({
       account: repository.accountId,
-      token: bearer.tokenId,
+      reader: readerOf(principal),
       repository: repository.id,
       sentBytes,
     });
@@ -138,11 +143,8 @@ async function stream(
 }
 
 async function requireTransferQuota({ context, repository }: GitRequest): Promise<void> {
-  const quota = context.plans[repository.account.plan].transfer_bytes;
-  if (quota === null) return;
-  const { transferBytes } = await context.usage.usageOf(repository.accountId);
-  if (transferBytes + context.transfer.unflushedBytes(repository.accountId) >= quota) {
-    throw new GitHttpError(403, 'The transfer quota of this month is used up: it begins anew next month');
+  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
+    throw new GitHttpError(403, 'The transfer quota of this month is used up: it is reset next month');
   }
 }
 

@@ -1,7 +1,8 @@
-/** A Git request that passed every check of the handler, as the operations get it. */
+/** An admitted Git request: what apps/git-http/handler.ts hands to the route's operation. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Cause } from '../../core/kernel/envelope.ts';
-import type { Bearer } from '../../core/use-cases/authenticate.ts';
+import type { Uuid } from '../../core/kernel/ids.ts';
+import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
+import type { Principal } from '../../core/use-cases/accounts/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { RefAnswers } from './advertise.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
@@ -10,10 +11,12 @@ export interface GitRequest {
   readonly context: GitHttpContext;
   readonly answers: RefAnswers;
   readonly request: IncomingMessage;
+  readonly requestId: Uuid;
   readonly response: ServerResponse;
   readonly repository: FoundRepository;
-  readonly bearer: Bearer;
-  readonly cause: Cause;
+  readonly principal: Principal;
+  /** The route's requirement, which the principal meets. */
+  readonly requirement: Requirement;
   readonly version: 0 | 1 | 2;
   /** Aborted when the client goes away before the answer is complete. */
   readonly signal: AbortSignal;

@@ -1,25 +1,27 @@
-/** What a pusher reads when a push, or a ref of it, is refused: one table, each line saying what to do. */
+/** The messages for a refused push or a refused ref of a push. Each one says what to do. */
+import { TAG_CHAIN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { RefRefusalCode } from '../../core/repository/commands.ts';
 import type { PushRefusal } from '../../core/use-cases/pushing/push-refs.ts';
 
-/** The reason git shows in brackets beside the ref: short, without a full stop. */
+/** The reason that git shows in brackets beside the ref: short, without a full stop. */
 export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {
   'ref-moved': 'someone else moved it first: fetch, then push again',
   'ref-exists': 'it exists already: fetch, then push again',
   'ref-missing': 'it does not exist here any more: fetch, then push again',
   'ref-collides': 'a ref cannot be a folder of another: choose another name',
   'object-missing': 'the object it should point to is not here',
+  'tag-too-deep': `it is a chain of more than ${TAG_CHAIN_LENGTH_MAX} tags`,
   'branch-needs-commit': 'a branch can only point to a commit',
   'atomic-push-refused': 'atomic push failed: another ref was refused',
 };
 
-/** The reason for a push refused whole. */
+/** The reason why the whole push is refused. */
 export function pushRefusalText(refusal: PushRefusal): string {
   switch (refusal.code) {
     case 'storage-quota-reached':
       return 'storage quota reached: delete repositories you no longer need, or change the plan';
     case 'ingress-quota-reached':
-      return 'ingress quota of this month reached: it begins anew next month, or change the plan';
+      return 'ingress quota of this month reached: it is reset next month, or change the plan';
     case 'token-no-longer-valid':
       return 'the access token was revoked, expired or lost its grant while the push was under way';
     case 'repository-not-found':
@@ -33,6 +35,7 @@ export function pushRefusalText(refusal: PushRefusal): string {
     case 'pack-not-connected':
     case 'pack-too-large':
     case 'pack-too-many-objects':
+    case 'pack-object-too-large':
     case 'pack-too-costly':
       return refusal.detail;
   }

@@ -1,19 +1,18 @@
 /**
- * POST git-receive-pack: the command list, the use case, and the report in the form the client chose.
+ * POST git-receive-pack: reads the command list, runs the use case, and reports in the form that the client chose.
  *
- * Must stay true: an `ok` line is sent only after the append that commits it; a client that reads the answer
- * late, or never, changes nothing; a refusal is sent after the body was taken, or the connection ends with it,
- * since git shows a reason only when it could send all it had.
+ * Must stay true: an `ok` line is sent only after the append that commits it. A client that reads the answer late, or
+ * never, changes nothing. The server sends a refusal after it has read the body, or closes the connection with it,
+ * since git shows the reason only if it could send its whole body.
  */
 import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
-import { KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
+import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
 import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { guardedBy, type Bearer } from '../../core/use-cases/authenticate.ts';
 import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
-import { permits } from '../../core/kernel/grants.ts';
-import { reaches } from '../../core/access-token/state.ts';
+import { originOf } from '../front-door/admission.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
+import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
 import { pushRefusalText, REF_REFUSALS } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
@@ -42,7 +41,10 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
   }
 }
 
-/** What is no command list at all gets a status; git would show no more of it, so all else gets a report. */
+/**
+ * A body that is not a command list gets status 400. Any other refusal is a report, since git shows nothing but the
+ * status of a refused POST.
+ */
 function refuseWhole({ response }: GitRequest, list: CommandListRefusal): void {
   if (list.capabilities === null && MALFORMED.has(list.refused))
     throw new GitHttpError(400, `Not a push: ${list.detail}`);
@@ -57,12 +59,16 @@ const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([
 ] as const);
 
 async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Uint8Array>, body: Body): Promise<void> {
-  const { context, response, finished } = git;
+  const { context, requestId, response, finished } = git;
   const keepAlive = startKeepAlive(git, list.capabilities.sideBand64k);
   let outcome: PushOutcome;
   try {
     outcome = await push(git, list, pack, body.receivedBytes, keepAlive.start);
     await discard(git, body);
+  } catch (error) {
+    // The keep-alive packets were sent with status 200, so the failure can only follow them, on the side band.
+    if (response.headersSent && !response.destroyed) response.end(fatalPackets(faultError(error, requestId).message));
+    throw error;
   } finally {
     keepAlive.stop();
   }
@@ -70,7 +76,7 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   finished.sentBytes = bytes.length;
   if (response.headersSent) response.end(bytes);
   else sendBytes(response, RESULT_TYPE, bytes);
-  await context.reach('push-answered');
+  await context.failpoint('push-answered');
 }
 
 async function push(
@@ -80,18 +86,18 @@ async function push(
   receivedBytes: () => number,
   onEndOfInput: () => void,
 ): Promise<PushOutcome> {
-  const { context, repository, bearer, cause, signal } = git;
+  const { context, request, requestId, repository, principal, requirement, signal } = git;
   const badName = list.refusedCommands.length > 0;
   if (list.commands.length === 0 || (list.capabilities.atomic && badName)) {
     return { results: list.commands.map(({ ref }) => ({ ref, code: 'atomic-push-refused' })) };
   }
-  const mayPush = (now: Bearer): boolean =>
-    permits(now.token.grants, 'GIT_HTTP_WRITE') && reaches(now.token, repository.id);
+  const permitted = { principal, requirement, id: '', repository };
+  const { cause, guarding } = await originOf(context, request, requestId, permitted);
   return pushRefs(context, {
     repository,
     quotas: context.plans[repository.account.plan],
     cause,
-    guarding: guardedBy(context, bearer, mayPush),
+    guarding,
     commands: list.commands,
     refusedNames: list.refusedCommands.length,
     atomic: list.capabilities.atomic,
@@ -120,7 +126,7 @@ function report(list: CommandList, outcome: PushOutcome): Uint8Array {
   return pushAnswer({ unpackFailed: null, refs: [...refs, ...badNames] }, list.capabilities);
 }
 
-/** Once the pack is in, checking it may take minutes: empty packets tell the client and its proxies we live. */
+/** Checking a received pack may take minutes: empty packets keep the client and its proxies from timing out. */
 function startKeepAlive({ response }: GitRequest, sideBand: boolean): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | null = null;
   const beat = (): void => {
@@ -137,7 +143,7 @@ function startKeepAlive({ response }: GitRequest, sideBand: boolean): { start():
   };
 }
 
-/** What is left of the body goes; beyond the bound the connection goes with the answer. */
+/** Discards the rest of the body. If that exceeds the bound, the connection closes with the answer. */
 async function discard({ response }: GitRequest, body: Body): Promise<void> {
   const whole = await body.discardRest(REFUSED_BODY_DRAIN_BYTES_MAX);
   if (!whole && !response.headersSent) response.setHeader('Connection', 'close');

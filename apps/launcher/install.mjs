@@ -1,9 +1,9 @@
 /**
- * Installs the packages of package-lock.json with `npm ci`, once however many processes ask for it.
+ * Installs the packages of package-lock.json with `npm ci`, once for any number of concurrent processes.
  *
- * Must stay true: npm's install record is gone before npm touches anything and back only when npm is done, so
- * that an install cut short is seen and redone; one process installs while the others wait for it; a lock
- * whose process died is taken over; nothing goes to standard output, which belongs to the entry.
+ * Must stay true: npm's install record is removed before npm changes anything, and exists again only when npm is done,
+ * so that an interrupted install is detected and repeated. One process installs while the others wait for it. A lock
+ * whose process died is taken over. Nothing is written to standard output, which belongs to the entry.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -23,12 +23,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { developmentLeftOut, INSTALL_RECORD, mismatch } from './installed.mjs';
 
 const LOCK_POLL_MS = 200;
-const LOCK_BEAT_MS = 5_000;
-/** A lock untouched for so long belongs to no one, even if its process id lives again as something else. */
+const LOCK_HEARTBEAT_MS = 5_000;
+/** A lock untouched for this long has no owner, even if another process now has its process id. */
 const LOCK_SILENCE_MS_MAX = 60_000;
 const STOP_SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
-/** An install that cannot be done, told in a sentence for the person who started it. */
+/** An install that failed; the message is a sentence for the person who started it. */
 export class InstallError extends Error {}
 
 /** @param {string} line */
@@ -47,13 +47,13 @@ function isAlive(pid) {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives, and is someone else's.
+    // EPERM: the process exists and belongs to another user.
     return codeOf(error) === 'EPERM';
   }
 }
 
 /**
- * Who holds the lock: the text in it, and the process that is still at work, if any.
+ * Reads the lock: its text, and the id of a process in it that is still running, if any.
  *
  * @param {string} lock
  */
@@ -74,7 +74,7 @@ function readLock(lock) {
  * Takes the lock: a file that holds its owner's process id and appears whole, since it is linked into place.
  *
  * @param {string} lock
- * @returns {number | null} the process id of a living holder, or null when the lock is ours
+ * @returns {number | null} the process id of the running process that holds it, or null when this process took the lock
  */
 function tryLock(lock) {
   const own = `${lock}.${process.pid}`;
@@ -94,8 +94,8 @@ function tryLock(lock) {
 }
 
 /**
- * Removes a dead process's lock. Another process may do the same and have locked again meanwhile: what was
- * moved away is looked at, and put back when it is not the dead one's.
+ * Removes a dead process's lock. Another process may have done the same and locked again meanwhile. So the removed file
+ * is checked, and put back if it is not the dead process's lock.
  *
  * @param {string} lock
  * @param {string} text
@@ -106,7 +106,7 @@ function removeStale(lock, text) {
     renameSync(lock, aside);
     if (readFileSync(aside, 'utf8') !== text) linkSync(aside, lock);
   } catch (error) {
-    // Someone else was faster: the next try sees their lock.
+    // Another process was faster: the next attempt finds its lock.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'EEXIST') throw error;
   } finally {
     rmSync(aside, { force: true });
@@ -115,13 +115,13 @@ function removeStale(lock, text) {
 
 /**
  * @param {string} root
- * @param {string} lock held; it names npm too while npm runs, which outlives a killed launcher
+ * @param {string} lock held by this process; it also names npm's process, which outlives a killed launcher
  * @param {string[]} args
- * @returns {Promise<void>} rejected when npm is missing or fails; npm has then said why
+ * @returns {Promise<void>} rejects if npm is missing, or fails, after npm printed the reason
  */
 function runNpm(root, lock, args) {
-  // Installed tools stand first on an npm script's path, this project's Node among them: npm is about to
-  // remove those, so it must not run on them.
+  // An npm script's path begins with the installed tools, this project's Node among them. npm is about to remove
+  // those, so it must not run on them.
   const tools = join(root, 'node_modules', '.bin');
   const { PATH = '' } = process.env;
   const path = PATH.split(delimiter).filter((entry) => entry !== tools);
@@ -129,16 +129,16 @@ function runNpm(root, lock, args) {
     const env = { ...process.env, PATH: path.join(delimiter) };
     const npm = spawn('npm', args, { cwd: root, env, stdio: ['ignore', 2, 2] });
     if (npm.pid !== undefined) writeFileSync(lock, `${process.pid} ${npm.pid}`);
-    // Stopped from outside, npm must not go on alone; what it leaves half done is redone next time.
+    // A signal to this process must stop npm as well; the next start repeats the interrupted install.
     const stop = () => npm.kill();
-    const beat = setInterval(() => {
-      // Gone when another process took it over after a long silence of this one: one install is enough.
+    const heartbeat = setInterval(() => {
+      // The lock is gone if another process took it over after a long silence of this one: only one may install.
       if (existsSync(lock)) utimesSync(lock, new Date(), new Date());
       else stop();
-    }, LOCK_BEAT_MS);
+    }, LOCK_HEARTBEAT_MS);
     for (const signal of STOP_SIGNALS) process.on(signal, stop);
     const settle = () => {
-      clearInterval(beat);
+      clearInterval(heartbeat);
       for (const signal of STOP_SIGNALS) process.off(signal, stop);
     };
     npm.on('error', (error) => {
@@ -155,27 +155,27 @@ function runNpm(root, lock, args) {
 }
 
 /**
- * Brings node_modules in line with package-lock.json. Throws an Error with a sentence when it cannot.
+ * Brings node_modules in line with package-lock.json. Throws `InstallError` if that fails.
  *
  * @param {string} root
  * @param {{ development: boolean }} needs
  */
 export async function install(root, needs) {
   if (lstatSync(join(root, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) {
-    // A second checkout that borrows the packages of a first: npm would empty those, so they are taken as they are.
+    // A second checkout links to the packages of a first one. npm would delete those, so they are used as they are.
     say(`node_modules is a link, left as it is though ${mismatch(root, needs)}`);
     return;
   }
   mkdirSync(join(root, '.cache'), { recursive: true });
   const lock = join(root, '.cache', 'install.lock');
-  for (let holder = tryLock(lock), told = false; holder !== null; holder = tryLock(lock), told = true) {
-    if (!told) say(`waiting for the install that process ${holder} is running`);
+  for (let holder = tryLock(lock), isReported = false; holder !== null; holder = tryLock(lock), isReported = true) {
+    if (!isReported) say(`waiting for the install that process ${holder} is running`);
     await sleep(LOCK_POLL_MS);
   }
   try {
     const reason = mismatch(root, needs);
     if (reason === null) return;
-    // Development packages were left out on purpose, or by NODE_ENV; tests and checks need them all the same.
+    // The last install may have omitted development packages, on request or by NODE_ENV; tests and checks need them.
     const scope = needs.development ? ['--include=dev'] : developmentLeftOut(root) ? ['--omit=dev'] : [];
     say(`installing packages (${reason}); this takes a minute or less`);
     rmSync(join(root, INSTALL_RECORD), { force: true });

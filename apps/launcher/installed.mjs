@@ -1,15 +1,15 @@
 /**
- * Says whether node_modules holds what package-lock.json names, by comparing it with the record npm itself
- * leaves as the last step of an install (node_modules/.package-lock.json).
+ * Checks whether node_modules holds the packages of package-lock.json, by comparing that file with the record that npm
+ * writes as the last step of an install (node_modules/.package-lock.json).
  *
- * Must stay true: an install that was cut short, made for another platform or from another lock is a mismatch;
- * one that left out development or optional packages on purpose is not, as far as the entry can do without.
- * Reading two JSON files is all it costs, no matter how many packages there are.
+ * Must stay true: an install that was interrupted, made for another platform or from another lock file is a mismatch.
+ * An install without development or optional packages is not, if the entry does not need them. The check reads only
+ * these two files, however many packages there are.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** npm's record of what it put into node_modules, written when all of it is there. */
+/** npm's record of the packages in node_modules, which it writes when all of them are installed. */
 export const INSTALL_RECORD = join('node_modules', '.package-lock.json');
 
 /**
@@ -26,7 +26,7 @@ export const INSTALL_RECORD = join('node_modules', '.package-lock.json');
 
 /**
  * @param {string} file
- * @returns {Record<string, LockedPackage> | null} packages by path below the root; null when the file is not there
+ * @returns {Record<string, LockedPackage> | null} packages by path below the root; null if the file does not exist
  */
 function readPackages(file) {
   let text;
@@ -42,7 +42,7 @@ function readPackages(file) {
 }
 
 /**
- * Whether a package's `os` or `cpu` allows a value: one name or several, or names to leave out with `!`
+ * Whether a package's `os` or `cpu` allows a value: one allowed name or several, or excluded names with `!`
  * (package.json(5)).
  *
  * @param {string | string[] | undefined} names
@@ -56,7 +56,7 @@ function allows(names, value) {
 }
 
 /**
- * Why the packages in place are not those of the lock, or null when they are.
+ * Returns why the installed packages differ from the lock file, or null if they match.
  *
  * @param {string} root
  * @param {{ development: boolean }} needs whether the entry needs development packages
@@ -77,7 +77,7 @@ export function mismatch(root, needs) {
       return `${name} is missing`;
     }
     if (found.version !== wanted.version) return `${name} is ${found.version} rather than ${wanted.version}`;
-    // A package of a platform the lock was not made on may stand there without its hash.
+    // The lock file may lack the hash of a package for a platform that it was not made on.
     if (wanted.integrity !== undefined && found.integrity !== wanted.integrity) return `${name} has other contents`;
     if (!allows(wanted.os, process.platform) || !allows(wanted.cpu, process.arch)) {
       return `${name} is of another platform`;
@@ -87,7 +87,7 @@ export function mismatch(root, needs) {
 }
 
 /**
- * Whether the packages in place were installed without development packages.
+ * Whether the last install omitted development packages.
  *
  * @param {string} root
  */

@@ -1,10 +1,10 @@
 /**
  * Starts a TypeScript entry of this project on Node 24: `node apps/launcher/launch.mjs <entry.ts> [args…]`.
- * Before that it installs what package-lock.json names, when node_modules does not hold it already.
+ * Before that it installs the packages of package-lock.json, unless node_modules holds them already.
  *
- * Must stay true: plain modules for Node 20 with no dependency, since this runs before the install; when all
- * is in place it costs a few milliseconds, prints nothing and leaves no process behind where Node can replace
- * itself; the entry's exit code or signal is the launcher's.
+ * Must stay true: these files are plain modules for Node 20 without dependencies, since they run before the install.
+ * If nothing is to be installed, the launcher takes a few milliseconds, prints nothing, and stays no process of its own
+ * if Node can replace itself. The launcher ends with the entry's exit code or signal.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
@@ -15,7 +15,7 @@ import { InstallError, install } from './install.mjs';
 import { mismatch } from './installed.mjs';
 
 const NODE_MAJOR_MIN = 20;
-/** The major that runs TypeScript from source, and the packages that carry its binary. */
+/** The Node version that runs TypeScript from source; NODE_PACKAGES names the packages with its binary. */
 const NODE_MAJOR = 24;
 /** @type {Readonly<Record<string, string>>} */
 const NODE_PACKAGES = {
@@ -27,7 +27,8 @@ const NODE_PACKAGES = {
 const NODE_OPTIONS = [
   // Some 24.x still call type stripping experimental on every start.
   '--disable-warning=ExperimentalWarning',
-  // V8 sizes its nursery by the machine's memory: up to 128 MiB of a server that holds 60, for no more speed.
+  // V8 sizes its young generation by the machine's memory: up to 128 MiB for a server that holds 60 MiB, without being
+  // faster.
   '--max-semi-space-size=16',
 ];
 const GIT_MIN = { major: 2, minor: 39 };
@@ -50,7 +51,7 @@ function checkNode() {
   );
 }
 
-/** The server and the tests call the machine's git; hooks, quarantine and fsck messages are those of 2.39 on. */
+/** The server and the tests run the machine's git, and rely on hooks, quarantine and fsck messages as of git 2.39. */
 function checkGit() {
   const result = spawnSync('git', ['--version'], { encoding: 'utf8' });
   const needed = `git ${GIT_MIN.major}.${GIT_MIN.minor} or newer is needed`;
@@ -62,7 +63,7 @@ function checkGit() {
   throw new LaunchError(`${result.stdout.trim()} is too old: ${needed}. ${advice}`);
 }
 
-/** The Node to run: the pinned one of node_modules, else the running one if it is new enough. */
+/** Returns the Node binary for the entry: the one in node_modules, else the running one if it is new enough. */
 function findNode() {
   const name = NODE_PACKAGES[`${process.platform}-${process.arch}`];
   if (name !== undefined) {
@@ -71,7 +72,7 @@ function findNode() {
       accessSync(binary, constants.X_OK);
       return binary;
     } catch (error) {
-      // An install without optional packages has none: the running Node may serve.
+      // An install without optional packages has no Node binary: the running Node may be new enough.
       if (runningNodeMajor() < NODE_MAJOR) {
         throw new LaunchError(
           `Node ${NODE_MAJOR} is needed, this is ${process.versions.node}, and node_modules holds none ` +
@@ -88,9 +89,9 @@ function findNode() {
 }
 
 /**
- * The environment of the entry: tools of node_modules first, the directory the user stood in, and where Node keeps
- * compiled code: types are then stripped once, not at every start, which halves the work of one. glibc gives each
- * thread of Node's pool a heap of its own, none of which shrinks: two are enough.
+ * The environment of the entry: the tools of node_modules first on the path, the user's working directory, and the
+ * folder of Node's compile cache. With that cache Node strips types once instead of at every start, which halves the
+ * work of a start. glibc gives each thread of Node's pool a heap of its own, none of which shrinks: two are enough.
  */
 function entryEnvironment() {
   const tools = join(root, 'node_modules', '.bin');
@@ -106,7 +107,8 @@ function entryEnvironment() {
 }
 
 /**
- * Runs the entry as a child, for a Node that cannot replace itself (before 22.15), and ends as it ends.
+ * Runs the entry as a child process, for a Node that cannot replace itself (before 22.15), and ends with its exit code
+ * or signal.
  *
  * @param {string} node
  * @param {string[]} args
@@ -116,7 +118,7 @@ function runAsChild(node, args, env) {
   const child = spawn(node, args, { stdio: 'inherit', env });
   for (const signal of FORWARDED_SIGNALS) {
     process.on(signal, () => {
-      // A terminal sends Ctrl-C to the child as well; sent twice it would look like impatience.
+      // A terminal sends Ctrl-C to the child as well; a second SIGINT would make the server stop at once.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
     });
   }
@@ -128,7 +130,7 @@ function runAsChild(node, args, env) {
     if (signal === null) process.exit(code ?? 1);
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
-    // A signal that does not end this process (SIGPIPE is ignored by Node) still has to be told.
+    // A signal that does not end this process (Node ignores SIGPIPE) is reported as an exit code.
     setTimeout(() => process.exit(128 + osConstants.signals[signal]), 100);
   });
 }
@@ -138,7 +140,7 @@ async function main() {
   if (entry === undefined) throw new LaunchError('Usage: node apps/launcher/launch.mjs <entry.ts> [args…]');
   checkNode();
   checkGit();
-  // What stands under apps/ runs in production, where the development packages may have been left out.
+  // Entries below apps/ run in production, where the development packages may not be installed.
   const development = !entry.startsWith('apps/');
   if (mismatch(root, { development }) !== null) await install(root, { development });
   const node = findNode();
@@ -151,7 +153,7 @@ async function main() {
 try {
   await main();
 } catch (error) {
-  // An unexpected error keeps its stack; an expected one is a sentence for the person who started this.
+  // An unexpected error is printed with its stack, an expected one as a sentence.
   console.error(error instanceof LaunchError || error instanceof InstallError ? `strata: ${error.message}` : error);
   process.exitCode = 1;
 }

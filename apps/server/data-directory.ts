@@ -1,20 +1,20 @@
 /**
- * The folder that one server keeps everything in which is its own: made and held before anything in it is touched.
+ * Creates and locks the data directory, which holds the server's own files.
  *
- * Must stay true: two servers never work in one data directory, whatever database they use, since each empties the
- * other's quarantines; the lock is released last.
+ * Must stay true: the lock is taken before anything in the directory is touched, and released last. Two servers never
+ * share a data directory, whatever database they use, since each deletes the other's quarantines.
  */
 import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type DirectoryLock, lockDirectory } from '../../adapters/node/directory-lock.ts';
 
-/** Throws `DirectoryInUseError` when another server has it. */
-export async function holdDataDirectory(dataDir: string): Promise<DirectoryLock> {
-  // Under root the embedded PostgreSQL runs as another user and passes through.
+/** Throws `DirectoryInUseError` if another server holds the lock. */
+export async function lockDataDirectory(dataDir: string): Promise<DirectoryLock> {
+  // Under root the embedded PostgreSQL runs as another user, who must be able to enter its subfolder.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
   const first = await mkdir(dataDir, { recursive: true, mode });
   if (first !== undefined) {
-    // The umask may have taken away what mkdir was asked for.
+    // The umask may have removed bits of the requested mode.
     for (let folder = path.resolve(dataDir); folder.startsWith(first); folder = path.dirname(folder)) {
       await chmod(folder, mode);
     }

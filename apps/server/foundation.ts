@@ -1,8 +1,8 @@
 /**
- * What the server and `strata-admin` both stand on: the database, the log in it, the vault and the entities.
+ * Opens what the server and `strata-admin` both need: the database, the event log, the vault and the entities.
  *
- * Must stay true: parts are closed in the reverse order of opening, PostgreSQL last; a part that fails to open
- * closes those before it.
+ * Must stay true: parts are closed in the reverse order of opening, PostgreSQL last. If a part fails to open, the parts
+ * opened before it are closed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -24,14 +24,14 @@ import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
-import type { Reach } from '../../core/ports/failpoints.ts';
+import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
-import { holdDataDirectory } from './data-directory.ts';
-import { armedFaultPoints } from './fault-points.ts';
+import { lockDataDirectory } from './data-directory.ts';
+import { armedFailpoint } from './failpoints.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
@@ -42,26 +42,29 @@ export interface Foundation {
     readonly vault: Vault;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
-    readonly reach: Reach;
+    readonly failpoint: Failpoint;
   };
-  /** For read models and operational tables; not the log's own. */
+  /** For read models and operational tables; the event log has a pool of its own. */
   readonly pool: Pool;
   readonly connectionString: string;
-  /** Held for an import alone. */
+  /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
   close(): Promise<void>;
 }
 
 export interface FoundationOptions {
-  /** Whether to work beside a server that already runs on the data directory, instead of refusing. */
+  /** Whether to join a server that already runs on the data directory, instead of refusing to open. */
   readonly besideServer: boolean;
-  /** For an import, which nobody works beside and which alone opens a log that is not whole; its entities stand still. */
+  /**
+   * Whether to open for an import: alone on the log, and the only way to open a log whose import is unfinished. The
+   * entities do not follow the log then.
+   */
   readonly importing?: boolean;
   readonly entitiesSizeBytesMax: number;
   readonly onFault: EntitiesOptions['onFault'];
 }
 
-/** Closes what was opened, last first. */
+/** Collects close functions. `close` calls them all, last first, and throws AggregateError if any failed. */
 export function closer(): { add(close: () => Promise<unknown>): void; close(): Promise<void> } {
   const steps: (() => Promise<unknown>)[] = [];
   return {
@@ -96,7 +99,7 @@ export async function composeFoundation(
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
     if (claim === null) await refuseUnfinishedImport(pool);
-    const masterKey = await loadMasterKey({ dataDir: settings.dataDir, given: settings.masterKey ?? undefined });
+    const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey ?? undefined });
     const events = await openEventLog(settings, connectionString, log);
     parts.add(() => events.close());
     await checkEventLog(settings, events);
@@ -106,7 +109,7 @@ export async function composeFoundation(
       complete: (event) => withUpdatesInPlace({ events, digest }, event),
       cacheSizeBytesMax: options.entitiesSizeBytesMax,
       onFault: options.onFault,
-      // Node reads all connections that have something, then comes to this.
+      // Resolves after Node has read every connection with data, so that concurrent requests share one query.
       gather: () => nextTurn(),
     });
     if (claim === null) await entities.start();
@@ -121,7 +124,7 @@ export async function composeFoundation(
       vault,
       passwords: createPasswordHasher(),
       plans: settings.plans,
-      reach: armedFaultPoints(process.env),
+      failpoint: armedFailpoint(process.env),
     };
     return { context, pool, connectionString, claim, close: () => parts.close() };
   } catch (error) {
@@ -132,14 +135,14 @@ export async function composeFoundation(
 
 type EventLog = EventStore & { close(): Promise<void> };
 
-/** The client of EventStoreDB is loaded where the log is there: it would be a fifth of every command's start. */
+/** Loads the client of EventStoreDB only if it is used: loading takes a fifth of the start of every command. */
 async function openEventLog({ eventStoreDb }: Settings, connectionString: string, log: Logger): Promise<EventLog> {
   if (eventStoreDb === null) return createPostgresEventStore({ connectionString, log });
   const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
   return createEventStoreDbEventStore({ ...eventStoreDb, log });
 }
 
-/** A log that is a server of its own must be there at the start; PostgreSQL has just been migrated. */
+/** Refuses to start if EventStoreDB does not answer. PostgreSQL needs no check: it was just migrated. */
 async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
   if (eventStoreDb === null) return;
   try {
@@ -155,7 +158,7 @@ function innermostMessage(error: unknown): string {
   return error.cause === undefined ? error.message : innermostMessage(error.cause);
 }
 
-/** Holds the data directory first, unless a server does beside which to work. */
+/** Locks the data directory before it opens the database. With `besideServer` a running server may hold the lock. */
 async function openDatabase(
   settings: Settings,
   log: Logger,
@@ -163,11 +166,11 @@ async function openDatabase(
 ): Promise<{ readonly connectionString: string; close(): Promise<void> }> {
   const { dataDir, databaseUrl } = settings;
   if (databaseUrl !== null) {
-    const lock = besideServer ? null : await holdDataDirectory(dataDir);
+    const lock = besideServer ? null : await lockDataDirectory(dataDir);
     return { connectionString: databaseUrl, close: async () => lock?.release() };
   }
   try {
-    const lock = await holdDataDirectory(dataDir);
+    const lock = await lockDataDirectory(dataDir);
     try {
       const embedded = await startEmbeddedPostgres({ dataDir, processFacts, log });
       const close = async (): Promise<void> => {

@@ -1,9 +1,9 @@
 /**
- * One HTTP server for everything: git under /r/, REST and its documents, health and metrics.
+ * The HTTP server: git under /r/, the REST API, health and metrics.
  *
- * Must stay true: Git requests go past every framework; a slow push or clone is bounded by its own idle timer,
- * never by a limit on a whole request; what this node does not serve it never answers with 404, which would say
- * of a repository that it does not exist.
+ * Must stay true: no framework handles Git requests. A slow push or clone is bounded by its own idle timer, never by a
+ * limit on a whole request. A node without the role for a request never answers 404, which would mean that the
+ * repository does not exist.
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import type { GitHandler } from '../git-http/handler.ts';
 import type { Role, Settings } from './settings.ts';
 
-/** Answers of the operators' endpoints. */
+/** The content of the operators' endpoints. */
 export interface Probes {
   readonly roles: readonly Role[];
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
@@ -27,10 +27,10 @@ export interface HttpServerOptions {
   /** Null without the role `git`. */
   readonly git: GitHandler | null;
   readonly probes: Probes;
-  /** Takes what is neither Git's nor the operators'. Null without the role `api`. */
+  /** Takes every request that is neither for Git nor for a probe. Null without the role `api`. */
   readonly rest: RequestListener | null;
   readonly newRequestId: () => string;
-  /** Answers what is no HTTP, on the bare socket. */
+  /** Answers a request that is not valid HTTP, on the bare socket. */
   readonly onUnreadable: (error: Error, socket: Socket) => void;
 }
 
@@ -47,7 +47,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
   const route: RequestListener = (request, response) => {
     const target = request.url ?? '';
     if (target.startsWith('/r/')) git(request, response);
-    else if (PROBES.has(target)) void probe(probes, target, request, response);
+    else if (PROBES.has(target)) probe(probes, target, request, response).catch(() => response.destroy());
     else rest(request, response);
   };
   const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
@@ -55,14 +55,14 @@ export function createHttpServer(served: HttpServerOptions): Server {
   return server;
 }
 
-/** RFC 9110, 15.5.20: whatever stands behind this path, another node answers it. */
+/** Answers 421 (RFC 9110, section 15.5.20): another node serves this path. */
 function misdirected(role: Role, newRequestId: () => string): RequestListener {
   const body = JSON.stringify({
     detail: `This node does not run the role ${role}: the request belongs to another one`,
   });
   return (_request, response) => {
     const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' };
-    // What is left of the body is not read, so the connection cannot be used again.
+    // The rest of the body is not read, so the connection cannot be used again.
     response.writeHead(421, { ...headers, 'X-Request-Id': newRequestId(), Connection: 'close' }).end(body);
   };
 }

@@ -1,8 +1,9 @@
 /**
- * The server's log: JSON lines by pino, on standard output unless told otherwise.
+ * The server's log: JSON lines by pino, on standard output by default.
  *
- * Must stay true: what is written is chosen, not filtered: requests are logged by id, operation and status, and
- * errors by class, code, message and stack; headers, bodies, URLs with queries and secrets have no way in.
+ * Must stay true: the code names each field that it logs, instead of filtering out others. Requests are logged by id,
+ * operation and status, errors by class, code, message and stack. Headers, bodies, URLs with queries and secrets are
+ * never logged.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Settings } from './settings.ts';
@@ -15,7 +16,7 @@ interface LoggedError {
   readonly cause: LoggedError | undefined;
 }
 
-/** Causes nested deeper than this are left out. */
+/** Causes nested deeper than this are not logged. */
 const CAUSES_MAX = 5;
 
 function loggedError(error: unknown, depth = 0): LoggedError | undefined {
@@ -36,7 +37,7 @@ export function createLogger(level: Settings['logLevel'], destination?: Destinat
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: {
       err: (error: unknown) => loggedError(error),
-      // Whoever passes a whole request or response by habit gets nothing of it into the log.
+      // A request or response passed to the logger by mistake is not logged.
       req: () => undefined,
       res: () => undefined,
     },

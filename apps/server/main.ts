@@ -1,8 +1,8 @@
 /**
- * `npm start`: the whole service in one process.
+ * `npm start`: runs the server.
  *
- * Must stay true: what is printed at the start is where to reach it; a signal drains the pushes under way before
- * the database goes; a start that fails says why in one line and leaves nothing running.
+ * Must stay true: the log line at the start names the host and port. A signal drains the requests under way before the
+ * database closes. A failed start prints the reason, for an expected one in one line, and leaves nothing running.
  */
 import type { Server } from 'node:http';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
@@ -11,7 +11,7 @@ import { composeServer } from './compose.ts';
 import { createLogger } from './logger.ts';
 import { readSettings, SettingsError } from './settings.ts';
 
-/** Pushes and clones under way get this long after a signal; the second signal ends them. */
+/** Requests under way may take this long after a signal; a second signal ends them at once. */
 const DRAIN_MS = 30_000;
 
 async function main(): Promise<void> {
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   process.on('SIGHUP', stop);
 }
 
-/** The port it listens on, where 0 was asked for too. */
+/** Returns the port that the server listens on. */
 function portOf(http: Server): number {
   const address = http.address();
   if (address === null || typeof address === 'string') throw new TypeError('The server listens on no port');

@@ -1,4 +1,4 @@
-/** What operators watch: Prometheus metrics at /metrics, by prom-client. */
+/** The Prometheus metrics at /metrics, by prom-client. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AttemptOutcome } from '../../core/webhook-delivery/events.ts';
 import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
@@ -8,19 +8,19 @@ import { ROLES, type Role } from './settings.ts';
 export interface Metrics {
   gitFinished(finished: FinishedRequest): void;
   apiFinished(route: string, status: number, durationMs: number): void;
-  /** What projections did, by model. */
+  /** Applied events, parked streams and halts of the projections, by model. */
   readonly projections: ProjectionMetrics;
-  /** A fault that was survived but must not pass unseen. */
+  /** Counts a fault that the server survived and that an operator must see. */
   fault(what: string): void;
-  /** Something that nothing names any more was removed. */
+  /** Counts a removed layer or vault record that no event names. */
   swept(what: 'layer' | 'vault-record'): void;
-  /** What this process does for the service. */
+  /** Sets the gauge of the roles that this process runs. */
   roles(running: readonly Role[]): void;
-  /** An attempt at a webhook delivery was recorded. */
+  /** Counts a recorded attempt at a webhook delivery. */
   readonly webhookAttempted: (outcome: AttemptOutcome, durationMs: number) => void;
-  /** A step of a workflow ended: it did what it had to, or it is carried out again. */
+  /** Counts a workflow step that is done, or that failed and is tried again. */
   readonly workflowStep: (workflow: string, outcome: 'done' | 'failed') => void;
-  /** Figures read when the metrics are: name, help, value. One that cannot be read is NaN. */
+  /** Registers a gauge that `read` supplies at each scrape. A value that cannot be read is NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   text(): Promise<string>;
   readonly contentType: string;
@@ -32,6 +32,24 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'strata_' });
   const registers = [registry];
+  return {
+    ...requestMetrics(registers),
+    projections: projectionMetrics(registers),
+    ...upkeepMetrics(registers),
+    ...workMetrics(registers),
+    roles: (running) => setRoles(registers, running),
+    gauge(name, help, read) {
+      const collect = async (): Promise<void> => gauge.set(await figure(read));
+      const gauge: Gauge = new Gauge({ name, help, registers, collect });
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+type Registers = Registry[];
+
+function requestMetrics(registers: Registers): Pick<Metrics, 'gitFinished' | 'apiFinished'> {
   const gitSeconds = new Histogram({
     name: 'strata_git_request_seconds',
     help: 'Git requests by operation and status',
@@ -52,31 +70,19 @@ export function createMetrics(): Metrics {
     buckets: SECONDS,
     registers,
   });
-  const faults = new Counter({
-    name: 'strata_faults_total',
-    help: 'Faults that were survived, by what failed',
-    labelNames: ['what'],
-    registers,
-  });
-  const swept = new Counter({
-    name: 'strata_swept_total',
-    help: 'Things removed since no event names them, by what they were',
-    labelNames: ['what'],
-    registers,
-  });
-  const webhookSeconds = new Histogram({
-    name: 'strata_webhook_attempt_seconds',
-    help: 'Attempts at webhook deliveries by outcome: succeeded, failed, or refused, when nothing was sent',
-    labelNames: ['outcome'],
-    buckets: SECONDS,
-    registers,
-  });
-  const workflowSteps = new Counter({
-    name: 'strata_workflow_steps_total',
-    help: 'Steps of workflows carried out by this process, by workflow and outcome: done, or failed, to be tried again',
-    labelNames: ['workflow', 'outcome'],
-    registers,
-  });
+  return {
+    gitFinished({ operation, status, durationMs, sentBytes, receivedBytes }) {
+      gitSeconds.observe({ operation, status }, durationMs / 1_000);
+      if (sentBytes > 0) gitBytes.inc({ operation, direction: 'sent' }, sentBytes);
+      if (receivedBytes > 0) gitBytes.inc({ operation, direction: 'received' }, receivedBytes);
+    },
+    apiFinished(route, status, durationMs) {
+      apiSeconds.observe({ route, status }, durationMs / 1_000);
+    },
+  };
+}
+
+function projectionMetrics(registers: Registers): ProjectionMetrics {
   const projected = new Counter({
     name: 'strata_projection_events_total',
     help: 'Events that the runner of this process applied, by model',
@@ -102,49 +108,62 @@ export function createMetrics(): Metrics {
     registers,
   });
   return {
-    projections: {
-      applied(model, position, events) {
-        projected.inc({ model }, events);
-        projectionPosition.set({ model }, Number(position));
-      },
-      parked: (model) => parked.inc({ model }),
-      halted: (model) => halted.inc({ model }),
+    applied(model, position, events) {
+      projected.inc({ model }, events);
+      projectionPosition.set({ model }, Number(position));
     },
-    gitFinished({ operation, status, durationMs, sentBytes, receivedBytes }) {
-      gitSeconds.observe({ operation, status }, durationMs / 1_000);
-      if (sentBytes > 0) gitBytes.inc({ operation, direction: 'sent' }, sentBytes);
-      if (receivedBytes > 0) gitBytes.inc({ operation, direction: 'received' }, receivedBytes);
-    },
-    apiFinished(route, status, durationMs) {
-      apiSeconds.observe({ route, status }, durationMs / 1_000);
-    },
-    fault(what) {
-      faults.inc({ what });
-    },
-    swept(what) {
-      swept.inc({ what });
-    },
-    roles(running) {
-      const gauge = new Gauge({
-        name: 'strata_role',
-        help: '1 for each role that this process runs, else 0',
-        labelNames: ['role'],
-        registers,
-      });
-      for (const role of ROLES) gauge.set({ role }, running.includes(role) ? 1 : 0);
-    },
-    webhookAttempted: (outcome, durationMs) => webhookSeconds.observe({ outcome }, durationMs / 1_000),
-    workflowStep: (workflow, outcome) => workflowSteps.inc({ workflow, outcome }),
-    gauge(name, help, read) {
-      const collect = async (): Promise<void> => gauge.set(await figure(read));
-      const gauge: Gauge = new Gauge({ name, help, registers, collect });
-    },
-    text: () => registry.metrics(),
-    contentType: registry.contentType,
+    parked: (model) => parked.inc({ model }),
+    halted: (model) => halted.inc({ model }),
   };
 }
 
-/** One part that is down must not hide the figures of the others. */
+function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'swept'> {
+  const faults = new Counter({
+    name: 'strata_faults_total',
+    help: 'Faults that were survived, by what failed',
+    labelNames: ['what'],
+    registers,
+  });
+  const swept = new Counter({
+    name: 'strata_swept_total',
+    help: 'Things removed since no event names them, by what they were',
+    labelNames: ['what'],
+    registers,
+  });
+  return { fault: (what) => faults.inc({ what }), swept: (what) => swept.inc({ what }) };
+}
+
+function workMetrics(registers: Registers): Pick<Metrics, 'webhookAttempted' | 'workflowStep'> {
+  const webhookSeconds = new Histogram({
+    name: 'strata_webhook_attempt_seconds',
+    help: 'Attempts at webhook deliveries by outcome: succeeded, failed, or refused, when nothing was sent',
+    labelNames: ['outcome'],
+    buckets: SECONDS,
+    registers,
+  });
+  const workflowSteps = new Counter({
+    name: 'strata_workflow_steps_total',
+    help: 'Steps of workflows carried out by this process, by workflow and outcome: done, or failed, to be tried again',
+    labelNames: ['workflow', 'outcome'],
+    registers,
+  });
+  return {
+    webhookAttempted: (outcome, durationMs) => webhookSeconds.observe({ outcome }, durationMs / 1_000),
+    workflowStep: (workflow, outcome) => workflowSteps.inc({ workflow, outcome }),
+  };
+}
+
+function setRoles(registers: Registers, running: readonly Role[]): void {
+  const gauge = new Gauge({
+    name: 'strata_role',
+    help: '1 for each role that this process runs, else 0',
+    labelNames: ['role'],
+    registers,
+  });
+  for (const role of ROLES) gauge.set({ role }, running.includes(role) ? 1 : 0);
+}
+
+/** Returns NaN for a failed read: one part that is down must not hide the other metrics. */
 async function figure(read: () => number | Promise<number>): Promise<number> {
   try {
     return await read();

@@ -1,6 +1,9 @@
-/** Work that recurs: one run at a time, a failure reported and tried again at the next turn. */
+/** Periodic work. */
 
-/** Starts it; the function returned ends it: it aborts the signal of a run under way, and waits for it. */
+/**
+ * Calls `run` every `intervalMs`, never twice at a time. Reports a failed run; the next interval calls `run` again.
+ * The returned function stops the work: it aborts the signal of a run under way, and resolves when that run has ended.
+ */
 export function every(
   intervalMs: number,
   run: (signal: AbortSignal) => Promise<void>,

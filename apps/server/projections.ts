@@ -1,10 +1,13 @@
-/** Which read models the server keeps, and their runner. */
+/** Composes the read models and their runner. */
 import type { Logger } from 'pino';
+import { pause } from '../../adapters/node/pause.ts';
+import { createTakeLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
-import type { DueDeliveries, ReadModels } from '../../core/ports/read-models.ts';
+import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
+import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OverdueTimers, Timers } from '../../core/ports/workflows.ts';
-import type { UsageReader } from '../../core/ports/usage.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
@@ -17,16 +20,16 @@ import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import type { Foundation } from './foundation.ts';
 import { WORKFLOWS } from './workflows.ts';
 
-/** What the runner holds: a connection to each model, one to a rebuild, one to its snapshot, and some for a moment. */
+/** The runner holds a connection for each model. These are for a rebuild, for its snapshot, and for short queries. */
 const SPARE_CONNECTIONS = 4;
-/** A long history is written in one transaction; a verification looks at one snapshot for as long as it takes. */
+/** A long history is written in one transaction, and a verification reads one snapshot until it is done. */
 const STATEMENT_SPAN_MS = 10 * 60_000;
 const TRANSACTION_SPAN_MS = 6 * 60 * 60_000;
 
 export interface ComposedProjections {
   /** Not yet started. */
   readonly runner: ProjectionRunner;
-  readonly readModels: ReadModels & UsageReader & DueDeliveries;
+  readonly readModels: ReadModels & DueDeliveries;
   readonly timers: Timers & OverdueTimers;
   /** The models' names. */
   readonly models: readonly string[];
@@ -40,16 +43,19 @@ export function composeProjections(
   log: Logger,
   metrics?: ProjectionMetrics,
 ): ComposedProjections {
-  const models = createModels({ objects, events: context.events, workflows: WORKFLOWS });
+  const complete = (event: RecordedEvent): Promise<RecordedEvent> => withUpdatesInPlace(context, event);
+  const models = createModels({ objects, events: context.events, complete, workflows: WORKFLOWS });
   const connectionsMax = Object.keys(models).length + SPARE_CONNECTIONS;
   const spans = { statementSpanMs: STATEMENT_SPAN_MS, transactionSpanMs: TRANSACTION_SPAN_MS };
-  // Of its own, so that neither readers nor writers ever wait for the other's connections.
+  // A pool of its own, so that readers and writers never wait for each other's connections.
   const database = createPool({ connectionString, log, connectionsMax, ...spans });
   const runner = createProjectionRunner({
     events: context.events,
     database,
+    takeLead: createTakeLead(database),
     models: Object.values(models),
-    complete: (event) => withUpdatesInPlace(context, event),
+    complete,
+    pause,
     log,
     ...(metrics === undefined ? {} : { metrics }),
   });

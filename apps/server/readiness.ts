@@ -1,32 +1,34 @@
 /**
- * What `/readyz` says: whether this node can answer, and which part of it does less than it should.
+ * The content of `/readyz`: whether this node can answer requests, and which of its parts are degraded.
  *
- * Must stay true: a part that no answer rests on never makes a node unready; it is named as degraded instead. Words
- * are from a fixed set, and say nothing of addresses or causes.
+ * Must stay true: a part that no answer depends on never makes a node unready; it is reported as degraded instead. The
+ * states are from a fixed set, and name no addresses or causes.
  */
 
-/** A part that no answer rests on, told of by whoever runs it. */
-export interface Duty {
-  /** It does what it is for. */
+/** The health of a part that no answer depends on. The code that runs the part reports it. */
+export interface PartHealth {
+  /** Reports that the part works. */
   works(): void;
-  /** It cannot now; it tries again by itself. */
+  /** Reports that the part failed and will retry. */
   fails(): void;
-  /** Whether it failed lately and has not worked since. Where another node took over, nothing fails here any more. */
+  /**
+   * Whether it failed within LATELY_MS and has not worked since. A part that another node took over stops failing here.
+   */
   isDegraded(): boolean;
 }
 
-/** Such a part, running. */
+/** A running part with its health. */
 export interface StartedPart {
-  readonly duty: Pick<Duty, 'isDegraded'>;
+  readonly health: Pick<PartHealth, 'isDegraded'>;
   stop(): Promise<void>;
 }
 
-/** Longer than any pause between two tries. */
+/** Longer than any pause between two attempts. */
 const LATELY_MS = 20_000;
 const READY_SPAN_MS = 2_000;
 
 /** `monotonicMs` is a clock that only goes forward. */
-export function createDuty(monotonicMs: () => number): Duty {
+export function createPartHealth(monotonicMs: () => number): PartHealth {
   let failedAtMs: number | null = null;
   return {
     works: () => {
@@ -41,19 +43,21 @@ export function createDuty(monotonicMs: () => number): Duty {
 
 export interface Readiness {
   readonly ready: boolean;
-  /** `ok`, `unavailable` or `no answer` of what answers rest on; `ok` or `degraded` of the others. */
+  /** `ok`, `unavailable` or `no answer` for parts that answers depend on; `ok` or `degraded` for the others. */
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** One of `needed` that does not answer in time counts as down. */
+/** Reports the checks of `needed` and the `healths`. A check that takes longer than READY_SPAN_MS counts as down. */
 export async function readiness(
   needed: Readonly<Record<string, Promise<unknown>>>,
-  duties: Readonly<Record<string, Pick<Duty, 'isDegraded'>>>,
+  healths: Readonly<Record<string, Pick<PartHealth, 'isDegraded'>>>,
 ): Promise<Readiness> {
   const states = await Promise.all(
     Object.entries(needed).map(async ([name, check]) => [name, await stateOf(check)] as const),
   );
-  const others = Object.entries(duties).map(([name, duty]) => [name, duty.isDegraded() ? 'degraded' : 'ok'] as const);
+  const others = Object.entries(healths).map(
+    ([name, health]) => [name, health.isDegraded() ? 'degraded' : 'ok'] as const,
+  );
   return { ready: states.every(([, state]) => state === 'ok'), parts: Object.fromEntries([...states, ...others]) };
 }
 

@@ -1,7 +1,7 @@
 /**
- * How settings are read from the environment: each by its name, with something usable in the place of what is not.
+ * Reads settings from the environment, and substitutes a default for each unusable value.
  *
- * Must stay true: everything that cannot be used is noted with the setting's name, so that a start is not a guessing game.
+ * Must stay true: every unusable value is recorded with its setting's name, so that one start reports all of them.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,19 +9,21 @@ import path from 'node:path';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface SettingsReader {
-  /** Noted so far, one sentence each. */
+  /** The faults recorded so far, one sentence each. */
   readonly faults: string[];
-  /** Notes that the setting is such a value, words for a secret, where something else was expected. */
+  /** Records a fault: the setting's name, its value (for a secret a description of it), and the expected value. */
   fault(name: string, value: string, expected: string): void;
-  /** Null when it is not set, or empty. */
+  /** Returns null if the setting is absent or empty. */
   text(name: string): string | null;
   integer(name: string, fallback: number, min: number, max: number): number;
   oneOf<Value extends string>(name: string, values: readonly [Value, ...Value[]], fallback: Value): Value;
-  /** Some of the values, separated by commas, in the order of the values; all when it is not set. */
+  /** Takes some of the values, separated by commas; returns them in the order of `values`. All if it is not set. */
   someOf<Value extends string>(name: string, values: readonly Value[]): readonly Value[];
-  /** http or https, without a trailing slash. */
+  /** Takes an http or https URL; returns it without a trailing slash. */
   url(name: string, fallback: string): string;
-  /** What the file holds whose path is the setting's, found from the working directory; null when it is not set. */
+  /**
+   * Returns the content of the file that the setting names, relative to the working directory; null if it is not set.
+   */
   file(name: string): Buffer | null;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The server's settings: `STRATA_*` in the environment, read once at start.
  *
- * Must stay true: a value that cannot be used stops the start with the setting's name, the value (unless it is
- * a secret) and what was expected; nothing else in the program reads these variables.
+ * Must stay true: an unusable value stops the start with the setting's name, its value unless it is a secret, and the
+ * expected value. No other code reads these variables, but for STRATA_FAILPOINT (apps/server/failpoints.ts).
  */
 import path from 'node:path';
 import { z } from 'zod';
@@ -24,28 +24,29 @@ export interface Settings {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null;
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null;
-  /** Null: the event log is in PostgreSQL; everything else is there in any case. */
+  /** Null: the event log is in PostgreSQL too, like everything else. */
   readonly eventStoreDb: { readonly address: string; readonly folder: string } | null;
-  /** Null: the engine of workflows inside the server. */
+  /** Null: the embedded workflow engine. */
   readonly temporal: TemporalSettings | null;
   /** Null: the key in the data directory. */
   readonly masterKey: string | null;
   readonly cacheBytesMax: number;
   readonly plans: Plans;
-  /** Bodies of webhook deliveries are kept for so long. */
+  /** How long the server keeps the bodies of webhook deliveries. */
   readonly retentionDays: number;
-  /** Whether webhooks may lead to addresses that are not public. */
+  /** Whether webhooks may be sent to addresses that are not public. */
   readonly allowPrivateTargets: boolean;
-  /** Addresses of peers whose X-Forwarded-For is believed. */
+  /** Addresses of the peers whose X-Forwarded-For the server trusts. */
   readonly trustedProxies: readonly string[];
-  /** What this process does for the service; never empty, in the order of `ROLES`. */
+  /** The roles of this process; never empty, in the order of `ROLES`. */
   readonly roles: readonly Role[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
 
 /**
- * - `api`, `git`, `website`: answers these requests;
- * - `worker`: keeps the read models current and does what recurs. A service needs at least one.
+ * - `api`, `git`, `website`: the process answers these requests;
+ * - `worker`: the process maintains the read models and runs workflows, webhooks and sweeps. A service needs at least
+ *   one worker.
  */
 export const ROLES = ['api', 'git', 'website', 'worker'] as const;
 export type Role = (typeof ROLES)[number];
@@ -53,7 +54,7 @@ export type Role = (typeof ROLES)[number];
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const GIB = 1024 ** 3;
 
-/** Every fault of the settings at once, so that a start is not a guessing game. */
+/** Lists every fault of the settings. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
@@ -115,7 +116,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
   return settings;
 }
 
-/** Why the address cannot be used; null when it can. */
+/** Returns why the address cannot be used, or null if it can. */
 function unusableAddress(address: string, folder: string): string | null {
   try {
     parseEventStoreDbAddress(address, folder);

@@ -1,8 +1,8 @@
 /**
- * Where a request came from: its peer, or what a trusted proxy says; and the vault reference that events carry.
+ * The address that a request came from, and the vault reference to it that events hold.
  *
- * Must stay true: X-Forwarded-For is believed only from peers that `STRATA_TRUSTED_PROXIES` names, read from the
- * right, past every trusted address; a push from a known address writes no vault record.
+ * Must stay true: X-Forwarded-For counts only from peers that `STRATA_TRUSTED_PROXIES` names, and is read from the
+ * right to the first address that is not trusted. A push from a known address writes no vault record.
  */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
@@ -11,12 +11,12 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
 
 const REFERENCES_MAX = 50_000;
-/** The vault is asked again after this, so that a record in use is never taken for one that nobody wants. */
+/** The vault is called again after this, so that the sweep never takes a record in use for an unreferenced one. */
 const REFERENCE_SPAN_MS = 30 * 60_000;
 
 export type ClientAddress = (request: IncomingMessage) => string;
 
-/** Entries are addresses or CIDR ranges; throws on anything else. */
+/** Entries are addresses or CIDR ranges. Throws TypeError on any other entry. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = new BlockList();
   for (const entry of trustedProxies) {
@@ -43,12 +43,12 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   };
 }
 
-/** IPv4 mapped into IPv6 is the IPv4 address. */
+/** Returns the IPv4 address of an IPv4-mapped IPv6 address, any other address unchanged. */
 function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 
-/** Remembers references, so that the vault is asked once in half an hour for each account and address. */
+/** Caches references, so that the vault is called once in half an hour for each account and address. */
 export function createSourceAddressRef(vault: Vault): (account: AccountId, address: string) => Promise<string | null> {
   const known = new LRUCache<string, Promise<string | null>>({ max: REFERENCES_MAX, ttl: REFERENCE_SPAN_MS });
   return async (account, address) => {
@@ -64,7 +64,7 @@ export function createSourceAddressRef(vault: Vault): (account: AccountId, addre
   };
 }
 
-/** The account was erased since the request began: what it wants is refused by the log, not by its address. */
+/** An account may be erased while its request runs: the append is then refused, and the address need not be stored. */
 function unlessErased(cause: unknown): null {
   if (cause instanceof VaultError && cause.code === 'account-erased') return null;
   throw cause;

@@ -1,8 +1,7 @@
 /**
- * The sweeps that every process with periodic work runs: what was stored for an event that never came, and secrets whose
- * time is over.
+ * The sweeps that every worker runs: they remove layers and vault records that no event names, and expired secrets.
  *
- * Must stay true: any number of processes may run them; a stop waits for no more than the step under way.
+ * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
@@ -15,9 +14,9 @@ import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 
-/** What is swept has waited for days: looking through the whole store and its streams is not to be felt. */
+/** Layers are swept days after they were stored, so a rare sweep is enough; it lists the whole store. */
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
-/** Reads what the log gained since. */
+/** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
 
 export interface SweepsOptions {
@@ -28,7 +27,7 @@ export interface SweepsOptions {
   readonly onFault: (what: string, cause: unknown) => void;
 }
 
-/** Starts them; the function returned ends them. */
+/** Starts the sweeps; the returned function stops them. */
 export function startSweeps({ foundation, layers, metrics, log, onFault }: SweepsOptions): () => Promise<void> {
   const { context, pool } = foundation;
   const parts = closer();

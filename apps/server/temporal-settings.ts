@@ -1,8 +1,8 @@
 /**
- * The settings of Temporal: `STRATA_WORKFLOWS`, and where the server of workflows is.
+ * The settings of Temporal: `STRATA_WORKFLOWS` and `STRATA_TEMPORAL_*`.
  *
- * Must stay true: neither the API key nor an address that holds credentials is written anywhere, and no API key
- * travels in the clear.
+ * Must stay true: neither the API key nor an address that holds credentials is printed or logged, and no API key is
+ * sent without TLS.
  */
 import type { SettingsReader } from './settings-reader.ts';
 
@@ -10,22 +10,22 @@ export interface TemporalSettings {
   /** `host:port` of the frontend. */
   readonly address: string;
   readonly namespace: string;
-  /** Null: in the clear. */
+  /** Null: without TLS. */
   readonly tls: {
-    /** PEM; null: the authorities that this machine trusts. */
+    /** PEM; null: the certificate authorities that this machine trusts. */
     readonly ca: Buffer | null;
-    /** PEM, for a server that asks its clients who they are. */
+    /** PEM, for a server that requires client certificates. */
     readonly client: { readonly cert: Buffer; readonly key: Buffer } | null;
   } | null;
   readonly apiKey: string | null;
 }
 
-/** Null where the engine is the embedded one; the settings are read, and what cannot be used is a fault, in any case. */
+/** Returns null for the embedded engine. The settings are read and checked in either case. */
 export function readTemporalSettings({ text, fault, file, oneOf }: SettingsReader): TemporalSettings | null {
   const chosen = oneOf('STRATA_WORKFLOWS', ['embedded', 'temporal'], 'embedded') === 'temporal';
   const address = text('STRATA_TEMPORAL_ADDRESS');
   if ((chosen || address !== null) && !isHostAndPort(address)) {
-    fault('STRATA_TEMPORAL_ADDRESS', shownAddress(address), "the frontend's host and port, such as temporal:7233");
+    fault('STRATA_TEMPORAL_ADDRESS', printableAddress(address), "the frontend's host and port, such as temporal:7233");
   }
   const namespace = text('STRATA_TEMPORAL_NAMESPACE') ?? 'default';
   if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{1,254}$/.test(namespace)) {
@@ -60,8 +60,8 @@ function isHostAndPort(text: string | null): boolean {
   return Number(port) >= 1 && Number(port) <= 65_535;
 }
 
-/** What is before an @ may be a password. */
-function shownAddress(address: string | null): string {
+/** The text before an @ may be a password, so it is not printed. */
+function printableAddress(address: string | null): string {
   if (address === null) return 'not set';
   return address.includes('@') ? 'set, but with something before an @' : JSON.stringify(address);
 }

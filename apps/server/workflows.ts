@@ -1,10 +1,11 @@
 /**
- * The workflows of the service, and the engine that carries them out: the embedded one, or Temporal.
+ * The workflows of the service, and the engine that runs them: the embedded one, or Temporal.
  *
- * Must stay true: any number of processes may run the engine, and each step is carried out by one of them; a stop waits
- * for the steps under way; a Temporal that does not answer stops no start and no request.
+ * Must stay true: any number of processes may run the engine, and one of them carries out each step. Stopping waits for
+ * the steps under way. A Temporal that does not answer prevents neither a start nor a request.
  */
 import { createAlarm } from '../../adapters/node/alarm.ts';
+import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { msBetween } from '../../core/kernel/ids.ts';
@@ -19,10 +20,10 @@ import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/ste
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
-import { createDuty, type StartedPart } from './readiness.ts';
+import { createPartHealth, type StartedPart } from './readiness.ts';
 import type { TemporalSettings } from './temporal-settings.ts';
 
-/** What timers are kept for. */
+/** The workflows whose timers the read model `workflow-timers` holds. */
 export const WORKFLOWS: readonly Workflow[] = [deviceLogin, webhookDelivery];
 
 export interface WorkflowsOptions {
@@ -35,9 +36,9 @@ export interface WorkflowsOptions {
   readonly onFault: (what: string, cause: unknown) => void;
 }
 
-/** A Temporal that answers, and was not told of an event that is older than this, does less than it should. */
+/** The engine is degraded if an event older than this was not sent to Temporal, though Temporal answers. */
 const BEHIND_MS = 30_000;
-const LOOK_INTERVAL_MS = 500;
+const CONNECTION_CHECK_INTERVAL_MS = 500;
 
 /** Starts the engine. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
@@ -50,7 +51,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Started
   return temporal === null ? startEmbedded(options, workflows) : startOnTemporal(options, workflows, temporal);
 }
 
-/** The workflow, with what becomes of its steps in the metrics. */
+/** Returns the workflow with steps that count their outcomes in the metrics. */
 function counted({ workflow, steps }: CarriedOutWorkflow, metrics: Metrics): CarriedOutWorkflow {
   const actions = Object.entries(steps).map(([name, action]) => {
     const counting: typeof action = async (due, signal) => {
@@ -72,12 +73,12 @@ function startEmbedded(
   workflows: readonly CarriedOutWorkflow[],
 ): StartedPart {
   const { context, pool } = foundation;
-  const duty = createDuty(() => context.clock.monotonicMs());
+  const health = createPartHealth(() => context.clock.monotonicMs());
   const watched = async <Value>(reading: Promise<Value>): Promise<Value> => {
     try {
       return await reading;
     } catch (error) {
-      duty.fails();
+      health.fails();
       throw error;
     }
   };
@@ -88,19 +89,19 @@ function startEmbedded(
       caughtUp: (position) => watched(timers.caughtUp(position)),
       earliest: async (workflow, limit) => {
         const earliest = await watched(timers.earliest(workflow, limit));
-        duty.works();
+        health.works();
         return earliest;
       },
     },
-    lead: createPostgresLead({ pool, log }),
+    lead: createPostgresLead({ pool, pause, log }),
     clock: context.clock,
     alarm: createAlarm(context.clock),
     onFault: (workflow, cause) => onFault(`workflow-${workflow}`, cause),
   });
-  return { duty, stop };
+  return { health, stop };
 }
 
-/** Temporal's libraries are loaded here: they would cost every other process a third of its start. */
+/** Loads Temporal's libraries only if they are used: loading takes a third of the start of a process. */
 async function startOnTemporal(
   { foundation, metrics, log, onFault }: WorkflowsOptions,
   workflows: readonly CarriedOutWorkflow[],
@@ -111,36 +112,38 @@ async function startOnTemporal(
   const { clock } = context;
   const parts = closer();
   let engine: TemporalEngine | null = null;
-  const lost = lostAndFound(log);
-  const duty = createDuty(() => clock.monotonicMs());
+  const connection = createConnectionLog(log);
+  const health = createPartHealth(() => clock.monotonicMs());
   engine = startTemporalEngine({
     workflows,
     ...temporal,
-    ...{ clock, log },
+    clock,
+    pause,
+    log,
     events: context.events,
-    lead: createPostgresLead({ pool, log }),
+    lead: createPostgresLead({ pool, pause, log }),
     marks: createPostgresPolicyMarks(pool),
     alarm: createAlarm(clock),
     onFault: (workflow, cause) => {
-      // While it is away every try fails: one line says so.
+      // While Temporal does not answer every attempt fails; the connection log writes one line for all of them.
       if (workflow === 'temporal' && engine?.state().reachable !== true) {
-        lost.fails(cause);
+        connection.failed(cause);
         return;
       }
-      if (workflow === 'temporal') duty.fails();
+      if (workflow === 'temporal') health.fails();
       onFault(`workflow-${workflow}`, cause);
     },
   });
   parts.add(() => engine.close());
-  const look = async (): Promise<void> => {
-    lost.look(engine.state().reachable);
+  const checkConnection = async (): Promise<void> => {
+    connection.check(engine.state().reachable);
   };
-  parts.add(every(LOOK_INTERVAL_MS, look, (cause) => onFault('workflow-temporal', cause)));
+  parts.add(every(CONNECTION_CHECK_INTERVAL_MS, checkConnection, (cause) => onFault('workflow-temporal', cause)));
   metrics.gauge('strata_workflow_engine_reachable', '1 while Temporal answers this process, else 0', () =>
     engine.state().reachable ? 1 : 0,
   );
-  const isDegraded = (): boolean => duty.isDegraded() || isBehind(engine, clock.now());
-  return { duty: { isDegraded }, stop: () => parts.close() };
+  const isDegraded = (): boolean => health.isDegraded() || isBehind(engine, clock.now());
+  return { health: { isDegraded }, stop: () => parts.close() };
 }
 
 function isBehind(engine: TemporalEngine, now: Parameters<typeof msBetween>[1]): boolean {
@@ -150,21 +153,21 @@ function isBehind(engine: TemporalEngine, now: Parameters<typeof msBetween>[1]):
   return oldestAt !== null && msBetween(oldestAt, now) > BEHIND_MS;
 }
 
-/** One line when Temporal is lost, and one when it is back, however often it is tried meanwhile. */
-function lostAndFound(log: Log): { fails(cause: unknown): void; look(reachable: boolean): void } {
+/** Logs one line when Temporal stops answering and one when it answers again, however many attempts fail between. */
+function createConnectionLog(log: Log): { failed(cause: unknown): void; check(reachable: boolean): void } {
   let lastCause: unknown = null;
   let isLost = false;
   return {
-    fails: (cause) => {
+    failed: (cause) => {
       lastCause = cause;
     },
-    look: (reachable) => {
+    check: (reachable) => {
       if (reachable) {
         if (isLost) log.info({}, 'Temporal is reached');
         lastCause = null;
         isLost = false;
       } else if (!isLost && lastCause !== null) {
-        log.warn({ err: lastCause }, 'Temporal cannot be reached: what waits is carried out once it can be');
+        log.warn({ err: lastCause }, 'Temporal cannot be reached: due steps are carried out when it answers again');
         isLost = true;
       }
     },

@@ -1,4 +1,4 @@
-/** What can be asked of an access token. */
+/** The commands of an access token. */
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 import type { Grant, Scope } from '../kernel/grants.ts';
 
@@ -15,7 +15,7 @@ export type AccessTokenCommand =
       readonly type: 'CreateAccessToken';
       readonly account: AccountId;
       readonly settings: AccessTokenSettings;
-      /** Whether the account has such a repository now. */
+      /** Returns true for the id of a repository that the account has now. */
       readonly ownsRepository: (id: RepositoryId) => boolean;
       readonly secretHash: string;
       readonly tokenPrefix: string;

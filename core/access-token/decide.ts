@@ -1,4 +1,4 @@
-/** Decides what becomes of an access token. The caller's own permission was checked before (use cases). */
+/** Decides the commands of an access token. The use cases have checked the caller's permission before. */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import type { RepositoryId, Timestamp } from '../kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX } from '../kernel/limits.ts';
@@ -39,7 +39,7 @@ export function decideAccessToken(state: AccessToken, command: AccessTokenComman
   }
 }
 
-/** The settings as a new token would carry them, or why none may. */
+/** Returns the settings of a new token, each grant and repository once, or why no token may have them. */
 export function newTokenSettings(
   wanted: AccessTokenSettings,
   ownsRepository: (id: RepositoryId) => boolean,
@@ -66,7 +66,7 @@ function decideUpdate(
     repositoryIds: unique(changes.repositoryIds ?? state.repositoryIds),
     expiresAt: changes.expiresAt === undefined ? state.expiresAt : changes.expiresAt,
   };
-  // A list may keep the id of a repository deleted since; only ids that are new must exist.
+  // A list may keep the id of a repository that was deleted since. Only the ids that are added must exist.
   const added = merged.repositoryIds.filter((id) => !state.repositoryIds.includes(id));
   const refused =
     settingsRefusal(merged) ??

@@ -1,8 +1,8 @@
 /**
  * Events of an access token, on `accessToken-<id>`.
  *
- * Must stay true: the secret itself is nowhere; `secret_hash` is SHA-256 of at least 238 bits of entropy, so
- * it needs no slow hash, and the token's id is derived from it.
+ * Must stay true: no event holds the secret itself. `secret_hash` is the SHA-256 of at least 238 bits of entropy, so it
+ * needs no slow hash. The token's id is derived from it.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { Grant, Scope } from '../kernel/grants.ts';
@@ -19,12 +19,12 @@ export type AccessTokenCreated = DomainEvent<
     readonly expires_at: string | null;
     /** SHA-256 of the secret's text, hex. */
     readonly secret_hash: string;
-    /** `strata_` and four characters: how people tell their tokens apart. */
+    /** `strata_` and the first four characters of the secret, so that people can tell their tokens apart. */
     readonly token_prefix: string;
   }
 >;
 
-/** Only what changed is present. */
+/** Holds only the members that changed. */
 export type AccessTokenUpdated = DomainEvent<
   'AccessTokenUpdated',
   {

@@ -1,14 +1,13 @@
-/** An access token as its stream says. */
-import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
-import type { Grant, Scope } from '../kernel/grants.ts';
+/** The state of an access token, folded from its stream. */
+import type { AccountId, Timestamp } from '../kernel/ids.ts';
+import type { Grant } from '../kernel/grants.ts';
+import type { RepositorySelection } from './repository-selection.ts';
 
-export interface ActiveAccessToken {
+export interface ActiveAccessToken extends RepositorySelection {
   readonly status: 'active';
   readonly account: AccountId;
   readonly name: string;
-  readonly scope: Scope;
   readonly grants: readonly Grant[];
-  readonly repositoryIds: readonly RepositoryId[];
   readonly expiresAt: Timestamp | null;
   readonly secretHash: string;
   readonly tokenPrefix: string;
@@ -19,11 +18,6 @@ export type AccessToken =
   | { readonly status: 'absent' }
   | ActiveAccessToken
   | { readonly status: 'revoked'; readonly account: AccountId };
-
-/** Whether the token's scope includes a repository. */
-export function reaches(token: ActiveAccessToken, repository: RepositoryId): boolean {
-  return token.scope === 'ALL_REPO' || token.repositoryIds.includes(repository);
-}
 
 export function isExpired(token: ActiveAccessToken, now: Timestamp): boolean {
   return token.expiresAt !== null && token.expiresAt <= now;

@@ -1,4 +1,4 @@
-/** The rules of usernames, repository names and e-mail addresses (interface.md, Repositories). */
+/** The rules of usernames, repository names and e-mail addresses (docs/interface.md, Repositories). */
 import {
   EMAIL_LENGTH_MAX,
   REPOSITORY_NAME_LENGTH_MAX,
@@ -8,7 +8,7 @@ import {
 import type { Refusal } from '../kernel/refusal.ts';
 import { asciiLowerCase } from '../kernel/text.ts';
 
-/** Every first path segment of the website and the API, and names people would mistake for ours. */
+/** Every first path segment of the website and the API, and names that people would take for the operator's. */
 const RESERVED_USERNAMES: ReadonlySet<string> = new Set([
   'access-tokens',
   'admin',
@@ -40,7 +40,7 @@ const RESERVED_USERNAMES: ReadonlySet<string> = new Set([
   'well-known',
 ]);
 
-/** Windows takes these for devices, alone or before a dot, so nobody there could clone into a folder of the name. */
+/** Windows reserves these names for devices, also before a dot, so no client there can clone into such a folder. */
 const DEVICE_NAME = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
 const USERNAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
@@ -57,7 +57,7 @@ export function usernameRefusal(username: string): Refusal | null {
   return reserved ? { code: 'username-reserved', username } : null;
 }
 
-/** Whether some account may go by the name: one that is reserved today was perhaps taken before it was. */
+/** Returns true if an account may have this name. Reserved names pass: an account may have taken one before that. */
 export function isUsernameForm(text: string): boolean {
   return text.length <= USERNAME_LENGTH_MAX && USERNAME.test(text);
 }
@@ -79,18 +79,18 @@ function repositoryNameFault(name: string): string | null {
   return null;
 }
 
-/** Names are unique, and looked up, without case: this is the form compared. */
+/** Returns the form in which repository names are compared. Uniqueness and lookups ignore the case of A to Z. */
 export function repositoryNameKey(name: string): string {
   return asciiLowerCase(name);
 }
 
-/** An address with one `@`, no white space or control characters: whether it works only a mail would tell. */
+/** Accepts text with exactly one `@` and no white space or control character. Only a sent mail proves more. */
 export function emailRefusal(email: string): Refusal | null {
   const plausible = email.length <= EMAIL_LENGTH_MAX && /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u.test(email);
   return plausible ? null : { code: 'email-invalid' };
 }
 
-/** Addresses that differ only in case are one account: this is the form compared. */
+/** Returns the form in which addresses are compared. Two addresses that differ only in case are equal. */
 export function emailKey(email: string): string {
   return email.toLowerCase();
 }

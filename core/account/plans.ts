@@ -1,4 +1,4 @@
-/** Plans and the quotas they carry; null is unlimited. */
+/** The plans and their quotas. A quota of null is unlimited. */
 
 export const PLANS = ['FREE', 'PRO', 'PLATFORM'] as const;
 export type Plan = (typeof PLANS)[number];
@@ -8,7 +8,7 @@ export interface PlanQuotas {
   readonly storage_bytes: number | null;
   readonly transfer_bytes: number | null;
   readonly ingress_bytes: number | null;
-  /** Whether the plan may bind repositories to buckets of its own. */
+  /** Whether accounts on this plan may bind repositories to storage buckets of their own. */
   readonly byo_storage: boolean;
 }
 
@@ -23,7 +23,7 @@ const UNLIMITED: PlanQuotas = {
   byo_storage: true,
 };
 
-/** What applies where the operator sets nothing. */
+/** The quotas that apply unless the operator sets others. */
 export const DEFAULT_PLANS: Plans = {
   FREE: { repos: 50, storage_bytes: 5 * GIB, transfer_bytes: 50 * GIB, ingress_bytes: 50 * GIB, byo_storage: false },
   PRO: UNLIMITED,

@@ -1,56 +1,45 @@
-/** An account as its stream says. */
-import type { RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
-import type { PersistentMap } from '../kernel/persistent-map.ts';
+/** The state of an account, folded from its stream. */
+import type { Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
 import type { Plan } from './plans.ts';
-import type { WebhookEventKind } from '../kernel/webhook-events.ts';
+import type { OwnedRepositories } from './repositories/state.ts';
+import type { AccountWebhooks } from './webhooks/state.ts';
 
-export interface OwnedRepository {
-  readonly id: RepositoryId;
-  readonly name: string;
-  readonly description: string | null;
-  /** The branch its creator named; what a push or its owner chose later stands in the repository's stream. */
-  readonly initialDefaultBranch: string | null;
-  readonly storageBucketId: Uuid | null;
-  readonly createdAt: Timestamp;
-}
+/** The states of all facets, as members of one object. */
+export interface AccountFacets extends OwnedRepositories, AccountWebhooks {}
 
-export interface Webhook {
-  readonly id: WebhookId;
-  /** Vault references (invariant 5). */
-  readonly urlRef: VaultRef;
-  readonly secretRef: VaultRef;
-  /** The secret before the last rotation, unless the URL changed since; signs too until then. */
-  readonly previousSecret: { readonly ref: VaultRef; readonly validUntil: Timestamp } | null;
-  readonly events: readonly WebhookEventKind[];
-  readonly active: boolean;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
-
-export interface OpenAccount {
-  readonly status: 'open';
+interface AccountContents extends AccountFacets {
   readonly username: string;
   readonly emailRef: VaultRef;
   readonly passwordHashRef: VaultRef;
   readonly plan: Plan;
   readonly createdAt: Timestamp;
-  readonly repositories: PersistentMap<RepositoryId, OwnedRepository>;
-  /** By `repositoryNameKey`. */
-  readonly repositoryNames: PersistentMap<string, RepositoryId>;
-  /** In the order of their creation; few. */
-  readonly webhooks: ReadonlyMap<WebhookId, Webhook>;
 }
 
-/** Gone for everybody; what is left is what its erasure still has to do. */
-export interface ErasedAccount {
+export interface OpenAccount extends AccountContents {
+  readonly status: 'open';
+}
+
+/** Nobody can use the account, but its owner may undo the deletion until `eraseAt`. */
+export interface ClosedAccount extends AccountContents {
+  readonly status: 'closed';
+  readonly closedAt: Timestamp;
+  /** From this time on the account is to be erased. */
+  readonly eraseAt: Timestamp;
+}
+
+/** Nobody can use the account. The state keeps only what its erasure still needs; `repositories` are to be deleted. */
+export interface ErasedAccount extends OwnedRepositories {
   readonly status: 'erased';
-  /** Stays taken, as the pseudonym that the log knows the account by. */
+  /** Remains claimed: it is the pseudonym by which the log names the account. */
   readonly username: string;
-  /** The key to the claim of the address, as long as the vault can read it. */
+  /** Leads to the claim of the e-mail address while the vault can still read it. */
   readonly emailRef: VaultRef;
-  /** Not deleted yet. */
-  readonly repositories: OpenAccount['repositories'];
 }
 
-export type Account = { readonly status: 'absent' } | { readonly status: 'abandoned' } | OpenAccount | ErasedAccount;
+export type Account =
+  | { readonly status: 'absent' }
+  | { readonly status: 'abandoned' }
+  | OpenAccount
+  | ClosedAccount
+  | ErasedAccount;

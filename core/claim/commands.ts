@@ -1,4 +1,4 @@
-/** What can be asked of a name. */
+/** The commands of a name. */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 
 export type ClaimCommand =
@@ -7,7 +7,7 @@ export type ClaimCommand =
       readonly account: AccountId;
       readonly now: Timestamp;
       readonly until: Timestamp;
-      /** An account that can no longer come into being, by the caller's own doing: its claim may be taken over. */
+      /** An account that the caller has abandoned, so that nobody can create it: its claim may be taken over. */
       readonly abandoned: AccountId | null;
     }
   | { readonly type: 'Confirm'; readonly account: AccountId }

@@ -1,15 +1,15 @@
 /**
- * Decides claims.
+ * Decides the commands of a claim.
  *
- * Must stay true: a claim of another account is taken over only past its time, and only from the very account
- * that was abandoned for it: nodes' clocks differ, so a time alone proves nothing about that account.
+ * Must stay true: another account's claim is taken over only after its time, and only if the caller abandoned that
+ * account's stream. The time alone proves nothing about that account, because the clocks of nodes differ.
  */
 import { accept } from '../kernel/decider.ts';
 import type { ClaimCommand } from './commands.ts';
 import type { ClaimEvent } from './events.ts';
 import { type Claim, hasRunOut } from './state.ts';
 
-/** `taken` when another account holds the name, or still may come to hold it. */
+/** `taken` if another account holds the name or may still get it. */
 export type ClaimDecision = { readonly events: readonly ClaimEvent[] } | { readonly taken: true };
 
 export function decideClaim(state: Claim, command: ClaimCommand): ClaimDecision {
@@ -33,7 +33,7 @@ function mayClaim(state: Claim, command: Extract<ClaimCommand, { type: 'Claim' }
     case 'free':
       return true;
     case 'pending':
-      // Claiming anew gives the own account more time.
+      // An account that claims its pending name again gets more time.
       return (
         state.account === command.account || (state.account === command.abandoned && hasRunOut(state, command.now))
       );

@@ -1,8 +1,8 @@
 /**
- * Claims keep names unique across accounts: `username-<name>` and `email-<HMAC under a vault key>`.
+ * Claims keep names unique across accounts. Their streams are `username-<name>` and `email-<HMAC under a vault key>`.
  *
- * Must stay true: a name belongs to the account of the last `Claimed` that was not `Released`. A claim that
- * was never `Confirmed` may be taken over after its time, once its account can no longer come into being.
+ * Must stay true: a name belongs to the account of the last `Claimed` that was not `Released`. A claim without
+ * `Confirmed` may be taken over after its time, if nobody can create its account any more.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 

@@ -1,4 +1,4 @@
-/** Whether a name is free, waiting for its account, or held. */
+/** The state of a name: free, pending until its account is created, or held. */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 
 export interface PendingClaim {
@@ -12,7 +12,7 @@ export type Claim =
   | PendingClaim
   | { readonly status: 'held'; readonly account: AccountId };
 
-/** Whether a claim waited for its account longer than it may. */
+/** Returns true if the time in which the account should have been created is over. */
 export function hasRunOut(claim: PendingClaim, now: Timestamp): boolean {
   return claim.until < now;
 }

@@ -1,4 +1,4 @@
-/** What can be asked of a device login. */
+/** The commands of a device login. */
 import type { AccessTokenSettings } from '../access-token/commands.ts';
 import type { AccessTokenId, AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
@@ -15,9 +15,9 @@ export type DeviceSessionCommand =
   | {
       readonly type: 'GrantDeviceLogin';
       readonly account: AccountId;
-      /** Of the token to come. */
+      /** The settings of the token that the device will get. */
       readonly settings: AccessTokenSettings;
-      /** Whether the account has such a repository now. */
+      /** Returns true for the id of a repository that the account has now. */
       readonly ownsRepository: (id: RepositoryId) => boolean;
       readonly now: Timestamp;
     }

@@ -1,8 +1,8 @@
 /**
- * Decides what becomes of a device login.
+ * Decides the commands of a device login.
  *
- * Must stay true: a session is granted or denied once, within its time, and claimed once, within its time; past it
- * nothing but its end follows, whether or not anybody has written that it expired.
+ * Must stay true: a session is granted or denied once and claimed once, before it expires. After that time only its end
+ * may follow, whether or not `DeviceLoginExpired` is in the log.
  */
 import { newTokenSettings } from '../access-token/decide.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
@@ -35,7 +35,10 @@ export function decideDeviceSession(state: DeviceSession, command: DeviceSession
     case 'DenyDeviceLogin': {
       const refused = decisionRefusal(state, command.now);
       if (refused !== null) return refuse(refused);
-      return accept<DeviceSessionEvent>({ type: 'DeviceLoginDenied', data: { account: command.account } });
+      return accept<DeviceSessionEvent>({
+        type: 'DeviceLoginDenied',
+        data: { account: command.account, request: null },
+      });
     }
     case 'ClaimDeviceLogin': {
       const refused = claimRefusal(state, command.now);
@@ -69,11 +72,19 @@ function decideGrant(
   const { name, scope, grants, repositoryIds, expiresAt } = checked.settings;
   return accept<DeviceSessionEvent>({
     type: 'DeviceLoginGranted',
-    data: { account: command.account, name, scope, grants, repository_ids: repositoryIds, expires_at: expiresAt },
+    data: {
+      account: command.account,
+      name,
+      scope,
+      grants,
+      repository_ids: repositoryIds,
+      expires_at: expiresAt,
+      request: null,
+    },
   });
 }
 
-/** Why nobody may grant or deny the session now. */
+/** Returns why nobody may grant or deny the session now; null if it is pending and has not expired. */
 function decisionRefusal(state: DeviceSession, now: Timestamp): Refusal | null {
   switch (state.status) {
     case 'absent':
@@ -91,7 +102,7 @@ function decisionRefusal(state: DeviceSession, now: Timestamp): Refusal | null {
   }
 }
 
-/** Why nobody may claim the session's token now; null while it is granted and in time. */
+/** Returns why nobody may claim the session's token now; null if it is granted and has not expired. */
 export function claimRefusal(state: DeviceSession, now: Timestamp): Refusal | null {
   switch (state.status) {
     case 'absent':
@@ -100,7 +111,7 @@ export function claimRefusal(state: DeviceSession, now: Timestamp): Refusal | nu
       return { code: hasExpired(state, now) ? 'device-session-expired' : 'device-login-pending' };
     case 'granted': {
       const { expiresAt } = state.settings;
-      // A token that nobody could use is not made.
+      // No token is created that has already expired.
       const tokenIsOver = expiresAt !== null && expiresAt <= now;
       return hasExpired(state, now) || tokenIsOver ? { code: 'device-session-expired' } : null;
     }

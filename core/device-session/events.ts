@@ -1,29 +1,41 @@
 /**
- * Events of a device login, on `deviceSession-<id>`: a machine without a browser asks, a signed-in user decides,
- * and the machine fetches its access token.
+ * Events of a device login, on `deviceSession-<id>`. A machine without a browser requests a login, a signed-in user
+ * grants or denies it, and the machine fetches its access token. A stream begins with the request, or with the
+ * decision, which then holds the facts of the request that are kept. Both forms are read. This version writes the
+ * request first.
  *
- * Must stay true: no secret is in them. What the machine says of itself, before anybody vouches for it, stands in the
- * vault under a key of the session's own, which is destroyed when the session ends. The session's times are data, so
- * that whoever reads the stream knows without any timer whether it still may be granted or claimed.
+ * Must stay true: the events hold no secret. What an unknown machine says about itself is in the vault, under a key of
+ * the session's own that is destroyed when the session ends. The session's times are in the events, so a reader of the
+ * stream needs no timer to know whether the session may still be granted or claimed.
  */
 import type { Grant, Scope } from '../kernel/grants.ts';
-import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
+import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 
 export type DeviceLoginRequested = DomainEvent<
   'DeviceLoginRequested',
   {
-    /** What the user compares with the machine's screen: `WXYZ-1234`. It opens nothing. */
+    /** Such as `WXYZ-1234`. The user compares it with the machine's screen. It gives access to nothing. */
     readonly user_code: string;
-    /** SHA-256 of the secret that polls carry, hex. */
+    /** SHA-256 of the secret that the machine's polls carry, hex. */
     readonly secret_hash: string;
-    /** References into the session's own vault records; of the address null where it is not known. */
+    /** References to vault records of the session itself. The address is null if it is not known. */
     readonly hostname_ref: string;
     readonly address_ref: string | null;
     readonly expires_at: string;
   }
 >;
 
-/** The user's choices for the token to come. */
+/** The request's facts, in a stream that begins with the decision. Null in a stream with `DeviceLoginRequested`. */
+export type DecidedRequest = {
+  readonly requested_at: string;
+  /** RFC 3339: when the session expires. */
+  readonly session_expires_at: string;
+  /** References to vault records of the account. The address is null if it is not known. */
+  readonly hostname_ref: string;
+  readonly address_ref: string | null;
+};
+
+/** Holds the user's choices for the token that the machine will get. */
 export type DeviceLoginGranted = DomainEvent<
   'DeviceLoginGranted',
   {
@@ -32,23 +44,29 @@ export type DeviceLoginGranted = DomainEvent<
     readonly scope: Scope;
     readonly grants: readonly Grant[];
     readonly repository_ids: readonly string[];
-    /** The token's, or null for one that never expires. */
+    /** When the token expires, or null for a token that never does. */
     readonly expires_at: string | null;
+    readonly request: DecidedRequest | null;
   }
 >;
 
-export type DeviceLoginDenied = DomainEvent<'DeviceLoginDenied', { readonly account: string }>;
+export type DeviceLoginDenied = DomainEvent<
+  'DeviceLoginDenied',
+  { readonly account: string; readonly request: DecidedRequest | null }
+>;
 
-/** Its time ran out, granted or not. */
+/** The session expired before it was claimed, whether or not it was granted. */
 export type DeviceLoginExpired = DomainEvent<'DeviceLoginExpired', Record<never, never>>;
 
-/** One poll won: it alone has the token's secret. `AccessTokenCreated` follows with this id. */
+/** One poll claimed the token, and only that poll has its secret. `AccessTokenCreated` follows with this id. */
 export type DeviceLoginClaimed = DomainEvent<
   'DeviceLoginClaimed',
   { readonly token_id: string; readonly secret_hash: string; readonly token_prefix: string }
 >;
 
-/** All that follows the session's end is done: its token exists, and its vault records are destroyed. */
+/**
+ * Every step after the session's end is done: a claimed token exists, and the session's vault records are destroyed.
+ */
 export type DeviceLoginClosed = DomainEvent<'DeviceLoginClosed', Record<never, never>>;
 
 export type DeviceSessionEvent =
@@ -59,10 +77,13 @@ export type DeviceSessionEvent =
   | DeviceLoginClaimed
   | DeviceLoginClosed;
 
+/** In version 1 every stream began with the request. */
+const DECISION: EventKind = { version: 2, record: true, upcasters: [(data) => ({ ...data, request: null })] };
+
 export const deviceSessionEventKinds: EventKinds<DeviceSessionEvent> = {
   DeviceLoginRequested: RECORD_V1,
-  DeviceLoginGranted: RECORD_V1,
-  DeviceLoginDenied: RECORD_V1,
+  DeviceLoginGranted: DECISION,
+  DeviceLoginDenied: DECISION,
   DeviceLoginExpired: RECORD_V1,
   DeviceLoginClaimed: RECORD_V1,
   DeviceLoginClosed: RECORD_V1,

@@ -2,8 +2,13 @@
 import type { Decider } from '../kernel/decider.ts';
 import { type AccessTokenId, type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
 import { vaultRef } from '../ports/vault.ts';
-import { type DeviceLoginGranted, type DeviceSessionEvent, deviceSessionEventKinds } from './events.ts';
-import type { DeviceSession, GrantedDeviceSession, PendingDeviceSession } from './state.ts';
+import {
+  type DeviceLoginDenied,
+  type DeviceLoginGranted,
+  type DeviceSessionEvent,
+  deviceSessionEventKinds,
+} from './events.ts';
+import type { DeviceSession, GrantedDeviceSession } from './state.ts';
 
 function evolveDeviceSession(state: DeviceSession, event: DeviceSessionEvent, at: Timestamp): DeviceSession {
   switch (event.type) {
@@ -17,9 +22,16 @@ function evolveDeviceSession(state: DeviceSession, event: DeviceSessionEvent, at
         expiresAt: timestamp(event.data.expires_at),
       };
     case 'DeviceLoginGranted':
-      return { ...pending(state), status: 'granted', account: uuid(event.data.account), settings: settingsOf(event) };
-    case 'DeviceLoginDenied':
-      return { status: 'denied', secretHash: pending(state).secretHash, account: uuid(event.data.account) };
+      return {
+        ...decidedOn(state, event),
+        status: 'granted',
+        account: uuid(event.data.account),
+        settings: settingsOf(event),
+      };
+    case 'DeviceLoginDenied': {
+      const { secretHash } = decidedOn(state, event);
+      return { status: 'denied', secretHash, account: uuid(event.data.account) };
+    }
     case 'DeviceLoginExpired':
       if (state.status !== 'pending' && state.status !== 'granted') throw misplaced(event, state);
       return {
@@ -51,9 +63,18 @@ function settingsOf({ data }: DeviceLoginGranted): GrantedDeviceSession['setting
   };
 }
 
-function pending(state: DeviceSession): PendingDeviceSession {
-  if (state.status !== 'pending') throw new TypeError(`A decision on a device login that is ${state.status}`);
-  return state;
+/** Returns what the state after a decision keeps of the request, from the pending state or from the decision itself. */
+function decidedOn(
+  state: DeviceSession,
+  event: DeviceLoginGranted | DeviceLoginDenied,
+): Pick<GrantedDeviceSession, 'secretHash' | 'expiresAt'> {
+  const { request } = event.data;
+  if (request === null) {
+    if (state.status !== 'pending') throw misplaced(event, state);
+    return { secretHash: state.secretHash, expiresAt: state.expiresAt };
+  }
+  if (state.status !== 'absent') throw misplaced(event, state);
+  return { secretHash: null, expiresAt: timestamp(request.session_expires_at) };
 }
 
 function granted(state: DeviceSession): GrantedDeviceSession {

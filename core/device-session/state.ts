@@ -1,30 +1,32 @@
-/** A device login as its stream says. */
+/** The state of a device login, folded from its stream. */
 import type { AccessTokenSettings } from '../access-token/commands.ts';
 import type { AccessTokenId, AccountId, Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
 
-interface Requested {
-  /** SHA-256 of the secret that polls carry, hex. */
+export interface PendingDeviceSession {
+  readonly status: 'pending';
+  /** SHA-256 of the secret that the machine's polls carry, hex. */
   readonly secretHash: string;
-}
-
-interface Waiting extends Requested {
   readonly userCode: string;
   readonly hostnameRef: VaultRef;
   readonly addressRef: VaultRef | null;
   readonly expiresAt: Timestamp;
 }
 
-export type PendingDeviceSession = Waiting & { readonly status: 'pending' };
+interface Decided {
+  /** As in a pending session. Null if the stream begins with the decision, which does not hold the secret's hash. */
+  readonly secretHash: string | null;
+}
 
-export type GrantedDeviceSession = Waiting & {
+export type GrantedDeviceSession = Decided & {
   readonly status: 'granted';
+  readonly expiresAt: Timestamp;
   readonly account: AccountId;
   readonly settings: AccessTokenSettings;
 };
 
-/** Claimed, and perhaps not followed by its token yet. */
-export type ClaimedDeviceSession = Requested & {
+/** A poll has claimed the session. Its access token may not exist yet. */
+export type ClaimedDeviceSession = Decided & {
   readonly status: 'claimed';
   readonly account: AccountId;
   readonly settings: AccessTokenSettings;
@@ -39,21 +41,21 @@ export type DeviceSession =
   | PendingDeviceSession
   | GrantedDeviceSession
   | ClaimedDeviceSession
-  | (Requested & { readonly status: 'denied'; readonly account: AccountId })
-  /** The account is that of its grant; null where nobody granted it. */
-  | (Requested & { readonly status: 'expired'; readonly account: AccountId | null })
-  | (Requested & {
+  | (Decided & { readonly status: 'denied'; readonly account: AccountId })
+  /** The account that granted it; null if nobody did. */
+  | (Decided & { readonly status: 'expired'; readonly account: AccountId | null })
+  | (Decided & {
       readonly status: 'closed';
       readonly after: 'claimed' | 'denied' | 'expired';
       readonly account: AccountId | null;
     });
 
-/** Whether the session's time is over, whatever events say so yet. */
+/** Returns true if the session's time is over, whether or not `DeviceLoginExpired` is in the log. */
 export function hasExpired(session: { readonly expiresAt: Timestamp }, now: Timestamp): boolean {
   return session.expiresAt <= now;
 }
 
-/** The account that a session's events belong to; null while nobody has taken it on. */
+/** Returns the account that granted or denied the session; null if none did. The session's events belong to it. */
 export function accountOf(session: DeviceSession): AccountId | null {
   return 'account' in session ? session.account : null;
 }

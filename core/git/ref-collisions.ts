@@ -1,14 +1,14 @@
 /**
- * Refs that cannot stand beside each other: one's name is a folder of the other's (`a` and `a/b`).
+ * Refs that cannot exist together, because one's name is a folder in the other's: `a` and `a/b`.
  *
- * Must stay true: the verdict is on the state after the whole push, so that `a` may make way for `a/b` in one;
- * and the work is linear in the bytes of the changed names (times a logarithm), however deep they are nested and
- * however many refs exist. One pair let through stops every clone of the repository.
+ * Must stay true: the check is on the state after the whole push, so that one push may delete `a` and create `a/b`. The
+ * work is linear in the bytes of the changed names, times a logarithm, however deep they are nested and however many
+ * refs exist. If one such pair were accepted, every clone of the repository would fail.
  */
 import { byRefOrder, type RefName } from './ref-name.ts';
 import { byteOrderRank } from './utf8.ts';
 
-/** A created ref and one that would stand beside it: its folder, or a ref in the folder it would be. */
+/** A created ref and a ref that it collides with: one whose name is a folder of its name, or the reverse. */
 export interface RefCollision {
   readonly ref: RefName;
   readonly with: RefName;
@@ -17,15 +17,16 @@ export interface RefCollision {
 export interface RefChanges {
   /** Every ref before the push, in byte order, without collisions. */
   readonly existing: readonly RefName[];
-  /** Names the push brings that do not exist, each once. */
+  /** Names that the push creates and that do not exist yet, each once. */
   readonly creates: readonly RefName[];
-  /** Names it deletes, each once. A delete that will be refused on other grounds must not be among them. */
+  /** Names that the push deletes, each once. Must not contain a delete that will be refused for another reason. */
   readonly deletes: readonly RefName[];
 }
 
 /**
- * The created refs that would collide in the state after the push, in byte order, each with one culprit.
- * When two created refs collide with each other both are named; without those named, the rest collide with nothing.
+ * Returns the created refs that would collide in the state after the push, in byte order, each with one ref that it
+ * collides with. If two created refs collide, both are returned. The created refs that are not returned collide with
+ * nothing.
  */
 export function refCollisions(changes: RefChanges): readonly RefCollision[] {
   const creates = changes.creates.toSorted(byRefOrder);
@@ -33,8 +34,8 @@ export function refCollisions(changes: RefChanges): readonly RefCollision[] {
   const deleted = new Set(deletes);
   const collisions: RefCollision[] = [];
   for (const ref of creates) {
-    const culprit = collidingWith(ref, changes.existing, deletes, deleted) ?? collidingWith(ref, creates, [], NONE);
-    if (culprit !== null) collisions.push({ ref, with: culprit });
+    const other = collidingWith(ref, changes.existing, deletes, deleted) ?? collidingWith(ref, creates, [], NONE);
+    if (other !== null) collisions.push({ ref, with: other });
   }
   return collisions;
 }
@@ -43,8 +44,9 @@ const NONE: ReadonlySet<RefName> = new Set();
 const SLASH = 0x2f;
 
 /**
- * Descends the sorted names as if they were a tree: at each `/` of `ref` the range narrows to the names in that
- * folder, and only the characters of one component are compared, since all names in the range share the rest.
+ * Returns a name that collides with `ref` and is not deleted, or null. Descends the sorted names like a tree: at each
+ * `/` of `ref` the range narrows to the names in that folder. So each step compares the characters of one component
+ * only, because all names in the range share what precedes it.
  */
 function collidingWith(
   ref: RefName,
@@ -71,13 +73,13 @@ function collidingWith(
   return null;
 }
 
-/** Names at `from` up to but not including `to`. */
+/** The names from index `from` up to but not including `to`. */
 interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** The names of the range that lie in the folder `ref[0, end)`: they continue with a slash there. */
+/** Returns the names of the range that are in the folder `ref[0, end)`: they continue with a slash. */
 function folder(names: readonly RefName[], range: Range, ref: string, start: number, end: number): Range {
   return {
     from: lowerBound(names, range, ref, start, end, SLASH),
@@ -86,8 +88,8 @@ function folder(names: readonly RefName[], range: Range, ref: string, start: num
 }
 
 /**
- * The first name of the range that is not before `ref[0, end)` followed by the unit `next` (-1: by nothing).
- * All names of the range and `ref` share their first `start` units.
+ * Returns the index of the first name in the range that is not before `ref[0, end)` followed by the code unit `next`
+ * (-1: by nothing). All names of the range and `ref` must share their first `start` code units.
  */
 function lowerBound(
   names: readonly RefName[],
@@ -121,14 +123,14 @@ function sharesComponent(name: string, ref: string, start: number, end: number):
   return true;
 }
 
-/** A name of the range that stays after the push; `gone` is the same folder's range among the deletes. */
+/** Returns a name of the range that still exists after the push; `gone` is the same folder's range in the deletes. */
 function firstKept(
   names: readonly RefName[],
   range: Range,
   gone: Range,
   deleted: ReadonlySet<RefName>,
 ): RefName | null {
-  // At most as many names are skipped as the push deletes in this folder.
+  // Skips at most as many names as the push deletes in this folder.
   const last = Math.min(range.to, range.from + (gone.to - gone.from) + 1);
   for (let at = range.from; at < last; at++) {
     const name = names[at];

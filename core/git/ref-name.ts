@@ -1,8 +1,8 @@
 /**
- * Names of refs: what a ref may be called here, and the order of names.
+ * Names of refs: which names Strata accepts, and their order.
  *
- * Must stay true: every `RefName` passes git-check-ref-format(1), lies in refs/heads/, refs/tags/ or refs/notes/,
- * can be a file of its name on the way to any client, and never reads as an option of a command.
+ * Must stay true: every `RefName` passes git-check-ref-format(1) and is in refs/heads/, refs/tags/ or refs/notes/.
+ * Every client can store it as a file of that name, and no command can take it for an option.
  */
 import type { Brand } from '../kernel/ids.ts';
 import { REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
@@ -14,19 +14,19 @@ export type RefName = Brand<string, 'RefName'>;
 export type BranchName = Brand<string, 'BranchName'>;
 
 export type RefNameRefusalCode =
-  /** Against a rule of git-check-ref-format(1). */
+  /** It breaks a rule of git-check-ref-format(1). */
   | 'ref-name-malformed'
-  /** Not in refs/heads/, refs/tags/ or refs/notes/. */
+  /** It is not in refs/heads/, refs/tags/ or refs/notes/. */
   | 'ref-outside-namespaces'
-  /** refs/replace/: it would change what every reader of the repository sees. */
+  /** It is in refs/replace/: it would change the objects that every reader of the repository sees. */
   | 'ref-replace'
   | 'ref-component-starts-with-dash'
-  /** A branch named HEAD or like an object id: no reader could tell which is meant. */
+  /** A branch named HEAD or like an object id: readers could not tell what the name means. */
   | 'branch-name-ambiguous'
   | 'ref-name-too-long'
   | 'ref-component-too-long';
 
-/** Why a name is not taken; `detail` is one line for the user and does not repeat the name. */
+/** Why a name is refused; `detail` is one line for the user and does not repeat the name. */
 export interface RefNameRefusal {
   readonly refused: RefNameRefusalCode;
   readonly detail: string;
@@ -35,42 +35,42 @@ export interface RefNameRefusal {
 const HEADS = 'refs/heads/';
 const NAMESPACES = [HEADS, 'refs/tags/', 'refs/notes/'];
 const OBJECT_ID_LIKE = /^[0-9a-fA-F]{40}$/;
-/** Space and the characters that revision expressions and refspecs use: gitrevisions(7). */
+/** By code unit, 1 for space and the characters that revision expressions and refspecs use: gitrevisions(7). */
 const FORBIDDEN = Uint8Array.from({ length: 128 }, (_, unit) =>
   Number(' ~^:?*[\\'.includes(String.fromCharCode(unit))),
 );
 
-/** A ref's full name, or why it is refused. */
+/** Returns the text as a ref's full name, or why it is refused. */
 export function parseRefName(text: string): RefName | RefNameRefusal {
   return refusalOf(text) ?? (text as RefName);
 }
 
-/** A branch's short name, or why it is refused. */
+/** Returns the text as a branch's short name, or why it is refused. */
 export function parseBranchName(text: string): BranchName | RefNameRefusal {
   return refusalOf(HEADS + text) ?? (text as BranchName);
 }
 
-/** As `parseRefName`, for text that our own records hold: anything else there is corruption. */
+/** As `parseRefName`, for text from Strata's own records: throws TypeError, because any other text is corruption. */
 export function refName(text: string): RefName {
   const parsed = parseRefName(text);
   if (typeof parsed !== 'string') throw new TypeError(`Not a ref: ${JSON.stringify(text)}: ${parsed.detail}`);
   return parsed;
 }
 
-/** The branch a ref is; null for tags and notes. */
+/** Returns the short name of a branch's ref; null for tags and notes. */
 export function branchOfRef(ref: RefName): BranchName | null {
   const parsed = ref.startsWith(HEADS) ? parseBranchName(ref.slice(HEADS.length)) : null;
   if (parsed !== null && typeof parsed !== 'string') throw new TypeError(`Not a ref: ${JSON.stringify(ref)}`);
   return parsed;
 }
 
-/** The order in which Git lists refs: by the bytes of their UTF-8 form. */
+/** Compares names in the order in which git lists refs: by the bytes of their UTF-8. */
 export function byRefOrder(a: string, b: string): number {
   return compareUtf8(a, b);
 }
 
 function refusalOf(text: string): RefNameRefusal | null {
-  // Length first, so that no other rule ever walks a long text.
+  // Checks the length first, so that no other rule reads a long text.
   if (text.length > REF_NAME_BYTES_MAX || takesMoreBytes(text, REF_NAME_BYTES_MAX)) {
     return { refused: 'ref-name-too-long', detail: `the name takes more than ${REF_NAME_BYTES_MAX} bytes` };
   }
@@ -86,7 +86,7 @@ function refusalOf(text: string): RefNameRefusal | null {
   return componentRefusal(text) ?? ambiguity(text);
 }
 
-/** The rule of git-check-ref-format(1) that the name breaks, in its order; null when it keeps all. */
+/** Returns the first rule of git-check-ref-format(1) that the name breaks; null if it breaks none. */
 function malformation(text: string): string | null {
   if (!text.isWellFormed()) return 'the name is not valid Unicode';
   if (!text.includes('/')) return 'the name is not a full ref name such as refs/heads/main';
@@ -114,7 +114,7 @@ function componentRefusal(text: string): RefNameRefusal | null {
   return { refused: 'ref-component-too-long', detail };
 }
 
-/** No unit of UTF-16 takes more than three bytes, so that most names need no counting. */
+/** No UTF-16 code unit takes more than three bytes of UTF-8, so most names need no counting. */
 function takesMoreBytes(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
 }

@@ -1,6 +1,6 @@
-/** Waiting for a signal: what runs until it is told to end races this against what may end by itself. */
+/** Waiting for an abort signal: code that must stop on abort races this promise against its other work. */
 
-/** Resolves once the signal is aborted, at once if it is already. */
+/** Resolves when the signal is aborted, immediately if it is already. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -1,10 +1,11 @@
 /**
- * An immutable list that grows at its end: copies share one array as long as each is extended once.
+ * An immutable list that grows at its end: lists share one array as long as each is extended only once.
  *
- * Must stay true: an instance shows the same `length` items for ever, although newer lists write behind them.
+ * Must stay true: an instance always holds the same `length` items, although newer lists write after them to the same
+ * array.
  */
 
-/** What readers of a list need; arrays have it too. */
+/** The read-only part of a list. Arrays implement it too. */
 export interface Sequence<Item> extends Iterable<Item> {
   readonly length: number;
   /** A negative index counts from the end. */
@@ -26,7 +27,7 @@ export class AppendList<Item> implements Sequence<Item> {
   }
 
   append(item: Item): AppendList<Item> {
-    // Another list already continued this one differently: the shared array is no longer ours to extend.
+    // Copies the array if another list has already extended this one: its item is in the next place.
     const items = this.#items.length === this.length ? this.#items : this.#items.slice(0, this.length);
     items.push(item);
     return new AppendList(items, this.length + 1);
@@ -40,7 +41,7 @@ export class AppendList<Item> implements Sequence<Item> {
   *[Symbol.iterator](): Iterator<Item> {
     let left = this.length;
     for (const item of this.#items) {
-      // What follows belongs to newer lists, and may have come while this one was being read.
+      // The items after these belong to newer lists; they may even be added during this iteration.
       if (left === 0) return;
       left -= 1;
       yield item;

@@ -1,10 +1,10 @@
 /**
- * The calendar of RFC 3339 (proleptic Gregorian, UTC) as arithmetic: core has no clock, and so no Date.
+ * The calendar of RFC 3339 (proleptic Gregorian, UTC) as arithmetic, because core does not use `Date`.
  *
- * Must stay true: `daysFromCivil` and `civilFromDays` are each other's inverse for every day of the years 1 to 9999.
+ * Must stay true: `daysFromCivil` and `civilFromDays` are inverse to each other for every day of the years 1 to 9999.
  */
 
-/** A day by its numbers: months and days count from 1. */
+/** A calendar day: months and days count from 1. */
 export interface CivilDay {
   readonly year: number;
   readonly month: number;
@@ -15,13 +15,16 @@ const DAYS_PER_ERA = 146_097;
 const DAYS_FROM_0000_03_01_TO_1970 = 719_468;
 const MONTH_LENGTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** 28 to 31; 0 for what is no month. */
+/** Returns 28 to 31, or 0 for a number that is no month. */
 export function daysInMonth(year: number, month: number): number {
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
   return month === 2 && leap ? 29 : (MONTH_LENGTHS[month - 1] ?? 0);
 }
 
-/** Days since 1970-01-01. Years begin in March here, so that a leap day is a year's last: H. Hinnant, `chrono`. */
+/**
+ * Returns the days since 1970-01-01. The algorithm starts years in March, so that a leap day is a year's last day:
+ * H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+ */
 export function daysFromCivil({ year, month, day }: CivilDay): number {
   const shifted = month > 2 ? year : year - 1;
   const era = Math.floor(shifted / 400);
@@ -31,7 +34,7 @@ export function daysFromCivil({ year, month, day }: CivilDay): number {
   return era * DAYS_PER_ERA + dayOfEra - DAYS_FROM_0000_03_01_TO_1970;
 }
 
-/** The day so many days after 1970-01-01. */
+/** Returns the day that is `days` days after 1970-01-01. */
 export function civilFromDays(days: number): CivilDay {
   const sinceOrigin = days + DAYS_FROM_0000_03_01_TO_1970;
   const era = Math.floor(sinceOrigin / DAYS_PER_ERA);

@@ -1,11 +1,13 @@
 /**
- * Turns for work of which only so much may run at once.
+ * A limit of how much work runs concurrently.
  *
- * Must stay true: turns are given in the order they were asked for; work that fails gives its turn on like any other.
+ * Must stay true: work starts in the order of the calls; work that fails frees its slot like work that succeeds.
  */
 
-/** Runs work, at most `concurrentMax` of it at once; the rest waits. */
-export function createTurns(concurrentMax: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+/** Returns a function that runs work, at most `concurrentMax` at the same time; further calls wait. */
+export function createConcurrencyLimit(
+  concurrentMax: number,
+): <Result>(work: () => Promise<Result>) => Promise<Result> {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (work) => {
@@ -14,7 +16,7 @@ export function createTurns(concurrentMax: number): <Result>(work: () => Promise
     try {
       return await work();
     } finally {
-      // The turn is handed on rather than freed, so a newcomer cannot overtake who waits.
+      // Hands the slot to the first waiting call instead of freeing it, so that a later call cannot overtake it.
       const next = waiting.shift();
       if (next === undefined) running -= 1;
       else next();

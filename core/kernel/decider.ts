@@ -1,22 +1,22 @@
 /**
- * The shape every aggregate has: events folded into a state by `evolve`, decisions made from it by `decide`.
+ * The form of every aggregate: `evolve` folds events into a state, and `decide` makes decisions from the state.
  *
- * Must stay true: both are pure; time, ids and hashes reach them as data. Events are upcast to their current
- * version before `evolve` sees them, and an event type that the catalogue does not know fails the load:
- * deciding on half a history is worse than not answering.
+ * Must stay true: both are pure functions that receive time, ids and hashes as data. Events are upcast to their current
+ * version before `evolve` receives them. An event type that the catalogue does not contain fails the load, because a
+ * decision on an incomplete history is worse than none.
  */
 import type { RecordedEvent } from './envelope.ts';
 import type { Timestamp } from './ids.ts';
 import type { JsonObject } from './json.ts';
 import type { Refusal } from './refusal.ts';
 
-/** An event of a given type as the domain sees it: its data in the stored form of the current version. */
+/** An event of one type as the domain uses it: the data have the stored form of the current version. */
 export interface DomainEvent<Type extends string, Data extends JsonObject> {
   readonly type: Type;
   readonly data: Data;
 }
 
-/** Either the events to append, possibly none, or why not. */
+/** The events to append, possibly none, or a refusal. */
 export type Decision<Event> = { readonly events: readonly Event[] } | { readonly refused: Refusal };
 
 export function accept<Event>(...events: readonly Event[]): { readonly events: readonly Event[] } {
@@ -29,39 +29,39 @@ export function refuse(refused: Refusal): { readonly refused: Refusal } {
 
 /** How one event type is stored. */
 export interface EventKind {
-  /** The version written today. */
+  /** The current version, which new events have. */
   readonly version: number;
-  /** Record events are kept for ever and make up an account's log; operational ones are pruned (audit). */
+  /** Whether new events of the type are record events (`NewEvent.isRecord`). */
   readonly record: boolean;
-  /** `upcasters[n]` turns the data of version n + 1 into that of version n + 2. */
+  /** `upcasters[n]` turns the data of version n + 1 into those of version n + 2. */
   readonly upcasters: readonly ((data: JsonObject) => JsonObject)[];
 }
 
 export type EventKinds<Event extends { readonly type: string }> = { readonly [Type in Event['type']]: EventKind };
 
-/** The first version of a record event. */
+/** The kind of a record event in its first version. */
 export const RECORD_V1: EventKind = { version: 1, record: true, upcasters: [] };
-/** The first version of an operational event. */
+/** The kind of an operational event in its first version. */
 export const OPERATIONAL_V1: EventKind = { version: 1, record: false, upcasters: [] };
 
 export interface SnapshotCodec<State> {
-  /** Raise it whenever the meaning of a snapshot changes: older ones are then ignored. */
+  /** Raise it whenever the meaning of a snapshot changes: snapshots of older versions are then ignored. */
   readonly version: number;
-  /** Null for states that are not worth one. */
+  /** Returns the snapshot's data; null for a state that is not worth a snapshot. */
   write(state: State): JsonObject | null;
-  /** Gets only what `write` of the same version gave. */
+  /** Receives only data that `write` of the same version returned. */
   read(snapshot: JsonObject): State;
 }
 
 export interface Decider<State, Event extends DomainEvent<string, JsonObject>> {
-  /** The text before the dash in its streams' names. */
+  /** The text before the first dash in the names of its streams. */
   readonly category: string;
   readonly kinds: EventKinds<Event>;
   readonly initial: State;
   evolve(state: State, event: Event, at: Timestamp): State;
-  /** For streams that may grow long; null where folding from the first event is always cheap. */
+  /** For streams that may grow long; null if folding from the first event is always cheap. */
   readonly snapshots: SnapshotCodec<State> | null;
-  /** Memory a state takes, roughly: bounds the cache of entities. */
+  /** Returns roughly how much memory a state takes, which bounds the cache of entities. */
   sizeBytes(state: State): number;
 }
 
@@ -71,7 +71,7 @@ export class UnknownEventError extends Error {
 }
 
 /**
- * The event in its current version, typed as the aggregate's union: the one place where stored data is trusted.
+ * Returns the event in its current version, typed as the aggregate's union: the only place that trusts stored data.
  * Throws `UnknownEventError` for a type or a version that this program does not know.
  */
 export function readEvent<Event extends DomainEvent<string, JsonObject>>(
@@ -89,7 +89,7 @@ export function readEvent<Event extends DomainEvent<string, JsonObject>>(
   return parseUpcast<Event>({ type, data });
 }
 
-/** Every version of the type leads here through its upcasters, each proven by a golden file. */
+/** Types upcast data. A golden file for each version proves that its upcasters give this form. */
 function parseUpcast<Event extends DomainEvent<string, JsonObject>>(upcast: DomainEvent<string, JsonObject>): Event {
   return upcast as Event;
 }

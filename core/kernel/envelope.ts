@@ -1,40 +1,51 @@
 /**
- * The envelope every event travels in: who did what, when, on whose account.
+ * The envelope of every event: who caused it, when, in which account, and for which request.
  *
- * Must stay true: nothing in it is a secret or erasable personal data (architecture, invariant 5);
+ * Must stay true: it holds no secret and no erasable personal data (docs/architecture.md, invariant 5);
  * `sourceAddressRef` is a vault reference, never an address.
  */
 import type { AccountId, Brand, EventId, Timestamp } from './ids.ts';
 import type { JsonObject } from './json.ts';
 
-/** `<category>-<id>`: one dash, since EventStoreDB takes the text before the first as the category. */
+/** `<category>-<id>`. The category holds no dash, because EventStoreDB takes the text before the first as category. */
 export type StreamName = Brand<string, 'StreamName'>;
 
-/** The stream of one entity. Names are for ever: the id must hold no dash unless it is a UUID or a username. */
+/** Returns the stream of an entity. Names never change. Only an id that is a UUID or a username may hold dashes. */
 export function streamName(category: string, id: string): StreamName {
   if (!/^[A-Za-z]+$/.test(category) || id === '') throw new TypeError(`Not a stream: ${category}-${id}`);
   return `${category}-${id}` as StreamName;
 }
 
-/** The category of a stream: the text before its first dash. */
+/** Returns the category of a stream: the text before its first dash. */
 export function categoryOf(stream: StreamName): string {
   return stream.slice(0, stream.indexOf('-'));
 }
 
-/** The id of a stream's entity: the text after its first dash. */
+/** Returns the id of a stream's entity: the text after its first dash. */
 export function entityIdOf(stream: StreamName): string {
   return stream.slice(stream.indexOf('-') + 1);
 }
 
+/**
+ * The categories whose events are operational if their envelope has no `isRecord`: events stored before it existed. The
+ * list never changes.
+ */
+export const LEGACY_OPERATIONAL_CATEGORIES: readonly string[] = ['transfer', 'webhookDelivery'];
+
+/** Returns whether an event is a record event, for events that were stored without `NewEvent.isRecord`. */
+export function isRecordByCategory(stream: StreamName): boolean {
+  return !LEGACY_OPERATIONAL_CATEGORIES.includes(categoryOf(stream));
+}
+
 export type ActorKind = 'token' | 'user' | 'trust_rule' | 'system' | 'admin';
 
-/** Who caused an event; the id of a `system` or `admin` actor names the part or the command. */
+/** Who caused an event. The id of a `system` actor names a policy, that of an `admin` actor a command. */
 export interface Actor {
   readonly kind: ActorKind;
   readonly id: string;
 }
 
-/** What a request knows about its origin; every event it causes carries this. */
+/** The origin of a request or of a policy's action; every event that it causes carries these fields. */
 export interface Cause {
   readonly actor: Actor;
   readonly requestId: string;
@@ -42,26 +53,40 @@ export interface Cause {
   readonly causationId: EventId | null;
 }
 
-/** An event as it is handed to the log: not yet in a stream. */
+/** An event to append: it has no place in a stream yet. */
 export interface NewEvent extends Cause {
   readonly id: EventId;
   readonly type: string;
   readonly version: number;
-  /** The account whose record it belongs to; null for events of no account. */
+  /** The account whose log it belongs to; null if it belongs to none. */
   readonly accountId: AccountId | null;
-  /** The later of the clock and the stream's previous event, so that a stream's times never go back. */
+  /** The clock's time, or that of the stream's previous event if later: times in a stream never decrease. */
   readonly occurredAt: Timestamp;
+  /**
+   * Record events are kept for ever and make up an account's log; operational events are pruned. Fixed when the event
+   * is written: a later change of its type's kind does not affect it.
+   */
+  readonly isRecord: boolean;
   readonly data: JsonObject;
 }
 
-/** Where in the whole log an event stands: opaque, ordered, comparable with `<`. Zero is before the first. */
+/** The position of an event in the whole log: opaque, and ordered by `<`. Zero is before the first event. */
 export type LogPosition = Brand<bigint, 'LogPosition'>;
 export const LOG_START = 0n as LogPosition;
 
-/** An event as the log returns it: always the stored version, never upcast. */
+/** An event as the log returns it: in its stored version, not upcast. */
 export interface RecordedEvent extends NewEvent {
   readonly stream: StreamName;
   /** The number of the event in its stream, from 0, without gaps. */
   readonly revision: number;
   readonly position: LogPosition;
+  /**
+   * Its index in its append, from 0, and how many events the append has. The log keeps both beside the event; they are
+   * not part of it. An event that was stored before logs kept them counts as an append of one event.
+   */
+  readonly appendIndex: number;
+  readonly appendCount: number;
 }
+
+/** An event with its place in its stream, without its place in an append: what folding needs. */
+export type StreamEvent = Omit<RecordedEvent, 'appendIndex' | 'appendCount'>;

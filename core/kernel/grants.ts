@@ -1,4 +1,7 @@
-/** Grants of access tokens and what each implies: the one table behind every permission check (spec.md, Grants). */
+/**
+ * The grants of access tokens, and which others each implies: every permission check uses this table
+ * (docs/interface.md, Grants).
+ */
 
 export const GRANTS = [
   'ALL',
@@ -17,13 +20,13 @@ export type Grant = (typeof GRANTS)[number];
 export const SCOPES = ['ALL_REPO', 'SELECTED_REPO'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What else a grant gives, beside itself; `ALL` is not listed since it satisfies every check. */
+/** The grants that a grant implies in addition to itself. `ALL` is not listed: it passes every check. */
 const IMPLIED: { readonly [G in Grant]?: readonly Grant[] } = {
   GIT_HTTP_WRITE: ['GIT_HTTP_READ'],
   API_REPOS_WRITE: ['API_REPOS_READ'],
 };
 
-/** Whether a token that carries `held` passes a check for `needed`. */
+/** Returns whether a token with the grants `held` passes a check for `needed`. */
 export function permits(held: readonly Grant[], needed: Grant): boolean {
   return held.some((grant) => grant === 'ALL' || grant === needed || IMPLIED[grant]?.includes(needed) === true);
 }

@@ -1,8 +1,8 @@
 /**
- * Branded identifiers: a plain string becomes an id only through its parser, once, at the edge.
+ * Branded identifiers: a plain string becomes an id only through its parser, where it enters the program.
  *
- * Must stay true: a value of a branded type has the canonical form stated at its parser, so that two equal
- * ids are equal strings and can be used as map keys, stream names and file names without further checks.
+ * Must stay true: a value of a branded type has the canonical form that its parser states. So equal ids are equal
+ * strings, and may be used as map keys, stream names and file names without further checks.
  */
 import { civilFromDays, daysFromCivil, daysInMonth } from './calendar.ts';
 
@@ -25,7 +25,7 @@ export type PushId = Uuid & Brand<string, 'PushId'>;
 /** A Git object id: 40 lower-case hex digits (SHA-1 object format). */
 export type ObjectId = Brand<string, 'ObjectId'>;
 
-/** An instant, RFC 3339 in UTC with milliseconds and `Z`; such strings sort as the instants do. */
+/** An instant in RFC 3339, UTC, with milliseconds and `Z`. Such strings sort in the order of time. */
 export type Timestamp = Brand<string, 'Timestamp'>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -33,53 +33,56 @@ const OBJECT_ID = /^[0-9a-f]{40}$/;
 const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)\.(\d{3})Z$/;
 const DAY_MS = 86_400_000;
 
-/** Any UUID, accepted in either case and returned in lower case; null when it is none. */
+/** Parses a UUID in either case and returns it in lower case; null for any other text. */
 export function parseUuid<Id extends Uuid = Uuid>(text: string): Id | null {
   const lower = text.toLowerCase();
   return UUID.test(lower) ? (lower as Id) : null;
 }
 
-/** As `parseUuid`, for text that our own records hold: anything else there is corruption. */
+/** As `parseUuid`, for text from Strata's own records: throws TypeError, because any other text there is corruption. */
 export function uuid<Id extends Uuid = Uuid>(text: string): Id {
   const id = parseUuid<Id>(text);
   if (id === null) throw new TypeError(`Not a UUID: ${JSON.stringify(text)}`);
   return id;
 }
 
-/** A full object id in lower case; null for abbreviations, upper case and anything else. */
+/** Parses a full object id in lower case; null for abbreviations, upper case and any other text. */
 export function parseObjectId(text: string): ObjectId | null {
   return OBJECT_ID.test(text) ? (text as ObjectId) : null;
 }
 
-/** As `parseObjectId`, for text that git or our own records hold. */
+/** As `parseObjectId`, for text from git or from Strata's own records: throws TypeError for any other text. */
 export function objectId(text: string): ObjectId {
   const id = parseObjectId(text);
   if (id === null) throw new TypeError(`Not a full object id: ${JSON.stringify(text)}`);
   return id;
 }
 
-/** The id that stands for "no object" on the wire: gitprotocol-pack(5). */
+/** The id that means "no object" in Git's protocol: gitprotocol-pack(5). */
 export const ZERO_OBJECT_ID = '0'.repeat(40) as ObjectId;
 
-/** An instant in exactly our form; null for any other text, and for days that no calendar has. */
+/** Parses an instant in exactly the form of `Timestamp`; null for any other text, and for days that do not exist. */
 export function parseTimestamp(text: string): Timestamp | null {
   const [, year = 0, month = 0, day = 0] = TIMESTAMP.exec(text)?.map(Number) ?? [];
   return year >= 1 && day >= 1 && day <= daysInMonth(year, month) ? (text as Timestamp) : null;
 }
 
-/** As `parseTimestamp`, for text that our own records or clock hold. */
+/** As `parseTimestamp`, for text from Strata's own records or clock: throws TypeError for any other text. */
 export function timestamp(text: string): Timestamp {
   const at = parseTimestamp(text);
   if (at === null) throw new TypeError(`Not a timestamp: ${JSON.stringify(text)}`);
   return at;
 }
 
-/** The later of two instants. */
+/** Returns the later of two instants. */
 export function later(a: Timestamp, b: Timestamp | null): Timestamp {
   return b !== null && b > a ? b : a;
 }
 
-/** The instant so many whole milliseconds after another, or before it; TypeError outside the years 1 to 9999. */
+/**
+ * Returns the instant `spanMs` whole milliseconds after another; earlier if negative. TypeError outside years 1 to
+ * 9999.
+ */
 export function plusMs(at: Timestamp, spanMs: number): Timestamp {
   const day = { year: Number(at.slice(0, 4)), month: Number(at.slice(5, 7)), day: Number(at.slice(8, 10)) };
   const [hours, minutes, ms] = [Number(at.slice(11, 13)), Number(at.slice(14, 16)), Number(at.slice(17, 23)) * 1_000];
@@ -93,7 +96,7 @@ export function plusMs(at: Timestamp, spanMs: number): Timestamp {
   return timestamp(`${days}T${clock}.${padded(restMs % 1_000, 3)}Z`);
 }
 
-/** Whole milliseconds from one instant to another; negative when the other is earlier. */
+/** Returns the milliseconds from one instant to another; negative if the other is earlier. */
 export function msBetween(from: Timestamp, to: Timestamp): number {
   return sinceEpochMs(to) - sinceEpochMs(from);
 }

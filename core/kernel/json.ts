@@ -1,24 +1,24 @@
 /**
- * The JSON that events may hold, and its one canonical text (RFC 8785).
+ * The JSON that events may hold, and its canonical text (RFC 8785).
  *
- * Must stay true: `canonicalJson(JSON.parse(canonicalJson(v))) === canonicalJson(v)`. Events are hashed over
- * this text for ever, so values whose text could differ between readers (fractions, integers beyond 2^53,
- * lone surrogates, undefined, holes, objects that are more than their members) are refused rather than written.
+ * Must stay true: `canonicalJson(JSON.parse(canonicalJson(v))) === canonicalJson(v)`. The hashes of events are computed
+ * over this text for ever. So `canonicalJson` rejects values whose text could differ between readers: fractions,
+ * integers beyond 2^53, lone surrogates, undefined, holes in arrays, and objects that are not plain.
  */
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/** A lone surrogate has no UTF-8 form: RFC 8785 section 3.2.2.2 makes it an error. */
+/** Quotes a string. Throws TypeError for a lone surrogate, which has no UTF-8: RFC 8785, section 3.2.2.2. */
 function checkedString(text: string): string {
   if (!text.isWellFormed()) throw new TypeError('A string with a lone surrogate has no canonical JSON');
   return JSON.stringify(text);
 }
 
 /**
- * The canonical text of a value: keys sorted by UTF-16 code units, no white space.
- * Throws TypeError on numbers that are not safe integers, -0, undefined, functions, lone surrogates, and objects
- * that are neither arrays nor plain: a Map or a Date has no members and would be written as `{}`.
+ * Returns the canonical text of a value: keys sorted by UTF-16 code units, no white space.
+ * Throws TypeError for numbers that are not safe integers, -0, undefined, functions, lone surrogates, and objects that
+ * are neither arrays nor plain: a Map or a Date has no members, and would be written as `{}`.
  */
 export function canonicalJson(value: JsonValue): string {
   switch (typeof value) {
@@ -41,7 +41,7 @@ export function canonicalJson(value: JsonValue): string {
   }
   if (value === null) return 'null';
   if (isArray(value)) {
-    // From the iterator, since `map` leaves out holes.
+    // Uses the iterator, because `map` skips holes.
     const items: string[] = [];
     for (const item of value) items.push(canonicalJson(item));
     return `[${items.join(',')}]`;
@@ -69,7 +69,7 @@ export function isJsonObject(value: JsonValue): value is JsonObject {
   return typeof value === 'object' && value !== null && !isArray(value);
 }
 
-/** Every text in a value, however deep; keys are none. */
+/** Yields every string in a value, at any depth, but not the keys. */
 export function* textsIn(value: JsonValue): Generator<string> {
   if (typeof value === 'string') yield value;
   else if (typeof value === 'object' && value !== null) {

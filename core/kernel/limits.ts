@@ -1,57 +1,88 @@
 /**
- * Every bound of the service in one place, unit last. Each has a test at the limit and one past it.
+ * Every limit of the service. A name ends with its unit and bound. Each limit has a test at the limit and one past it.
  */
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const GIB = 1024 * MIB;
 
-/** One append: 1 MiB is EventStoreDB's limit, kept on every adapter so that logs can move between them. */
+/** The size of one append: 1 MiB is EventStoreDB's limit. Every adapter has it, so that logs can move between them. */
 export const APPEND_SIZE_BYTES_MAX = MIB;
-/** A stream's name stands in an index of every adapter; entity ids are UUIDs, names of at most 39 characters or digests. */
+/**
+ * In an append of several events, the log keeps each event's index and count; they count as this many bytes an event.
+ */
+export const APPEND_PLACE_BYTES = 64;
+/** Adapters keep stream names in an index. Entity ids are UUIDs, names of at most 39 characters, or digests. */
 export const STREAM_NAME_BYTES_MAX = 768;
-/** A line of an exported log: an event of the largest size, with its digest, revision and escaped stream name. */
+/** A line of an exported log: the largest event, with its digest, revision and escaped stream name. */
 export const LOG_FILE_LINE_BYTES_MAX = APPEND_SIZE_BYTES_MAX + 4 * KIB;
+/** Layers that one event removes; each takes about 90 bytes of the event. */
+export const LAYERS_REMOVED_AT_ONCE_MAX = 10_000;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 
 export const REF_NAME_BYTES_MAX = 4_096;
-/** Files named like refs: 255 less the room for `.lock`. */
+/** A component of a ref's name is a file name in a clone: 255 bytes, less five for `.lock`. */
 export const REF_COMPONENT_BYTES_MAX = 250;
 export const PUSH_COMMANDS_MAX = 100_000;
 export const PUSH_COMMANDS_BYTES_MAX = 16 * MIB;
 export const PUSH_OPTIONS_MAX = 100;
-export const PUSH_OPTION_BYTES_MAX = 4_096;
+/** The size of all options of one push together. */
+export const PUSH_OPTIONS_BYTES_MAX = 4 * KIB;
+/**
+ * Limits of single objects, inflated, that ordinary repositories do not reach. A push with a larger object is refused,
+ * and a larger one that an older version accepted is not read: as deltas, a pack of some kilobytes can hold gigabytes.
+ */
+export const COMMIT_BYTES_MAX = MIB;
+export const COMMIT_PARENTS_MAX = 1_000;
+export const TAG_BYTES_MAX = MIB;
+export const TREE_BYTES_MAX = 16 * MIB;
+/** How many tags a ref may be peeled through: a tag of a tag of a tag counts three. */
+export const TAG_CHAIN_LENGTH_MAX = 50;
+/** Commits of one push that are large enough to have too many parents, so that each of them must be read. */
+export const PUSH_LARGE_COMMITS_MAX = 10_000;
 export const SHALLOW_LINES_MAX = 10_000;
 export const PACK_SIZE_BYTES_MAX = 4 * GIB;
-/** index-pack takes about 170 bytes of memory an object. */
+/** git index-pack takes about 170 bytes of memory for each object. */
 export const PACK_OBJECTS_MAX = 10_000_000;
-/** A fetch's arguments, after inflation. */
+/** The body of a fetch request, after inflation. */
 export const FETCH_REQUEST_BYTES_MAX = 32 * MIB;
-/** Each is a ref that upload-pack resolves and walks from. */
+/** Refs to exclude in a shallow fetch: upload-pack resolves and walks each of them. */
 export const FETCH_DEEPEN_NOT_MAX = 100;
-/** `tree:<depth>`: also told to upload-pack, as uploadpackfilter.tree.maxDepth. */
+/** The depth of the filter `tree:<depth>`: upload-pack gets it too, as uploadpackfilter.tree.maxDepth. */
 export const FETCH_TREE_DEPTH_MAX = 16;
-/** From so many on, git answers ls-refs with every ref; so do we. */
+/** From this many prefixes on, ls-refs returns every ref, as git does. */
 export const LS_REFS_PREFIXES_MAX = 65_536;
 export const SERVER_OPTIONS_MAX = 100;
 export const SERVER_OPTION_BYTES_MAX = 4_096;
-/** A branch's order of commits is rebuilt rather than spliced when the change reaches deeper than this. */
+/** A branch's order of commits is rebuilt instead of spliced if the change goes deeper than this. */
 export const COMMIT_SPLICE_DEPTH_MAX = 10_000;
+/** The memory for commits that the read model of histories has not written yet, for all repositories together. */
+export const HISTORY_HELD_BYTES_MAX = 64 * MIB;
+/** The work for one repository that the others wait for; longer work runs concurrently with theirs. */
+export const HISTORY_TURN_COMMITS_MAX = 10_000;
+export const HISTORY_TURN_ORDERED_COMMITS_MAX = 100_000;
+export const HISTORY_TURN_SPAN_MS = 3_000;
+/**
+ * The limits of that concurrent work: beyond them the repository is parked. The largest histories have a million
+ * commits.
+ */
+export const HISTORY_ORDERED_COMMITS_MAX = 3_000_000;
+export const HISTORY_SPAN_MS = 30 * 60_000;
 
 export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
-/** Files up to this are read whole for one answer and may be kept in memory; larger ones are streamed. */
+/** Files up to this size are read whole and may be cached in memory; larger ones are streamed. */
 export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
-/** What is shown of a symbolic link's target: PATH_MAX of Linux, beyond which no checkout could make the link. */
+/** How much of a symbolic link's target is returned: Linux's PATH_MAX, beyond which no checkout can create the link. */
 export const SYMLINK_TARGET_BYTES_MAX = 4_096;
 export const JSON_BODY_BYTES_MAX = MIB;
-/** From the end of a request's head to that of its JSON body. */
+/** The time from the end of a request's head to the end of its JSON body. */
 export const JSON_BODY_SPAN_MS = 60_000;
 export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 100;
 
 export const TOKEN_NAME_LENGTH_MAX = 100;
-/** Ids that one token's list may hold: an event that lists them stays well below the bound of an append. */
+/** Repositories that one token may list: an event that lists them is much smaller than an append may be. */
 export const TOKEN_REPOSITORIES_MAX = 10_000;
 export const REPOSITORY_NAME_LENGTH_MAX = 100;
 export const REPOSITORY_DESCRIPTION_LENGTH_MAX = 1_000;
@@ -60,95 +91,109 @@ export const USERNAME_LENGTH_MAX = 39;
 export const PASSWORD_LENGTH_MIN = 10;
 export const PASSWORD_LENGTH_MAX = 1_024;
 export const EMAIL_LENGTH_MAX = 254;
-/** A device login is granted and claimed within this. */
+/** The time in which a device login must be granted and claimed. */
 export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
-/** Between two polls of one device login; the node that is asked counts. */
+/** The least time between two polls of one device login; each node measures it alone. */
 export const DEVICE_POLL_INTERVAL_SECONDS = 2;
-/** What a device may call itself, in characters. */
+/** The length of a device's host name, in characters. */
 export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
-/** Device logins that one address may begin within a minute on each node. */
+/** Device logins that one address may start within a minute on each node. */
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
-/** What a poll that won has to make its token in its own name; then any node does. */
+/** The time that the poll which won a device login has to create the token; after it, any node may create it. */
 export const DEVICE_TOKEN_SPAN_MS = 5_000;
-/** Steps of one workflow that a node carries out at once: appends, so that more would only keep others' waiting. */
+/** Steps of one workflow that a node carries out concurrently. They append, so more would only delay other appends. */
 export const WORKFLOW_STEPS_AT_ONCE_MAX = 32;
-/** How long a reserved name waits for its account (architecture, Streams). */
+/** How long a claimed name stays reserved if its account was never created (docs/architecture.md, Claims). */
 export const CLAIM_SPAN_MS = 10 * 60_000;
-/** Of one account (spec, Limits). */
+/** Webhooks of one account (docs/interface.md, Webhooks). */
 export const WEBHOOKS_MAX = 20;
-/** How long the secret before a rotation signs beside the new one. */
+/** How long deliveries are signed with the previous secret too, after a rotation. */
 export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
-/** How long after that the vault keeps it: a node whose clock is behind signs with it a little longer. */
+/**
+ * How long after that the vault keeps the previous secret: a node whose clock is behind signs with it a little longer.
+ */
 export const WEBHOOK_SECRET_REMOVAL_MARGIN_MS = 10 * 60_000;
-/** From the end of an attempt to the next; one attempt more than there are waits (spec, Delivery behavior). */
+/** The waits between attempts, so there is one attempt more than waits (docs/workflows.md, Webhook deliveries). */
 export const WEBHOOK_RETRY_WAITS_MS = [8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000] as const;
 export const WEBHOOK_ATTEMPTS_MAX = WEBHOOK_RETRY_WAITS_MS.length + 1;
-/** The first and those by redelivery: a delivery's row lists every attempt of each, and is written anew with each. */
+/**
+ * The first series of attempts and the redeliveries: a delivery's row lists all attempts, and each rewrites the row.
+ */
 export const WEBHOOK_SERIES_MAX = 100;
-/** A claimed attempt that was not recorded by then is made again: longer than an attempt and its record take. */
+/** A claimed attempt without a recorded result is made again after this: longer than an attempt and its append take. */
 export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
-/** New commits that a push's payload lists: the newest. */
+/** New commits that a push's payload lists, newest first. */
 export const WEBHOOK_PAYLOAD_COMMITS_MAX = 100;
-/** UTF-16 code units of a commit's or a tag's message, and of a person's name or address, in a payload: a cut text ends with `…`. */
+/**
+ * UTF-16 code units of a commit's or tag's message, and of a person's name or address, in a payload. Cut texts end with
+ * `…`.
+ */
 export const WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const WEBHOOK_PAYLOAD_NAME_LENGTH_MAX = 256;
-/** Parents of one commit that a payload names: the first. */
+/** Parents of one commit that a payload lists: the first ones. */
 export const WEBHOOK_PAYLOAD_PARENTS_MAX = 100;
-/** Of one payload, and of all that one push makes in sum: each has an equal share, into which it is cut. */
+/** The size of one payload, and of all payloads of one push together: each is cut to an equal share. */
 export const WEBHOOK_PAYLOAD_BYTES_MAX = 256 * KIB;
 export const WEBHOOK_PUSH_PAYLOADS_BYTES_MAX = 128 * MIB;
-/** From the lookup of the receiver's name to the end of its answer (spec, Delivery behavior). */
+/** The time from the lookup of the receiver's name to the end of its answer (docs/workflows.md, Webhook deliveries). */
 export const WEBHOOK_ATTEMPT_SPAN_MS = 30_000;
-/** What is kept of an answer's body. */
+/** How much of an answer's body is kept. */
 export const WEBHOOK_ANSWER_BYTES_MAX = 16 * KIB;
-/** Refs of one push that webhooks hear of: the first in the push's own order. */
+/** Refs of one push that webhooks are notified of: the first ones in the push's own order. */
 export const WEBHOOK_PUSH_REFS_MAX = 1_000;
-/** Attempts under way: in all, to one receiver's host, and for one account. */
+/** Concurrent attempts: in all, to one receiver's host, and for one account. */
 export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 400;
 export const WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX = 8;
 export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
-/** Deliveries of one webhook that are held in memory; the rest wait in the read model. */
+/** Deliveries of one webhook in memory; the others wait in the read model. */
 export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
-/** Pushes that are being told at a time, whole or in part; the log is read no further meanwhile. */
+/** Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. */
 export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
-/** New commits of one push that are held in memory to tell each ref its own. */
+/** New commits of one push in memory, which are assigned to its refs. */
 export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
-/** What those commits take in sum, in UTF-16 code units of their texts, a parent as 64 of them. */
+/** The size of those commits together, in UTF-16 code units of their texts; a parent counts 64. */
 export const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
-/** Bodies of deliveries are kept for so long unless a setting says otherwise. */
+/** How long the bodies of deliveries are kept, unless a setting changes it. */
 export const RETENTION_DAYS_DEFAULT = 30;
-/** From a layer's put to its append at most; later appends are refused (invariant 2). */
+/** The time from a layer's put to its append; later appends are refused (docs/architecture.md, invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
-/** A layer that no event names is swept once it is older than this (invariant 2). */
+/** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
 export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
-/** A vault record that no event names is removed once nobody has asked for it for this long (invariant 5). */
+/** How long after its last `put` a vault record that no event names is removed (docs/architecture.md, invariant 5). */
 export const UNNAMED_VAULT_RECORD_SPAN_MS = 24 * 60 * 60_000;
-/** A read waits this long for a node or a projection to catch up before it answers 503. */
+/** How long a read waits for the node or a projection to catch up before the server answers 503. */
 export const READ_WAIT_MS = 10_000;
-/** How long a fetch may still want a tip that its ref left meanwhile (git-path, Wants). */
+/** How long a fetch may want a tip that its ref no longer has (docs/git-path.md, Wants). */
 export const LEFT_TIP_SPAN_MS = 60_000;
 export const LEFT_TIPS_MAX = 10_000;
-/** Bytes of the answers to GET info/refs and ls-refs kept in memory. */
+/** The memory for cached answers to GET info/refs and ls-refs. */
 export const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
-/** Bytes of JSON answers to reads that the API keeps in memory, by repository and revision. */
+/** The memory for cached JSON answers of the API, by repository and revision. */
 export const API_BODIES_CACHE_BYTES_MAX = 32 * MIB;
-/** A body that brings no byte for this long ends its connection. */
+/** The server closes a connection on which the body of a request or an answer makes no progress for this long. */
 export const BODY_IDLE_MS = 120_000;
-/** What is read and thrown away of a refused push, so that git reads the reason instead of a broken pipe. */
+/** How much of a refused push is read and discarded, so that git reads the reason instead of a broken pipe. */
 export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
-/** UTF-16 code units of a commit's message, and of a person's name, that lists of commits show. */
+/** UTF-16 code units of a commit's message, and of a person's name, in lists of commits. */
 export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
-/** Answers to clones of larger repositories are not kept: layers in sum. */
+/**
+ * The size of all commits in one list of branches: above it, commits longer than an equal share have their texts cut.
+ */
+export const BRANCHES_COMMITS_BYTES_MAX = 16 * MIB;
+/** The size of all layers of a repository whose answers to clones are kept; those of larger ones are not. */
 export const ANSWER_KEPT_BYTES_MAX = GIB;
 
-/** URLs of webhooks, buckets and issuers: in UTF-16 code units. */
+/** The length of URLs of webhooks, buckets and issuers, in UTF-16 code units. */
 export const OUTGOING_URL_LENGTH_MAX = 2_048;
-/** Of an answer to an outgoing request: the fields of one head, their bytes with those of trailers, heads of status 1xx. */
+/**
+ * In an answer to an outgoing request: the header fields of one head, the bytes of headers and trailers, and the number
+ * of heads with status 1xx.
+ */
 export const OUTGOING_HEADERS_MAX = 100;
 export const OUTGOING_HEADER_BYTES_MAX = 16 * KIB;
 export const OUTGOING_INFORMATIONAL_MAX = 10;
-/** What the handshake, heads and framing of an answer may take on the wire beside the body that is kept. */
+/** The bytes that handshake, heads and framing of an answer may take, in addition to the body that is kept. */
 export const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
-/** When a URL is saved its name is looked up for so long; one that is not found by then is checked at its first use. */
+/** How long the host of a URL is looked up when the URL is saved; a slower one is checked at its first use. */
 export const TARGET_CHECK_SPAN_MS = 5_000;

@@ -1,14 +1,14 @@
 /**
- * An immutable map whose changed copies are cheap: a shared base and a small overlay of changes.
+ * An immutable map of which changed copies are cheap: a shared base, and a small overlay of changes.
  *
- * Must stay true: no operation changes an existing instance, so a state can be handed to a request and read
- * across awaits while later events make newer states.
+ * Must stay true: no operation changes an existing instance. So a request may read a state across awaits, while later
+ * events make newer states.
  */
 
-/** The overlay is merged into a new base once it holds more than this plus an eighth of the base. */
+/** The overlay is merged into a new base when it holds more entries than this plus an eighth of the base's. */
 const OVERLAY_ENTRIES_MIN = 64;
 
-/** What an entry counts for, e.g. the bytes of memory it takes. */
+/** Returns the weight of an entry, e.g. the bytes of memory that it takes. */
 export type Weigh<Key, Value> = (key: Key, value: Value) => number;
 
 interface Parts<Key, Value> {
@@ -19,10 +19,10 @@ interface Parts<Key, Value> {
   readonly weight: number;
 }
 
-/** Values are never undefined: that is how a change says that a key goes. */
+/** Values are never undefined: in a change, `undefined` removes a key. */
 export class PersistentMap<Key, Value extends {} | null> {
   readonly size: number;
-  /** What all entries weigh together; each weighs 1 unless the map was made to weigh them otherwise. */
+  /** The sum of the entries' weights; each weighs 1 unless `from` received another function. */
   readonly weight: number;
   readonly #base: ReadonlyMap<Key, Value>;
   readonly #overlay: ReadonlyMap<Key, Value | undefined>;
@@ -36,7 +36,7 @@ export class PersistentMap<Key, Value extends {} | null> {
     this.weight = parts.weight;
   }
 
-  /** `weigh` is asked of an entry when it comes and when it goes, and answers alike. */
+  /** `weigh` is called when an entry is added and when it is removed; it must return the same weight both times. */
   static from<Key, Value extends {} | null>(
     entries: Iterable<readonly [Key, Value]>,
     weigh: Weigh<Key, Value> = () => 1,
@@ -55,7 +55,7 @@ export class PersistentMap<Key, Value extends {} | null> {
     return this.get(key) !== undefined;
   }
 
-  /** A copy with the changes made in order; `undefined` removes a key. */
+  /** Returns a copy with the changes, made in order; `undefined` removes a key. */
   with(changes: Iterable<readonly [Key, Value | undefined]>): PersistentMap<Key, Value> {
     const overlay = new Map(this.#overlay);
     const weigh = this.#weigh;

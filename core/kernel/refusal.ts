@@ -1,10 +1,10 @@
 /**
- * Every expected refusal of the service: one catalogue of stable codes.
+ * Every expected refusal of the service: the catalogue of stable codes.
  *
- * Must stay true: a refusal is a value that a use case returns; a throw is a bug or an outage. Words and HTTP
- * statuses stand in one table in apps/api, which must cover this union exactly.
+ * Must stay true: a refusal is a value that a use case returns; a thrown error is a bug or an outage. One table in
+ * apps/api holds the message and HTTP status of each refusal, and must cover this union exactly.
  */
-import type { TargetFault } from '../ports/outgoing-requests.ts';
+import type { TargetFault } from './target-fault.ts';
 import type { RepositoryId } from './ids.ts';
 
 export type Refusal =

@@ -1,31 +1,31 @@
 /**
- * One query for everyone who waits for the same answer.
+ * Shares one query among all callers that wait for the same answer.
  *
- * Must stay true: a caller is answered by a query that was sent after it called, so the answer is as new as the
- * call; and one query is under way at a time.
+ * Must stay true: a caller gets the answer of a query that was sent after the call, so the answer is at least as new as
+ * the call. Only one query runs at a time.
  */
 
-/** Wraps a read: callers that come while one is under way share the next one. */
+/** Wraps a read: all calls made while one read runs share the next one. */
 export function shareRead<T>(read: () => Promise<T>): () => Promise<T> {
-  let underWay: Promise<T> | null = null;
+  let running: Promise<T> | null = null;
   let next: Promise<T> | null = null;
 
   function start(): Promise<T> {
     const mine = read().finally(() => {
-      if (underWay === mine) underWay = null;
+      if (running === mine) running = null;
     });
-    underWay = mine;
+    running = mine;
     return mine;
   }
 
   return () => {
     if (next !== null) return next;
-    if (underWay === null) return start();
+    if (running === null) return start();
     const startNext = () => {
       next = null;
       return start();
     };
-    next = underWay.then(startNext, startNext);
+    next = running.then(startNext, startNext);
     return next;
   };
 }

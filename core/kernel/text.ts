@@ -1,25 +1,28 @@
 /**
- * What the rules ask of a text: how long it is for a person, how it compares without case, and how it is cut.
+ * Texts in the domain's rules: their length as a person counts it, their lower case, and how they are cut.
  *
- * Must stay true: they give the same on every platform and for ever, since stored names were judged by them, and payloads
- * that were sent are made again.
+ * Must stay true: these functions return the same on every platform and for ever, because stored names were checked
+ * with them, and payloads that were sent are built again from the events.
  */
 
-/** The text's length in Unicode code points. */
+/** Returns the text's length in Unicode code points. */
 export function codePointCount(text: string): number {
   let count = 0;
   for (const _ of text) count += 1;
   return count;
 }
 
-/** A to Z in lower case and nothing else changed: Unicode's own folding makes a `k` of the Kelvin sign. */
+/** Changes A to Z to lower case, and nothing else: Unicode's own case folding turns the Kelvin sign into a `k`. */
 export function asciiLowerCase(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 const CUT = '…';
 
-/** At most so many UTF-16 code units, at least 1, no character of it in halves; one that was cut ends with `…`. */
+/**
+ * Returns the text, cut to at most `lengthMax` UTF-16 code units (1 or more) without splitting a character. A cut text
+ * ends with `…`.
+ */
 export function cutText(text: string, lengthMax: number): string {
   if (text.length <= lengthMax) return text;
   const end = lengthMax - CUT.length;
@@ -27,7 +30,7 @@ export function cutText(text: string, lengthMax: number): string {
   return copyOf(text.slice(0, splits ? end - 1 : end)) + CUT;
 }
 
-/** Its first UTF-16 code units, half a character as U+FFFD. What is kept of a long text does not keep the rest. */
+/** Returns the first `lengthMax` UTF-16 code units; a split character becomes U+FFFD. Frees the memory of the rest. */
 export function startOfText(text: string, lengthMax: number): string {
   return text.length <= lengthMax ? text : copyOf(text.slice(0, lengthMax));
 }
@@ -36,7 +39,7 @@ function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }
 
-/** Engines keep the whole text in memory for a slice of it. */
+/** Copies a slice, because JavaScript engines keep the whole text in memory as long as a slice of it lives. */
 function copyOf(slice: string): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(new TextEncoder().encode(slice));
 }

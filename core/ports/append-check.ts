@@ -1,46 +1,47 @@
 /**
- * What every event store checks before it takes an append, and the one way an append's size is counted.
+ * The check that every event store runs before it accepts an append, and the definition of an append's size.
  *
- * Must stay true: whatever passes here can be stored by every adapter unchanged, so that one caller's odd
- * text can never fail a batch that carries other callers' appends, and logs can move between adapters.
+ * Must stay true: every adapter can store an append that passes, unchanged. So an unusual text from one caller never
+ * fails a batch that carries the appends of other callers, and a log can be moved from one adapter to another.
  */
 import type { NewEvent, StreamName } from '../kernel/envelope.ts';
 import { parseUuid, timestamp } from '../kernel/ids.ts';
 import { canonicalJson } from '../kernel/json.ts';
-import { APPEND_SIZE_BYTES_MAX, STREAM_NAME_BYTES_MAX } from '../kernel/limits.ts';
+import { APPEND_PLACE_BYTES, APPEND_SIZE_BYTES_MAX, STREAM_NAME_BYTES_MAX } from '../kernel/limits.ts';
 import { type AppendRequest, EventStoreError, type ExpectedRevision } from './event-store.ts';
 
-/** Revisions and versions are stored in 32 bits. */
+/** The stores keep revisions and versions in 32 bits. */
 const INT32_MAX = 2 ** 31 - 1;
-/** `,"data":`, which joins an event's data to the rest of its envelope. */
+/** The length of `,"data":`, which joins an event's data to the rest of its envelope. */
 const DATA_MEMBER_BYTES = 8;
 const UTF8_BYTES_PER_CODE_UNIT_MAX = 3;
 
 export interface CheckedAppend {
-  /** Canonical JSON (RFC 8785) of each event's data: the text to store and to hash. */
+  /** The canonical JSON (RFC 8785) of each event's data: this text is stored and hashed. */
   readonly dataTexts: readonly string[];
   /**
-   * An upper bound of the append's size, exact when it is near the limit. The size is the UTF-8 length of the
-   * canonical JSON of the list of its events as `NewEvent`s; the stream's name and the guards do not count.
+   * An upper bound of the append's size, exact when it is near the limit. The size is the UTF-8 length of the canonical
+   * JSON of the list of events, as `NewEvent`s without `isRecord`. An append of several events counts
+   * `APPEND_PLACE_BYTES` more for each. The stream's name and the guards do not count.
    */
   readonly sizeBytes: number;
 }
 
 /**
- * Checks an append and serialises its data. Throws `EventStoreError`: `append-too-large` when its size is not
- * below `APPEND_SIZE_BYTES_MAX`, `invalid-event` for no events, a repeated id, data that has no canonical JSON,
- * envelope text with NUL or lone surrogates, and ids, times, names or revisions out of their form.
+ * Checks an append and serialises its data. Throws `EventStoreError`: `append-too-large` when the size is not below
+ * `APPEND_SIZE_BYTES_MAX`; `invalid-event` for no events, a repeated id, data without canonical JSON, envelope text
+ * with NUL or lone surrogates, and malformed ids, times, names or revisions.
  */
 export function checkAppend(request: AppendRequest): CheckedAppend {
   checkStream(request.stream, request.expected);
   for (const guard of request.guards ?? []) checkStream(guard.stream, guard.revision);
-  if (request.events.length === 0) throw invalid('An append needs an event');
+  if (request.events.length === 0) throw invalid('An append needs at least one event');
   const ids = new Set<string>();
   const dataTexts: string[] = [];
   const envelopeTexts: string[] = [];
   for (const event of request.events) {
     checkEnvelope(event);
-    if (ids.has(event.id)) throw invalid(`Event id ${event.id} stands twice in one append`);
+    if (ids.has(event.id)) throw invalid(`Event id ${event.id} occurs twice in one append`);
     ids.add(event.id);
     try {
       dataTexts.push(canonicalJson(event.data));
@@ -54,7 +55,8 @@ export function checkAppend(request: AppendRequest): CheckedAppend {
 }
 
 function checkedSizeBytes(dataTexts: readonly string[], envelopeTexts: readonly string[]): number {
-  const overheadBytes = dataTexts.length * (DATA_MEMBER_BYTES + 1) + 1;
+  const placeBytes = dataTexts.length > 1 ? APPEND_PLACE_BYTES : 0;
+  const overheadBytes = dataTexts.length * (DATA_MEMBER_BYTES + 1 + placeBytes) + 1;
   const codeUnits = sum(dataTexts, (text) => text.length) + sum(envelopeTexts, (text) => text.length);
   const boundBytes = overheadBytes + codeUnits * UTF8_BYTES_PER_CODE_UNIT_MAX;
   if (boundBytes < APPEND_SIZE_BYTES_MAX) return boundBytes;
@@ -64,7 +66,7 @@ function checkedSizeBytes(dataTexts: readonly string[], envelopeTexts: readonly 
   if (sizeBytes >= APPEND_SIZE_BYTES_MAX) {
     throw new EventStoreError(
       'append-too-large',
-      `An append of ${sizeBytes} bytes; it must stay below ${APPEND_SIZE_BYTES_MAX}`,
+      `The append has ${sizeBytes} bytes; it must have fewer than ${APPEND_SIZE_BYTES_MAX}`,
     );
   }
   return sizeBytes;
@@ -74,7 +76,7 @@ function sum(texts: readonly string[], measure: (text: string) => number): numbe
   return texts.reduce((total, text) => total + measure(text), 0);
 }
 
-/** Everything but the data, in a form canonical JSON takes. */
+/** Every field that counts, except the data, in a form that canonical JSON accepts. */
 function envelopeOf(event: NewEvent) {
   const { id, type, version, accountId, occurredAt, requestId, sourceAddressRef, causationId } = event;
   const actor = { kind: event.actor.kind, id: event.actor.id };
@@ -86,7 +88,7 @@ function checkEnvelope(event: NewEvent): void {
     if (id !== null && parseUuid(id) !== id) throw invalid(`Not a UUID in lower case: ${JSON.stringify(id)}`);
   }
   for (const text of [event.type, event.actor.kind, event.actor.id, event.requestId, event.sourceAddressRef ?? '']) {
-    // PostgreSQL's text holds no NUL; within data it is escaped and harmless.
+    // PostgreSQL's type `text` cannot hold NUL. In the data, JSON escapes it, so it does no harm there.
     if (text.includes('\0')) throw invalid(`Event ${event.id} has a NUL in its envelope`);
   }
   if (!isInt32(event.version)) throw invalid(`Event ${event.id} has version ${event.version}`);

@@ -1,21 +1,24 @@
-/** Time and randomness as data from outside: core never reads the machine's clock or entropy by itself. */
+/** Time and randomness, passed in as data: core never reads the machine's clock or entropy directly. */
 import type { Timestamp, Uuid } from '../kernel/ids.ts';
 
 export interface Clock {
-  /** Now, UTC, to the millisecond. */
+  /** The current time, UTC, to the millisecond. */
   now(): Timestamp;
-  /** Milliseconds that only grow, for measuring spans. */
+  /** Milliseconds that never decrease, for measuring durations. */
   monotonicMs(): number;
 }
 
 export interface Alarm {
-  /** Resolves once the clock shows the time, at once if it does already, or when the signal is aborted. */
+  /** Resolves as soon as the clock has reached `at`, immediately if that is past, or when the signal is aborted. */
   until(at: Timestamp, signal: AbortSignal): Promise<void>;
 }
 
+/** Resolves after `ms` milliseconds, or as soon as the signal is aborted. */
+export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+
 export interface Ids {
-  /** A new UUID v7 (RFC 9562): sortable by time. */
+  /** Returns a new UUID v7 (RFC 9562), sortable by time. */
   next<Id extends Uuid>(): Id;
-  /** The UUID v5 of a name in a namespace: the same input gives the same id for ever. */
+  /** Returns the UUID v5 of a name in a namespace: the same input always gives the same id. */
   derive<Id extends Uuid>(namespace: Uuid, name: string): Id;
 }

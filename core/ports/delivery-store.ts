@@ -1,13 +1,14 @@
 /**
- * The bytes of deliveries, kept for retention: what was sent, and what receivers answered.
+ * The bodies of webhook deliveries, kept until their retention ends: the payloads sent, and the receivers' answers.
  *
- * Must stay true: a payload is stored once for an event and never changes, so that every attempt sends the same bytes; events
- * hold digests of what stands here, never the bytes. A rebuild neither drops nor compares it (architecture, invariant 1).
+ * Must stay true: a payload is stored once for its event and never changes, so that every attempt sends the same bytes.
+ * Events hold digests of these bodies, never the bodies. A rebuild of the read models neither drops nor compares this
+ * store (docs/architecture.md, invariant 1).
  */
 import type { AccountId, EventId, Timestamp, WebhookDeliveryId } from '../kernel/ids.ts';
 
 export interface StoredPayload {
-  /** The notification's own id. */
+  /** The id of the webhook notification, the same for every attempt and redelivery. */
   readonly eventId: EventId;
   readonly account: AccountId;
   /** JSON. */
@@ -25,29 +26,29 @@ export interface AttemptId {
 
 export interface StoredAnswer extends AttemptId {
   readonly account: AccountId;
-  /** What was kept of it. */
+  /** The part of the answer's body that was kept. */
   readonly body: Uint8Array;
   readonly storedAt: Timestamp;
 }
 
 export interface DeliveryStore {
-  /** Stores them unless their events have one; the digests of what stands, in the order given. */
+  /** Stores each payload whose event has none yet. Returns the digests of the stored payloads, in the order passed. */
   putPayloads(payloads: readonly StoredPayload[]): Promise<readonly string[]>;
-  /** The bodies that are there still. */
+  /** Returns the payload bodies that have not been removed. */
   payloads(events: readonly EventId[]): Promise<ReadonlyMap<EventId, string>>;
-  /** An attempt that a crash had made again has the later answer. */
+  /** Stores an answer; it replaces the attempt's earlier one, if the attempt was made again after a crash. */
   putAnswer(answer: StoredAnswer): Promise<void>;
-  /** What is there still of these attempts' answers, by delivery; one attempt of each delivery is asked for. */
+  /** Returns the attempts' answers that have not been removed, by delivery. Pass one attempt of each delivery. */
   answers(attempts: readonly AttemptId[]): Promise<ReadonlyMap<WebhookDeliveryId, Uint8Array>>;
-  /** Whether it holds nothing of anybody. */
+  /** Returns true if the store holds no payload and no answer. */
   isEmpty(): Promise<boolean>;
-  /** Removes all of an erased account's. */
+  /** Removes every payload and answer of an erased account. */
   forgetAccount(account: AccountId): Promise<void>;
-  /** Removes what was stored before the time, at most `limit` payloads and as many answers; how many of both. */
+  /** Removes at most `limit` payloads and `limit` answers stored before `at`. Returns how many it removed in all. */
   removeBefore(at: Timestamp, limit: number): Promise<number>;
 }
 
-/** The store cannot be reached; what was asked may be asked again. */
+/** The store cannot be reached. Every call may be repeated. */
 export class DeliveryStoreError extends Error {
   override readonly name = 'DeliveryStoreError';
   readonly code = 'delivery-store-unavailable';

@@ -1,12 +1,12 @@
-/** Hashes, from the platform: core computes none itself. */
+/** Hash functions of the platform: core implements none. */
 
 export interface Digest {
-  /** SHA-256 of the UTF-8 of a text, hex. */
+  /** Returns the SHA-256 of the text's UTF-8, in hex. */
   sha256(text: string): string;
-  /** SHA-256 of bytes, hex. */
+  /** Returns the SHA-256 of the bytes, in hex. */
   sha256OfBytes(bytes: Uint8Array): string;
-  /** HMAC-SHA256 (RFC 2104) of the UTF-8 of a text, keyed with that of another, hex. */
+  /** Returns the HMAC-SHA256 (RFC 2104) of the text's UTF-8, keyed with the key's UTF-8, in hex. */
   hmacSha256(key: string, text: string): string;
-  /** Whether two texts are equal, in time that depends on their lengths only. */
+  /** Returns whether two texts are equal, in time that depends only on their lengths. */
   equal(a: string, b: string): boolean;
 }

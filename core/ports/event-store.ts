@@ -1,19 +1,22 @@
 /**
- * The log of events: the only truth of the service (architecture, invariant 1).
+ * The event log: the source of truth of the service (docs/architecture.md, invariant 1).
  *
  * Must stay true on every adapter (one contract suite runs on each):
- * - an append is atomic over its events and happens only at the expected revision, guards included;
- * - a conflict is a value, not an error, and says what the revision really is;
- * - the same event ids with the same expectation are idempotent, so an append whose answer was lost is retried;
- * - a subscriber sees every event exactly once, in commit order, and resumes by itself after an outage;
- * - positions only grow, and an event is visible to readers of all no later than to its own appender.
+ * - an append is atomic over its events, and happens only if the stream and the guards are at the expected revisions;
+ * - a conflict is a value, not an error, and holds the actual revision;
+ * - an append is idempotent for the same event ids and the same expectation, so a caller whose answer was lost retries;
+ * - a subscriber receives every event exactly once, in commit order, and the subscription resumes after an outage;
+ * - readers see whole appends: neither a page of a read nor a batch of a subscription ends inside one;
+ * - positions only grow; as soon as `append` has resolved, readers of the whole log see the event too.
  */
 import type { LogPosition, NewEvent, RecordedEvent, StreamName } from '../kernel/envelope.ts';
 
-/** The revision of a stream's last event, or `none` while it has no event. There is no "any". */
+import type { RecordPlace } from './read-mark.ts';
+
+/** The revision of a stream's last event, or `none` for a stream without events. There is no value for "any". */
 export type ExpectedRevision = number | 'none';
 
-/** Another stream that must stand at a revision at the moment of the append. */
+/** Another stream, and the revision it must be at when the append commits. */
 export interface StreamGuard {
   readonly stream: StreamName;
   readonly revision: ExpectedRevision;
@@ -23,8 +26,8 @@ export interface AppendRequest {
   readonly stream: StreamName;
   readonly expected: ExpectedRevision;
   /**
-   * At least one. Their size, the UTF-8 length of the canonical JSON of this list, stays below
-   * `APPEND_SIZE_BYTES_MAX` (core/ports/append-check.ts).
+   * At least one event. Their size, about the UTF-8 length of the canonical JSON of this list, must be below
+   * `APPEND_SIZE_BYTES_MAX` (core/ports/append-check.ts counts it).
    */
   readonly events: readonly NewEvent[];
   readonly guards?: readonly StreamGuard[];
@@ -33,72 +36,83 @@ export interface AppendRequest {
 export type AppendResult =
   | {
       readonly outcome: 'appended';
-      /** Revision and position of the last event of this append. */
+      /** The revision and position of the last event of this append. */
       readonly revision: number;
       readonly position: LogPosition;
     }
   | {
       readonly outcome: 'conflict';
-      /** The stream that stood elsewhere: the one appended to, or a guard's. */
+      /** The stream that was at another revision: the stream appended to, or a guard's. */
       readonly stream: StreamName;
       readonly actual: ExpectedRevision;
     };
 
 export interface ReadStreamOptions {
   readonly direction: 'forwards' | 'backwards';
-  /** The first revision to return, inclusive; the default is the stream's first, or its last backwards. */
+  /** The first revision to return, inclusive. Default: the stream's first forwards, its last backwards. */
   readonly from?: number;
-  /** How many events at most, 1 or more. */
+  /** How many events to return, 1 or more; the events that complete the last one's append are returned in addition. */
   readonly limit: number;
 }
 
 export interface SubscribeOptions {
-  /** The position of the last event already seen; `LOG_START` for all. */
+  /** The position of the last event that the subscriber has seen; `LOG_START` for all events. */
   readonly after: LogPosition;
-  /** Only streams of these categories are delivered; all of them when absent. */
+  /** Only events of streams in these categories are delivered; events of all streams when absent. */
   readonly categories?: readonly string[];
   /**
-   * Called with events in log order, the next batch only after the promise settled. `position` is at or
-   * beyond the last event: it also moves over what the filter leaves out, then with an empty batch.
-   * A rejection stops the subscription and is reported by `closed`. It must not wait for `close`.
+   * Called with events in log order; the next call waits until the promise has settled. A batch has at most 1,000
+   * events, and those that complete the append of the last one. `position` is at or after the last event. It also moves
+   * past events that the filter omits, then with an empty batch, and never lies inside an append. `lastRecord` is the
+   * last record event since the previous batch, delivered or omitted; null if there was none.
+   * A rejection ends the subscription, and `closed` rejects with it. The callback must not wait for `close`.
    */
-  readonly onEvents: (events: readonly RecordedEvent[], position: LogPosition) => Promise<void> | void;
+  readonly onEvents: (
+    events: readonly RecordedEvent[],
+    position: LogPosition,
+    lastRecord: RecordPlace | null,
+  ) => Promise<void> | void;
 }
 
 export interface Subscription {
-  /** A hint that newer events exist: look now rather than at the next notification or poll. */
+  /** Hints that newer events exist: the subscription reads now instead of at the next notification or poll. */
   pull(): void;
-  /** Ends the subscription; resolves when `onEvents` will not be called again, also where it broke before. */
+  /** Ends the subscription; resolves when `onEvents` will not be called again, also if the subscription had failed. */
   close(): Promise<void>;
-  /** Settles when the subscription ends: resolved by `close`, rejected by what `onEvents` threw or `log-diverged`. */
+  /** Resolves after `close`. Rejects with the error of `onEvents`, or with `log-diverged`. */
   readonly closed: Promise<void>;
 }
 
 export interface EventStore {
   /**
-   * Appends at one commit point. The same ids with the same expectation and content give the first result
-   * again; at the same place with other content they conflict. An append whose outcome stays unknown after the adapter's own retries
-   * throws `EventStoreError` with `append-outcome-unknown`: the caller may retry with the same event ids.
+   * Appends at one commit point. The same ids with the same expectation and content return the first result again; the
+   * same ids at the same place with other content conflict. If the outcome is still unknown after the adapter's own
+   * retries, it throws `EventStoreError` with `append-outcome-unknown`: the caller may retry with the same event ids.
    */
   append(request: AppendRequest): Promise<AppendResult>;
   /**
-   * Many appends in one go, committed in the order given: what is missing after a failure is missing from the end.
-   * Left out where appending them one by one is the best there is: `appendInOrder` below does either. For an import,
-   * the only writer there is; after a conflict those that follow may or may not have been appended.
+   * Commits many appends in one call, in the order passed: after a failure, only appends at the end are missing. An
+   * adapter omits this method if it has nothing faster than single appends; the function `appendInOrder` below handles
+   * both. Only for an import, which is then the only writer. After a conflict the later appends may or may not be done.
    */
   appendInOrder?(requests: readonly AppendRequest[]): Promise<readonly AppendResult[]>;
-  /** Events of one stream; an empty list for a stream that has none. */
+  /**
+   * Returns events of one stream; an empty list for a stream without events. A page ends with a whole append, in the
+   * direction of reading: with a limit of 1 it holds three events if these three were one append. A page of fewer
+   * events than the limit is the last. A page begins exactly at `from`, even inside an append.
+   */
   readStream(stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
-  /** Events of all streams after a position, in log order, at most `limit`. */
+  /** Returns `limit` events of all streams after a position, in log order, and those that complete the last append. */
   readAll(after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
   subscribe(options: SubscribeOptions): Subscription;
-  /** The position of the last committed event, read now; `LOG_START` when the log is empty. */
+  /** Reads the position of the last committed event; `LOG_START` if the log is empty. */
   head(): Promise<LogPosition>;
 }
 
 /**
- * Appends in the order given, each only after all before it; one result for each, up to the first that is none of
- * `appended`. Throws as `append` does; then some of the first were appended, and the same call may be made again.
+ * Appends in the order passed, each only after all before it. Returns the results up to and including the first that
+ * is not `appended`. Throws as `append` does: then the log may hold the first of them, and the caller may repeat the
+ * call.
  */
 export async function appendInOrder(
   store: Pick<EventStore, 'append' | 'appendInOrder'>,
@@ -117,15 +131,15 @@ export async function appendInOrder(
 export type EventStoreErrorCode =
   /** The log cannot be reached or is overloaded; nothing was appended. */
   | 'log-unavailable'
-  /** It may or may not have been appended: retry with the same event ids. */
+  /** The events may or may not be in the log: retry with the same event ids. */
   | 'append-outcome-unknown'
   | 'append-too-large'
-  /** The event breaks its own form, or its id is already another event's. */
+  /** The event is malformed, or another event has its id. */
   | 'invalid-event'
-  /** The log no longer holds the event a subscription stands at: its tail was lost in a failover or a restore. */
+  /** The log no longer holds the last event that a subscription read: a failover or a restore lost the log's tail. */
   | 'log-diverged';
 
-/** The log cannot do what was asked; `code` is stable, the message is for operators. */
+/** The log could not serve the call. `code` is stable, the message is for operators. */
 export class EventStoreError extends Error {
   override readonly name = 'EventStoreError';
   readonly code: EventStoreErrorCode;

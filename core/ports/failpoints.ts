@@ -1,11 +1,11 @@
 /**
- * Named places where a test may make the process die: the steps of a push, of moving a log, of a delivery, and those
- * between two appends of one command.
+ * Named places where a test may kill the process: between the steps of a push, of an export or import of the log, of a
+ * webhook delivery, and between two appends of one command.
  *
- * Must stay true: in production every one is a call that does nothing.
+ * Must stay true: in production, reaching a failpoint calls a function that does nothing.
  */
 
-export const FAULT_POINTS = [
+export const FAILPOINTS = [
   'push-pack-received',
   'push-layer-stored',
   'push-parts-appended',
@@ -30,7 +30,7 @@ export const FAULT_POINTS = [
   'device-login-claimed',
 ] as const;
 
-export type FaultPoint = (typeof FAULT_POINTS)[number];
+export type FailpointName = (typeof FAILPOINTS)[number];
 
-/** Called on reaching a point. */
-export type Reach = (point: FaultPoint) => Promise<void>;
+/** Called when the process reaches the failpoint. */
+export type Failpoint = (point: FailpointName) => Promise<void>;

@@ -1,8 +1,8 @@
 /**
- * Where layers lie: immutable objects by key, on a file system or in a bucket.
+ * The storage of layers: immutable objects by key, on a file system or in a bucket.
  *
- * Must stay true: `put` resolves only when the bytes would survive a power cut; a key, once written, never
- * holds other bytes; nothing but an explicit `delete` removes one.
+ * Must stay true: `put` resolves only when the bytes would survive a power cut; the bytes of a key never change; only
+ * an explicit `delete` removes a layer.
  */
 import type { Brand, Timestamp } from '../kernel/ids.ts';
 
@@ -16,7 +16,7 @@ export function layerKey(text: string): LayerKey {
   return text as LayerKey;
 }
 
-/** Bytes `start` to `end`, `end` not included. */
+/** The bytes from `start` up to but not including `end`. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -25,7 +25,7 @@ export interface ByteRange {
 export interface StoredLayer {
   readonly key: LayerKey;
   readonly sizeBytes: number;
-  /** When its bytes were written, by the store's own clock. */
+  /** When the layer's bytes were written, by the store's own clock. */
   readonly storedAt: Timestamp;
 }
 
@@ -46,20 +46,20 @@ export class LayerStoreError extends Error {
 
 export interface LayerStore {
   /**
-   * Stores exactly `sizeBytes` bytes under a new key. `exists` when the key is taken: nothing is changed.
-   * A body of another length, or one that fails, leaves nothing behind.
+   * Stores exactly `sizeBytes` bytes under a new key. Returns `exists` if the key is already stored, and changes
+   * nothing. After a body of another length, or one that fails, nothing is stored.
    */
   put(key: LayerKey, body: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<'stored' | 'exists'>;
   /**
-   * The bytes, or a range of them; an end past the layer's is cut to it. Before the first byte it rejects with
-   * `layer-not-found`, or with `range-not-satisfiable` for a range that holds no byte of the layer.
+   * Returns the bytes, or a range of them; a range that ends past the layer is cut to its end. Rejects before the first
+   * byte: with `layer-not-found`, or with `range-not-satisfiable` for a range that contains no byte of the layer.
    */
   get(key: LayerKey, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
   head(key: LayerKey): Promise<StoredLayer | null>;
-  /** Removing what is not there is no error. */
+  /** Idempotent: a key that is not stored is no error. */
   delete(key: LayerKey): Promise<void>;
-  /** Every key that starts with the prefix, in no promised order. */
+  /** Returns every layer whose key starts with the prefix, in any order. */
   list(prefix: string): AsyncIterable<StoredLayer>;
-  /** What the store's own clock says, to be compared with `storedAt`: nodes' clocks may differ from it. */
+  /** Returns the time of the store's own clock, to compare with `storedAt`: the clocks of nodes may differ from it. */
   now(): Promise<Timestamp>;
 }

@@ -1,8 +1,8 @@
 /**
- * Where adapters write what an operator should know.
+ * The log lines for operators.
  *
- * Must stay true: no secret and no personal data in a line (architecture, invariant 5): fields are ids, counts,
- * paths and error codes. The shape is pino's, so its logger fits without a wrapper; an error stands under `err`.
+ * Must stay true: no line holds a secret or personal data (docs/architecture.md, invariant 5): fields are ids, counts,
+ * paths and error codes. The interface matches pino's logger, so it needs no wrapper; an error is in the field `err`.
  */
 export interface Log {
   info(fields: { readonly [name: string]: unknown }, message: string): void;

@@ -1,15 +1,15 @@
 /**
- * Git objects on this node: a cache filled from layers, and the native git that works in it.
+ * Git objects on this node: a cache filled from layers, and the native git processes that work in it.
  *
  * Must stay true:
- * - the cache is never the truth: it may be dropped at any moment and is refilled from the layer store, each
- *   layer checked against the SHA-256 of its event before a byte of it is used;
- * - a push is checked against exactly the layers it names (invariant 3), and its objects stay in quarantine,
- *   invisible to every reader, until `install`;
- * - every process holds a lease on its repository while it runs, and dies with the request it serves.
+ * - the cache is never the truth: the node may drop it at any moment and refills it from the layer store. It checks
+ *   each layer against the SHA-256 in its event before it uses a byte of it;
+ * - a push is checked against exactly the layers it names (docs/architecture.md, invariant 3). Its objects stay in
+ *   quarantine, invisible to every reader, until `install`;
+ * - every git process holds a lease on its repository while it runs, and is killed with the request that it serves.
  */
 import type { Sequence } from '../kernel/append-list.ts';
-import type { LayerId, ObjectId, RepositoryId } from '../kernel/ids.ts';
+import type { LayerId, ObjectId, RepositoryId, Uuid } from '../kernel/ids.ts';
 import type { LayerKey } from './layer-store.ts';
 
 /** A committed layer as `RefsUpdated` names it. */
@@ -19,16 +19,18 @@ export interface Layer {
   readonly sizeBytes: number;
   /** SHA-256 of the tar, hex. */
   readonly sha256: string;
-  /** The pack's checksum, 40 hex: the layer holds `objects/pack/pack-<pack>.{pack,idx}`. */
+  /** The pack's checksum, 40 hex digits: the layer holds `objects/pack/pack-<pack>.{pack,idx}`. */
   readonly pack: string;
 }
 
 /** The objects of a repository at one revision of its stream: exactly these layers, no others. */
 export interface CommittedObjects {
   readonly repository: RepositoryId;
-  /** Revision of the repository's stream; equal revisions mean equal layers. */
+  /** The bucket that holds the repository's layers; it never changes. Null: the platform's storage. */
+  readonly storageBucketId: Uuid | null;
+  /** The revision of the repository's stream; equal revisions mean equal layers. */
   readonly revision: number | 'none';
-  /** Raised by every event that removes layers; while it stands, layers are only added at the end. */
+  /** Raised by every event that removes layers. While it does not change, layers are only added at the end. */
   readonly shrinkEpoch: number;
   readonly layers: Sequence<Layer>;
 }
@@ -41,29 +43,34 @@ export interface ObjectInfo {
   readonly sizeBytes: number;
 }
 
-/** A ref's new tip as it was found in the pack or in a committed layer. */
+/** The object that a ref's new tip names, found in the pack or in a committed layer. */
 export interface Tip {
   readonly id: ObjectId;
   readonly type: ObjectType;
-  /** For an annotated tag what it leads to in the end, else null. */
+  /** For an annotated tag the object that it peels to, else null. */
   readonly peeled: { readonly id: ObjectId; readonly type: ObjectType } | null;
 }
+
+/** `tag-too-deep` for a tag that does not peel within `TAG_CHAIN_LENGTH_MAX` tags; null if there is no such object. */
+export type FoundTip = Tip | 'tag-too-deep' | null;
 
 export type PackRefusalCode =
   /** Truncated, wrong checksum, not a pack, cyclic deltas, a missing delta base. */
   | 'pack-broken'
-  /** git fsck's verdict at our severities; the detail names the object and the rule. */
+  /** The pack broke a rule of git fsck, at the severities that Strata sets; the detail names the object and rule. */
   | 'pack-fsck-failed'
-  /** An object refers to one that is neither in the pack nor in a committed layer. */
+  /** An object refers to another that is neither in the pack nor in a committed layer. */
   | 'pack-not-connected'
   | 'pack-too-large'
   | 'pack-too-many-objects'
-  /** It took more memory, processor time or wall time than a push may. */
+  /** A commit, tag or tree above the size limit of its type, or a commit with too many parents; the detail names it. */
+  | 'pack-object-too-large'
+  /** The check took more memory, processor time or wall time than a push may. */
   | 'pack-too-costly'
   /** This node's disk is full. */
   | 'disk-full';
 
-/** Why a pack was not taken: an expected outcome. `detail` is one line for the pusher. */
+/** Why a pack was refused: an expected outcome. `detail` is one line for the person who pushes. */
 export interface PackRefusal {
   readonly refused: PackRefusalCode;
   readonly detail: string;
@@ -72,19 +79,20 @@ export interface PackRefusal {
 export interface ReceivePackOptions {
   readonly objects: CommittedObjects;
   /**
-   * The raw pack. Read to its end also when it is refused, so that the client reads the answer, but no further than
-   * `packSizeBytesMax`, where it is closed. One that fails ends the push with its error and leaves nothing behind.
+   * The raw pack. It is read to its end even if the pack is refused, so that the client reads the answer, but no
+   * further than `packSizeBytesMax`, where it is closed. If the stream fails, the push fails with its error and leaves
+   * no files.
    */
   readonly pack: AsyncIterable<Uint8Array>;
   readonly packSizeBytesMax: number;
   readonly objectCountMax: number;
-  /** The client went away: kill the process, remove the quarantine. */
+  /** Aborted when the client disconnects: the process is killed and the quarantine removed. */
   readonly signal: AbortSignal;
-  /** The pack was received whole and is being checked: keep-alives may start. */
+  /** Called when the whole pack was received and its check goes on: the caller may start to send keep-alives. */
   readonly onEndOfInput?: () => void;
 }
 
-/** Bytes of a layer's tar, ready for a layer store; `body` can be read any number of times. */
+/** The bytes of a layer's tar, ready for a layer store. `body` may be called any number of times. */
 export interface LayerContent {
   readonly sizeBytes: number;
   readonly sha256: string;
@@ -92,39 +100,39 @@ export interface LayerContent {
 }
 
 /**
- * A pack that passed every check, not yet part of the repository. The first of install and discard ends it; either
- * of them after that does nothing.
+ * A pack that passed every check and is not yet part of the repository. The first call of `install` or `discard` ends
+ * the quarantine; later calls do nothing.
  */
 export interface Quarantine {
   readonly pack: string;
   readonly objectCount: number;
   readonly receivedBytes: number;
   /**
-   * Looks tips up in this pack, then in the committed layers it was checked against last; null where there is no
-   * such object, or a tag of tags nested deeper than a thousand.
+   * Looks tips up in this pack, then in the committed layers that it was last checked against. Throws
+   * `object-too-large` for a tag in these layers that is larger than a push may bring today.
    */
-  tips(ids: readonly ObjectId[]): Promise<readonly (Tip | null)[]>;
-  /** Whether `ancestor` is reached from `descendant`, both in this pack or the committed layers. */
+  tips(ids: readonly ObjectId[]): Promise<readonly FoundTip[]>;
+  /** Returns whether `descendant` reaches `ancestor`. Both must be in this pack or in the committed layers. */
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
   /**
-   * The tar of architecture.md (Storage): pack, idx, `updates`, `layer.json`, in that form byte for byte.
+   * Returns the layer's tar, in the form of docs/architecture.md, Storage: pack, idx, `updates` and `layer.json`.
    * `updates` are this push's `<after> <ref> [<peeled>]` lines.
    */
   layer(
     updates: readonly string[],
     description: { readonly [key: string]: string | number | null },
   ): Promise<LayerContent>;
-  /** Checks the pack again, `--strict`, against another set of layers: after the shrink epoch moved. */
+  /** Checks the pack again, `--strict`, against another set of layers. Call it after the shrink epoch has changed. */
   recheck(objects: CommittedObjects): Promise<PackRefusal | null>;
   /**
-   * After the commit: links the pack into this node's cache as the given layer. Where that fails the failure is
-   * logged, not thrown: the push is committed, and whoever reads next fetches the layer from the store.
+   * Links the pack into this node's cache as this layer, after the commit. A failure is logged, not thrown: the push is
+   * committed, and the next reader fetches the layer from the store.
    */
   install(layer: Layer): Promise<void>;
   discard(): Promise<void>;
 }
 
-/** A commit as its object says, headers decoded as UTF-8 with replacement. */
+/** The contents of a commit object. Its headers are decoded as UTF-8, broken sequences as U+FFFD. */
 export interface Commit {
   readonly id: ObjectId;
   readonly tree: ObjectId;
@@ -137,46 +145,46 @@ export interface Commit {
 export interface Signature {
   readonly name: string;
   readonly email: string;
-  /** Seconds since the epoch, as git parses them: a broken date is 0. */
+  /** Seconds since the epoch, as git parses them: a malformed date is 0. */
   readonly seconds: number;
   /** Minutes east of UTC. */
   readonly offsetMinutes: number;
 }
 
-/** An annotated tag as its object says. */
+/** The contents of an annotated tag's object. */
 export interface TagObject {
   readonly id: ObjectId;
-  /** Null for tags of before 2005, which name nobody. */
+  /** Null for tags from before 2005, which have no tagger. */
   readonly tagger: Signature | null;
   readonly message: string;
 }
 
 export interface TreeEntry {
-  /** Raw bytes: names need not be UTF-8. */
+  /** The name's raw bytes: it need not be UTF-8. */
   readonly name: Uint8Array;
   /** Octal, six digits: `100644`, `040000`, `120000`, `160000`. */
   readonly mode: string;
   readonly id: ObjectId;
 }
 
-/** The refs a fetch may see, as a repository view for upload-pack; equal keys mean equal refs. */
+/** The refs that a fetch may see, which upload-pack reads as a repository. Equal keys mean equal refs. */
 export interface RefsView {
   /** Names this set of refs within the repository, e.g. its stream's revision. */
   readonly key: string;
-  /** The branch HEAD names, in full, born or not. */
+  /** The full name of the branch that HEAD points to, even if that branch does not exist. */
   readonly head: string;
-  /** In byte order of names, to be read any number of times; `peeled` is set for annotated tags only. */
+  /** In byte order of names; may be iterated any number of times. `peeled` is set for annotated tags only. */
   readonly refs: Iterable<{ readonly name: string; readonly id: ObjectId; readonly peeled: ObjectId | null }>;
 }
 
 export interface UploadPackOptions {
   readonly view: RefsView;
   readonly protocol: 0 | 1 | 2;
-  /** The whole request body: its wants were authorised by the caller. */
+  /** The whole request body. The caller must have authorised its wants. */
   readonly request: AsyncIterable<Uint8Array>;
   /**
-   * Names the answer within the repository: requests of one key are answered by the same bytes, so it may be kept
-   * and given to the next. Null for one that is not worth it, or too large.
+   * Names the answer within the repository: requests with the same key get the same bytes, so the node may keep the
+   * answer and send it to the next one. Null if the answer must not be kept: too large, or not worth it.
    */
   readonly answerKey: string | null;
   readonly signal: AbortSignal;
@@ -187,35 +195,44 @@ export interface WalkOptions {
   readonly exclude: readonly ObjectId[];
   readonly skip?: number;
   readonly limit?: number;
+  /** When aborted, the walk ends with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
-/** Reads of one repository under a lease: close it, or the repository is never evicted. */
+/** Reads one repository under a lease. The caller must close it, or the repository is never evicted. */
 export interface ObjectReader {
-  /** In-process: existence, type and size, without inflating more than a header. */
+  /** Returns each object's type and size, null for a missing one. Runs in-process; inflates no more than a header. */
   lookup(ids: readonly ObjectId[]): Promise<readonly (ObjectInfo | null)[]>;
-  tips(ids: readonly ObjectId[]): Promise<readonly (Tip | null)[]>;
+  tips(ids: readonly ObjectId[]): Promise<readonly FoundTip[]>;
+  /** Throws `object-too-large` for an object above the size limits of a push; so do `commits`, `tag` and `tree`. */
   commit(id: ObjectId): Promise<Commit | null>;
   commits(ids: readonly ObjectId[]): Promise<readonly (Commit | null)[]>;
   tag(id: ObjectId): Promise<TagObject | null>;
   tree(id: ObjectId): Promise<readonly TreeEntry[] | null>;
-  /** The bytes of a blob that is there, or a range of them cut to its end, in constant memory. */
+  /** Streams the bytes of an existing blob, or a range of them cut to its end, in constant memory. */
   blob(id: ObjectId, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
-  /** Commits reached from `include` and not from `exclude`, in git's default order: newest date first. */
+  /** Returns the commits that `include` reaches and `exclude` does not, in git's default order: newest date first. */
   walk(options: WalkOptions): AsyncIterable<ObjectId>;
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
-  /** Which of the ids the given tips reach: commits, trees, blobs and tags alike. */
+  /** Returns those of the ids that the tips reach: commits, trees, blobs and tags alike. Equal keys mean equal tips. */
   reachable(ids: readonly ObjectId[], tips: readonly ObjectId[], tipsKey: string): Promise<ReadonlySet<ObjectId>>;
   /**
-   * git upload-pack's stateless answer, body only. Ending the iteration early kills the process. It ends without an
-   * error only when git did, or when the whole answer is an ERR packet, which is how git refuses a request.
+   * Streams the body of git upload-pack's stateless answer. Ending the iteration early kills the process. It ends
+   * without an error only if git did, or if the whole answer is an ERR packet, which is how git refuses a request.
    */
   uploadPack(options: UploadPackOptions): AsyncIterable<Uint8Array>;
   close(): void;
 }
 
 export type ObjectDatabaseErrorCode =
-  /** A layer's bytes are not those its event names; the message names layer and key. */
-  'layer-corrupt' | 'layer-missing' | 'object-database-unavailable';
+  /** A layer's bytes do not have the SHA-256 in its event; the message names the layer and its key. */
+  | 'layer-corrupt'
+  | 'layer-missing'
+  | 'object-database-unavailable'
+  /** An object that an older version accepted is above the limits of core/git/object-bounds.ts. A retry fails again. */
+  | 'object-too-large'
+  /** git reached its limit of memory or time on this repository's objects. A retry fails again. */
+  | 'reading-too-costly';
 
 export class ObjectDatabaseError extends Error {
   override readonly name = 'ObjectDatabaseError';
@@ -226,11 +243,18 @@ export class ObjectDatabaseError extends Error {
   }
 }
 
+/** Whether reading failed at a limit: a retry needs as much and fails again. */
+export function isBeyondBounds(error: unknown): boolean {
+  return (
+    error instanceof ObjectDatabaseError && (error.code === 'object-too-large' || error.code === 'reading-too-costly')
+  );
+}
+
 export interface ObjectDatabase {
-  /** Takes a push's pack into quarantine and checks it whole: index-pack --strict, limits, connectivity. */
+  /** Receives a push's pack in quarantine and checks it completely: `index-pack --strict`, limits, connectivity. */
   receive(options: ReceivePackOptions): Promise<Quarantine | PackRefusal>;
-  /** Opens the repository for reading; missing layers are fetched and checked first. */
+  /** Opens the repository for reading, after fetching and checking the layers that this node lacks. */
   open(objects: CommittedObjects): Promise<ObjectReader>;
-  /** Forgets a repository's cached objects, e.g. after its deletion. Waits for no lease: eviction follows them. */
+  /** Drops a repository's cached objects, e.g. after its deletion. Does not wait for leases: eviction follows them. */
   drop(repository: RepositoryId): Promise<void>;
 }

@@ -1,23 +1,13 @@
 /**
- * Requests to addresses that users choose: webhooks today, buckets and issuers of identity tokens later.
+ * HTTP requests to URLs that users choose: webhooks today, buckets and issuers of identity tokens later.
  *
- * Must stay true: nothing reaches an address that the rules of outgoing requests forbid, whatever the URL or its name
- * server says (security, Outgoing requests); no result holds the URL, a header or a word of a library, since a
- * URL is a secret of its owner's.
+ * Must stay true: no connection reaches an address that the rules of outgoing requests forbid, whatever the URL or the
+ * DNS answers say (SECURITY.md, What holds). No result holds the URL, a header or the text of a library's error: the
+ * URL is its owner's secret.
  */
+import type { TargetFault } from '../kernel/target-fault.ts';
 
-/** Why a URL may not be a target at all; trying again does not help while it stands. */
-export type TargetFault =
-  | 'url-malformed'
-  | 'url-too-long'
-  | 'url-not-https'
-  | 'url-with-credentials'
-  | 'own-host'
-  | 'address-not-public'
-  /** The connection's other end is none of the addresses that were checked. */
-  | 'peer-not-checked';
-
-/** Why a request to an allowed target brought no answer; another time it may. */
+/** Why a request to an allowed target got no complete answer. A retry may succeed. */
 export type OutgoingFailure =
   | 'timed-out'
   | 'name-not-found'
@@ -33,24 +23,24 @@ export type OutgoingFailure =
 export interface OutgoingRequest {
   readonly url: string;
   readonly method: 'GET' | 'POST';
-  /** Names in lower case. `host` and those of the body's framing are not the caller's. */
+  /** Names in lower case. The caller must not set `host` or the headers that frame the body. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
-  /** From the lookup of the name to the last byte of the answer. */
+  /** The time limit, from the DNS lookup to the last byte of the answer. */
   readonly spanMs: number;
-  /** What is kept of the answer's body; the rest is not read. */
+  /** How much of the answer's body is kept; the rest is not read. */
   readonly answerBytesMax: number;
-  /** Aborted, the request is given up as one whose time is up. */
+  /** When aborted, the request fails like one whose time is up. */
   readonly signal?: AbortSignal;
 }
 
 export type Exchange =
   | {
       readonly outcome: 'answered';
-      /** 200 to 599: redirects are answers, and are never followed. */
+      /** 200 to 599: a redirect is an answer, and is never followed. */
       readonly status: number;
       readonly body: Uint8Array;
-      /** Whether the body went on beyond `answerBytesMax`. */
+      /** Whether the body was longer than `answerBytesMax`. */
       readonly truncated: boolean;
     }
   /** No byte of the request was sent. */
@@ -58,18 +48,18 @@ export type Exchange =
   | {
       readonly outcome: 'failed';
       readonly failure: OutgoingFailure;
-      /** The status, where the answer broke off after it. */
+      /** The status, if the answer broke off after it; else null. */
       readonly status: number | null;
-      /** The platform's code, such as `ECONNREFUSED`; never a sentence. */
+      /** The platform's error code, such as `ECONNREFUSED`; never a sentence. */
       readonly detail: string | null;
     };
 
 export interface OutgoingRequests {
   /**
-   * Why the URL may not be a target now, or null. Looks its name up; one that cannot be found now is no fault: it
-   * is checked again at every `send`.
+   * Returns why the URL may not be a target now, or null. Looks its host up; a failed lookup is no fault, because
+   * every `send` checks again.
    */
   check(url: string): Promise<TargetFault | null>;
-  /** One request, checked anew, on a connection of its own. Never rejects for anything that the other side did. */
+  /** Checks the URL again and sends one request on its own connection. Never rejects because of the other side. */
   send(request: OutgoingRequest): Promise<Exchange>;
 }

@@ -1,8 +1,8 @@
 /** Slow hashing of account passwords. */
 
 export interface PasswordHasher {
-  /** A self-describing hash (PHC string) with a fresh salt. */
+  /** Returns a self-describing hash (PHC string) with a fresh salt. */
   hash(password: string): Promise<string>;
-  /** Whether the password has this hash; bounded in concurrency. */
+  /** Returns whether the password has this hash. The adapter limits how many run at once. */
   verify(password: string, hash: string): Promise<boolean>;
 }

@@ -1,14 +1,14 @@
 /**
- * How far policies have followed the log: a checkpoint for each, beside what they do.
+ * How far each policy has read the log: one checkpoint for each.
  *
- * Must stay true: a mark names an event of the log, so that a policy can tell whether the log it reads is the one it
- * read before.
+ * Must stay true: a checkpoint names an event of the log, so that a policy can tell whether the log is still the one
+ * that it read before.
  */
-import type { ReadMark } from './vault-references.ts';
+import type { ReadMark } from './read-mark.ts';
 
 export interface PolicyMarks {
-  /** Null before the first. */
+  /** Returns the policy's checkpoint; null before the first was saved. */
   read(policy: string): Promise<ReadMark | null>;
-  /** It may go back: another log was found. */
+  /** Saves the policy's checkpoint. It may move back, when the policy found another log. */
   save(policy: string, mark: ReadMark): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * Snapshots of long streams: a start for folding that is not the first event.
+ * Snapshots of long streams: a state to fold from, later than the first event.
  *
- * Must stay true: disposable. Losing one, or all, costs time and changes no answer. A snapshot of another
+ * Must stay true: snapshots are disposable. Losing one, or all, costs time and changes no answer. A snapshot of another
  * code version is ignored.
  */
 import type { StreamName } from '../kernel/envelope.ts';
@@ -11,14 +11,14 @@ export interface Snapshot {
   readonly stream: StreamName;
   /** The last event folded into the state. */
   readonly revision: number;
-  /** Changes whenever the meaning of `state` does. */
+  /** The developer raises it whenever the meaning of `state` changes. */
   readonly codeVersion: number;
   readonly state: JsonValue;
 }
 
 export interface Snapshots {
-  /** The newest snapshot of the stream in this code version, at or before `upTo` where given, or null. */
+  /** Returns the stream's newest snapshot of this code version, at or before revision `upTo` if set, or null. */
   latest(stream: StreamName, codeVersion: number, upTo?: number): Promise<Snapshot | null>;
-  /** Keeps it beside older ones, which serve time travel. The same revision again is no error. */
+  /** Saves a snapshot and keeps the older ones, which reads of past states use. Idempotent for a revision. */
   save(snapshot: Snapshot): Promise<void>;
 }

@@ -1,16 +1,16 @@
-/** What an account has used so far: the projected sums that byte quotas are checked against. */
+/** How much an account has used: the sums of a projection, which byte quotas are checked against. */
 import type { AccountId } from '../kernel/ids.ts';
 
 export interface AccountUsage {
-  /** Layers of repositories that are not deleted. */
+  /** The size of all layers of repositories that are not deleted. */
   readonly storageBytes: number;
-  /** What fetches and contents sent in the current calendar month, UTC. */
+  /** Bytes that fetches and reads of file contents sent in the current calendar month, UTC. */
   readonly transferBytes: number;
-  /** What pushes brought in the current calendar month, UTC. */
+  /** Bytes that pushes brought in the current calendar month, UTC. */
   readonly ingressBytes: number;
 }
 
 export interface UsageReader {
-  /** As far as the projection has come: at most moments behind the log. */
+  /** Returns the sums that the projection has now; it is usually only moments behind the log. */
   usageOf(account: AccountId): Promise<AccountUsage>;
 }

@@ -1,20 +1,12 @@
 /**
- * Which records of the vault some event names: how a record whose event never came is told from one in use.
+ * Which vault records are named by an event: this tells records in use from records whose event was never appended.
  *
- * Must stay true: what an event named once counts as named for ever; what was read of the log is said together with
- * what was found in it, in one step; a record that `put` gives out again meanwhile is not removed.
+ * Must stay true: a record that an event has named counts as named for ever. The references found in the log and the
+ * mark of how far it was read are saved in one step. A record that `put` returns again meanwhile is not removed.
  */
-import type { LogPosition, StreamName } from '../kernel/envelope.ts';
-import type { AccountId, EventId, Timestamp } from '../kernel/ids.ts';
+import type { AccountId, Timestamp } from '../kernel/ids.ts';
+import type { ReadMark } from './read-mark.ts';
 import type { VaultField, VaultRef } from './vault.ts';
-
-/** The last event that was looked at: enough to tell whether a log still holds it at its place. */
-export interface ReadMark {
-  readonly position: LogPosition;
-  readonly stream: StreamName;
-  readonly revision: number;
-  readonly eventId: EventId;
-}
 
 export interface VaultRecordId {
   readonly account: AccountId;
@@ -23,12 +15,15 @@ export interface VaultRecordId {
 }
 
 export interface VaultReferences {
-  /** What the vault's own clock says, by which the age of records is judged. */
+  /** Returns the time of the vault's own clock, by which the age of records is measured. */
   now(): Promise<Timestamp>;
-  /** How far the log was looked at; null before the first time. */
+  /** Returns how far the log was read; null before the first time. */
   readUpTo(): Promise<ReadMark | null>;
-  /** These records are named by events up to the mark. What is no record's reference does no harm. */
-  note(named: ReadonlySet<VaultRef>, upTo: ReadMark): Promise<void>;
-  /** Removes records that no event names and that were last asked for by `put` before the time; at most `limit`. */
+  /**
+   * Saves that events up to the mark name these records. Without a mark, the saved mark does not change. References
+   * that belong to no record are ignored.
+   */
+  note(named: ReadonlySet<VaultRef>, upTo: ReadMark | null): Promise<void>;
+  /** Removes at most `limit` records that no event names and that `put` last returned before `putBefore`. */
   removeUnnamed(putBefore: Timestamp, limit: number): Promise<readonly VaultRecordId[]>;
 }

@@ -1,28 +1,29 @@
 /**
- * The vault: secrets and personal data, kept out of the log so that they can be erased (invariant 5).
+ * The vault: secrets and personal data, kept out of the log so that they can be erased (docs/architecture.md,
+ * invariant 5).
  *
- * Must stay true: a record is written before the event that names it and never changed; its reference is the
- * commitment SHA-256(nonce || value), so an auditor who is given nonce and value can check the event; each
- * account's records are sealed under its own data key, and destroying that key erases them all at once.
+ * Must stay true: a record is written before the event that names it, and never changed. Its reference is the
+ * commitment SHA-256(nonce || value), so an auditor who has nonce and value can check the event. Each account's records
+ * are encrypted under the account's own data key, and destroying that key erases all of them at once.
  */
 import type { AccountId, Brand } from '../kernel/ids.ts';
 
 /** SHA-256(nonce || value), hex; the value as UTF-8. */
 export type VaultRef = Brand<string, 'VaultRef'>;
 
-/** A text in the form of a reference; null for any other. */
+/** Returns a text that has the form of a reference; null for any other text. */
 export function parseVaultRef(text: string): VaultRef | null {
   return /^[0-9a-f]{64}$/.test(text) ? (text as VaultRef) : null;
 }
 
-/** A reference that our own records hold. */
+/** As `parseVaultRef`, for text from Strata's own records: throws TypeError for any other text. */
 export function vaultRef(text: string): VaultRef {
   const ref = parseVaultRef(text);
   if (ref === null) throw new TypeError(`Not a vault reference: ${JSON.stringify(text)}`);
   return ref;
 }
 
-/** What a record holds; part of the authenticated data, so a record cannot be read as another field. */
+/** What a record holds. It is part of the authenticated data, so a record cannot be read as another field. */
 export type VaultField =
   | 'email'
   | 'password-hash'
@@ -34,7 +35,7 @@ export type VaultField =
   | 's3-key'
   | 'totp-seed';
 
-/** What opens a commitment: with both an auditor computes the reference himself. */
+/** What opens a commitment: an auditor computes the reference from both members. */
 export interface VaultDisclosure {
   /** 32 random bytes, hex. */
   readonly nonce: string;
@@ -43,28 +44,28 @@ export interface VaultDisclosure {
 
 export interface Vault {
   /**
-   * Stores a value, or finds the record that this account already has for it. Durable when it resolves, and kept for
-   * 22 h at least: by then an event names it, or it is put again (sweep-vault.ts).
-   * Throws `account-erased` after `eraseAccount`, so that nothing personal comes back.
+   * Stores a value, or finds the record that this account already has for it. Durable when it resolves. The record is
+   * kept for at least 22 h: by then an event must name it, or the caller must put it again (sweep-vault.ts).
+   * Throws `account-erased` after `eraseAccount`, so that no personal data returns.
    */
   put(account: AccountId, field: VaultField, value: string): Promise<VaultRef>;
-  /** The value, or null when it was erased or never written. Throws `record-tampered` when it was changed. */
+  /** Returns the value, or null if it was erased or never written. Throws `record-tampered` if it was changed. */
   get(account: AccountId, field: VaultField, ref: VaultRef): Promise<string | null>;
-  /** As `get`, with the nonce: for the account's own auditors. */
+  /** As `get`, with the nonce, for the account's own auditors. */
   disclose(account: AccountId, field: VaultField, ref: VaultRef): Promise<VaultDisclosure | null>;
-  /** Whether any account has a record of this field. Looks through all records: for rare occasions. */
+  /** Returns whether any account has a record of this field. Scans all records: for rare use. */
   holds(field: VaultField): Promise<boolean>;
-  /** Removes one record, after the event that supersedes it. */
+  /** Removes one record. Call it after the event that supersedes the record is in the log. */
   delete(account: AccountId, ref: VaultRef): Promise<void>;
-  /** Destroys the account's data key: every record of it becomes unreadable for ever. */
+  /** Destroys the account's data key: all its records become unreadable for ever. */
   eraseAccount(account: AccountId): Promise<void>;
-  /** HMAC-SHA-256 under a key of the vault, hex: names a stream after a value without revealing it. */
+  /** Returns an HMAC-SHA-256 under a key of the vault, hex, to name a stream after a value without revealing it. */
   fingerprint(purpose: 'email', value: string): Promise<string>;
 }
 
 export type VaultErrorCode = 'account-erased' | 'record-tampered' | 'vault-unavailable';
 
-/** The vault cannot do what was asked; `code` is stable, the message holds no value. */
+/** The vault could not serve the call. `code` is stable, the message holds no value. */
 export class VaultError extends Error {
   override readonly name = 'VaultError';
   readonly code: VaultErrorCode;

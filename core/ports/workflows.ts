@@ -1,16 +1,16 @@
 /**
- * Workflows: what outlives a request, waits, tries again and gives up.
+ * Workflows: processes that outlive a request, wait, retry and give up.
  *
- * A workflow is a pure function of one stream's events: after each it says what it waits for, until when, and which
- * step is due then. An engine carries the steps out; what a step does, it appends to that stream, and that moves the
- * workflow on. So the events are all an engine has to keep, and any engine can take over from any other.
+ * A workflow is a pure function of one stream's events: after each event it returns which step is due next, and when.
+ * An engine carries the steps out. A step appends its result to that stream, and that event moves the workflow on. So
+ * an engine has to keep nothing but the events, and any engine can take over from any other.
  *
  * Must stay true (one contract suite runs on each engine):
- * - a step is carried out at or after its time, never before, and only while the events seen so far wait for it;
- * - at least once: whatever dies between what a step does and its record, it is carried out again. So a step looks at
- *   its stream anew and is repeatable; what may happen once only is claimed by an append;
- * - a step that failed, or left its stream as it was, is carried out again after a pause that grows;
- * - a slow step holds up no other workflow, and no other step of its own kind but by the bound on how many run at once.
+ * - a step is carried out at or after its due time, never before, and only while the events seen so far call for it;
+ * - at least once: if the process dies after a step's effect and before its event, the step is carried out again. So a
+ *   step reads its stream again and is repeatable; an effect that may happen only once is claimed by an append;
+ * - a step that failed, or appended nothing to its stream, is carried out again with backoff;
+ * - a slow step delays no other workflow. It delays other steps of its kind only through the limit of concurrent steps.
  */
 import type { LogPosition, RecordedEvent } from '../kernel/envelope.ts';
 import type { Timestamp } from '../kernel/ids.ts';
@@ -18,34 +18,34 @@ import type { JsonObject } from '../kernel/json.ts';
 
 export interface Wait<Step extends string = string> {
   readonly step: Step;
-  /** When it is due: a time the events tell, such as the end of the attempt before and the wait after it. */
+  /** When the step is due, computed from the events, e.g. the end of the last attempt plus the wait after it. */
   readonly dueAt: Timestamp;
-  /** What `next` has to know again: ids, counters and times, never a secret or a body. */
+  /** What the following call of `next` needs: ids, counters and times, never a secret or a body. */
   readonly memory: JsonObject;
 }
 
 export interface Workflow<Step extends string = string> {
   /** Lower-case letters and dashes. */
   readonly name: string;
-  /** Raised, from 1, whenever `next` answers the same events otherwise. A workflow is never taken away. */
+  /** From 1; raised whenever `next` returns something else for the same events. A workflow is never removed. */
   readonly version: number;
-  /** Its streams: each is one run of the workflow, named by the entity's id. */
+  /** The category of its streams: each stream is one run of the workflow, named by the entity's id. */
   readonly category: string;
-  /** What is waited for after an event; null for nothing, which ends it until a later event begins it anew. */
+  /** Returns what the run waits for after an event. Null ends the run until a later event starts it again. */
   next(wait: Wait<Step> | null, event: RecordedEvent): Wait<Step> | null;
 }
 
-/** A step whose time has come. */
+/** A step that is due. */
 export interface DueStep {
-  /** The entity's. */
+  /** The entity's id. */
   readonly id: string;
-  /** Of the last event that this was decided by: an append of the step may expect it. */
+  /** The revision of the event after which the step became due: the step's append may expect it. */
   readonly revision: number;
 }
 
 /**
- * Carries one step out, and resolves once its record was appended; a rejection means again later. Aborted, it may end
- * early: it is carried out again by whoever comes next.
+ * Carries out one step, and resolves after its event was appended. After a rejection the engine retries later. When
+ * aborted, it may end early: the next engine carries the step out again.
  */
 export type StepAction = (due: DueStep, signal: AbortSignal) => Promise<void>;
 
@@ -56,7 +56,7 @@ export interface CarriedOutWorkflow {
   readonly steps: StepActions;
 }
 
-/** Joins a workflow with what its steps do, both of the same names. */
+/** Joins a workflow with the actions of its steps. The types check that the step names match. */
 export function carriedOut<Step extends string>(
   workflow: Workflow<Step>,
   steps: StepActions<Step>,
@@ -64,11 +64,11 @@ export function carriedOut<Step extends string>(
   return { workflow, steps };
 }
 
-/** What every run of a workflow waits for, as the events up to a position say. */
+/** The timers of all runs of a workflow, folded from the events up to a position. */
 export interface Timers {
-  /** Resolves when they show the position; rejects with `ReadModelError` in time. */
+  /** Resolves when the timers include the position; rejects with `ReadModelError` at a timeout. */
   caughtUp(position: LogPosition): Promise<void>;
-  /** Those due first, in that order; at most `limit`. */
+  /** Returns at most `limit` timers, those due first, in that order. */
   earliest(workflow: string, limit: number): Promise<readonly Timer[]>;
 }
 
@@ -77,16 +77,7 @@ export interface Timer extends DueStep {
   readonly dueAt: Timestamp;
 }
 
-/** What should have been carried out by now, of all workflows. */
+/** The timers of all workflows that are due and whose step was not carried out yet. */
 export interface OverdueTimers {
   overdue(now: Timestamp): Promise<{ readonly count: number; readonly oldestAt: Timestamp | null }>;
-}
-
-/** The one node that does something for all. */
-export interface Lead {
-  /**
-   * Calls `work` whenever this node comes to lead, and anew after it ended or failed; the signal is aborted once the
-   * lead is lost. The function returned gives it up, and resolves when `work` has ended.
-   */
-  whenever(name: string, work: (signal: AbortSignal) => Promise<void>): () => Promise<void>;
 }

@@ -1,34 +1,34 @@
-/** What can be asked of a repository. */
+/** The commands of a repository. */
 import type { RefName } from '../git/ref-name.ts';
 import type { ObjectId } from '../kernel/ids.ts';
-import type { Tip } from '../ports/object-database.ts';
+import type { FoundTip } from '../ports/object-database.ts';
 
-/** One command of a push, with what was found out about its new tip. */
+/** One command of a push, with what the object database knows about its new tip. */
 export interface RequestedUpdate {
   readonly ref: RefName;
   /** Null: the ref must not exist. */
   readonly before: ObjectId | null;
-  /** Null: the ref is to be deleted. */
+  /** Null: the command deletes the ref. */
   readonly after: ObjectId | null;
   /** The object at `after`; null for a deletion, and when there is no such object. */
-  readonly tip: Tip | null;
-  /** Whether `after` descends from `before`; false where the question has no meaning. */
+  readonly tip: FoundTip;
+  /** Whether `after` descends from `before`. False for a creation, a deletion, a tip that is no commit, and any tag. */
   readonly fastForward: boolean;
 }
 
 export interface UpdateRefs {
-  /** No ref twice. */
+  /** At most one for each ref. */
   readonly updates: readonly RequestedUpdate[];
-  /** All or none (gitprotocol-capabilities, atomic). */
+  /** Whether the push is refused whole if one of its commands is (gitprotocol-capabilities(5), atomic). */
   readonly atomic: boolean;
-  /** The branch the repository's creator named: no push chooses another. */
+  /** The branch that the repository's creator named. If it is not null, no push chooses another. */
   readonly initialDefaultBranch: string | null;
 }
 
 export type RepositoryCommand =
   | {
       readonly type: 'ChangeDefaultBranch';
-      /** Short name, checked. */
+      /** The branch's short name. The caller has checked its form. */
       readonly branch: string;
       readonly initialDefaultBranch: string | null;
     }
@@ -40,5 +40,6 @@ export type RefRefusalCode =
   | 'ref-missing'
   | 'ref-collides'
   | 'object-missing'
+  | 'tag-too-deep'
   | 'branch-needs-commit'
   | 'atomic-push-refused';

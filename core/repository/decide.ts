@@ -1,8 +1,8 @@
 /**
- * Decides what a push, or its owner, makes of a repository.
+ * Decides the commands of a repository: those of its owner, and the ref updates of a push.
  *
- * Must stay true: each accepted update starts from exactly the value the client named; the refs after the
- * whole push can coexist as files in a plain Git repository, so every clone can write them.
+ * Must stay true: before each accepted update, the ref has exactly the value that the client named. After the whole
+ * push all refs can exist side by side as files of a plain Git repository, so that every clone can write them.
  */
 import { refCollisions } from '../git/ref-collisions.ts';
 import { branchOfRef, byRefOrder, type RefName } from '../git/ref-name.ts';
@@ -16,20 +16,20 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
   switch (command.type) {
     case 'ChangeDefaultBranch': {
       if (state.status === 'closed') return refuse({ code: 'repository-not-found' });
-      // Choosing the fallback is a choice too: from then on no push makes another.
+      // Choosing the fallback is recorded too: after that no push chooses another branch.
       if (command.branch === (state.defaultBranch ?? command.initialDefaultBranch)) return accept<RepositoryEvent>();
       const data = { default_branch: command.branch };
       return accept<RepositoryEvent>({ type: 'DefaultBranchChanged', data });
     }
     case 'CloseRepository':
-      // Closed already: a deletion cut in half, whose second step follows now.
+      // Idempotent: a deletion that stopped after this event is repeated to finish its second step.
       return state.status === 'closed'
         ? accept<RepositoryEvent>()
         : accept<RepositoryEvent>({ type: 'RepositoryClosed', data: {} });
   }
 }
 
-/** What became of one command of a push; `code` is null for accepted ones. */
+/** The result of one command of a push. `code` is null if the command was accepted. */
 export interface RefResult {
   readonly ref: RefName;
   readonly code: RefRefusalCode | null;
@@ -38,13 +38,13 @@ export interface RefResult {
 export interface UpdateRefsDecision {
   /** In the order of the commands. */
   readonly results: readonly RefResult[];
-  /** Empty when nothing moves: refused, or already so. */
+  /** Empty if no ref changes: every command was refused, or its ref has the new value already. */
   readonly updates: readonly StoredRefUpdate[];
-  /** The branch the first push chooses (interface.md, Repositories); null where nothing is chosen. */
+  /** The branch that the first push chooses (docs/interface.md, Repositories), or null. */
   readonly defaultBranch: string | null;
 }
 
-/** Judges a push's commands one by one against the refs as they stand, then their names together. */
+/** Checks each command of a push against the current refs, then the names of all refs after the push together. */
 export function decideRefs(state: OpenRepository, command: UpdateRefs): UpdateRefsDecision {
   const codes = new Map<RefName, RefRefusalCode | null>();
   for (const update of command.updates) codes.set(update.ref, refusalOf(state, update));
@@ -68,11 +68,12 @@ function refusalOf(state: OpenRepository, update: RequestedUpdate): RefRefusalCo
   }
   if (update.after === null) return null;
   if (update.tip === null) return 'object-missing';
+  if (update.tip === 'tag-too-deep') return 'tag-too-deep';
   const needsCommit = branchOfRef(update.ref) !== null && update.tip.type !== 'commit';
   return needsCommit ? 'branch-needs-commit' : null;
 }
 
-/** A ref may not be a folder of another: judged on the state after the accepted commands. */
+/** Refuses new refs whose names would be a folder of another ref, among the refs after all accepted commands. */
 function markCollisions(
   state: OpenRepository,
   updates: readonly RequestedUpdate[],
@@ -91,12 +92,13 @@ function markCollisions(
 }
 
 function stored(update: RequestedUpdate): StoredRefUpdate {
+  const tip = update.tip === 'tag-too-deep' ? null : update.tip;
   return {
     ref: update.ref,
     before: update.before ?? ZERO_OBJECT_ID,
     after: update.after ?? ZERO_OBJECT_ID,
-    type: update.tip?.type ?? null,
-    peeled: update.tip?.peeled?.id ?? null,
+    type: tip?.type ?? null,
+    peeled: tip?.peeled?.id ?? null,
     kind: kindOf(update),
   };
 }
@@ -108,8 +110,8 @@ function kindOf(update: RequestedUpdate): RefUpdateKind {
 }
 
 /**
- * The first push that brings branches, but not the fallback, makes one of them the default: `main` if it is among
- * them, else the first in byte order; never once a choice stands.
+ * Returns the default branch that a push chooses, or null. The first push that creates branches, but not the fallback,
+ * chooses `main` if it is among them, else the first in byte order. A push never replaces an earlier choice.
  */
 function chooseDefaultBranch(
   state: OpenRepository,

@@ -1,27 +1,27 @@
 /**
- * Events of a repository, on `repository-<id>`: its refs, default branch, layers and end.
+ * Events of a repository, on `repository-<id>`: its refs, default branch and layers, its deletion and its restoration.
  *
- * Must stay true: a push is one `RefsUpdated`; its bytes stay below `APPEND_SIZE_BYTES_MAX`, so a longer list
- * of updates stands in parts on `refUpdates-<push id>`, which mean nothing until a `RefsUpdated` names them.
+ * Must stay true: a push is one `RefsUpdated`, whose bytes stay below `APPEND_SIZE_BYTES_MAX`. A longer list of updates
+ * is stored in parts on `refUpdates-<push id>`. The parts mean nothing until a `RefsUpdated` names them.
  */
-import { type DomainEvent, type EventKinds, OPERATIONAL_V1, RECORD_V1 } from '../kernel/decider.ts';
+import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { ObjectType } from '../ports/object-database.ts';
 
 export type RefUpdateKind = 'create' | 'fast-forward' | 'force-push' | 'delete';
 
-/** One ref moved. `before` and `after` are 40 hex digits, zeros for none. */
+/** A ref that was created, moved or deleted. `before` and `after` are 40 hex digits, all zero for no object. */
 export type StoredRefUpdate = {
   readonly ref: string;
   readonly before: string;
   readonly after: string;
   /** Type of the object at `after`; null for a deletion. */
   readonly type: ObjectType | null;
-  /** What an annotated tag leads to, else null. */
+  /** The object that an annotated tag peels to; null for other objects. */
   readonly peeled: string | null;
   readonly kind: RefUpdateKind;
 };
 
-export type StoredLayer = {
+export type RecordedLayer = {
   readonly id: string;
   readonly key: string;
   readonly size_bytes: number;
@@ -29,11 +29,11 @@ export type StoredLayer = {
   readonly pack: string;
 };
 
-/** Where the updates of a wide push stand. */
+/** Names the events that hold the updates of a wide push. */
 export type UpdateParts = {
   readonly stream: string;
   readonly count: number;
-  /** How many updates all parts hold together. */
+  /** The number of updates in all parts together. */
   readonly updates: number;
   /** SHA-256 of the canonical JSON of the whole list, hex. */
   readonly sha256: string;
@@ -43,30 +43,112 @@ export type RefsUpdated = DomainEvent<
   'RefsUpdated',
   {
     readonly push_id: string;
-    /** Empty when `parts` names them. */
+    /** Empty if `parts` names them. */
     readonly updates: readonly StoredRefUpdate[];
     readonly parts: UpdateParts | null;
-    /** Null when the push brought no objects. */
-    readonly layer: StoredLayer | null;
+    /** Null if the push brought no objects. */
+    readonly layer: RecordedLayer | null;
     readonly push_options: readonly string[];
-    /** How many of the push's commands were refused: then its layer may hold objects that no ref reaches. */
+    /**
+     * The number of the push's commands that were refused. If it is not 0, the layer may hold objects no ref reaches.
+     */
     readonly refused: number;
-    /** Bytes of the push's body as they came over the wire: what ingress counts. */
+    /** Bytes of the push's body as received over the wire. The ingress quota counts them. */
     readonly received_bytes: number;
+    /** The event whose refs were restored. Null for a push. */
+    readonly restored: { readonly event_id: string } | null;
   }
 >;
 export type DefaultBranchChanged = DomainEvent<'DefaultBranchChanged', { readonly default_branch: string }>;
-/** Stands last: pushes that raced with a deletion conflict with it. */
+/**
+ * A push that races with the deletion conflicts with this event. Only `RepositoryReopened` and `LayersExpired` may
+ * follow.
+ */
 export type RepositoryClosed = DomainEvent<'RepositoryClosed', Record<never, never>>;
+/**
+ * A deleted repository is as it was before `RepositoryClosed`. `RepositoryRestored` on its account's stream is written
+ * before this event. A push that raced with the closing still conflicts, because it expects an earlier revision. This
+ * event never follows `LayersExpired`.
+ */
+export type RepositoryReopened = DomainEvent<
+  'RepositoryReopened',
+  {
+    /**
+     * The choice of a push or the owner before the closing, or null. Read models need it: they removed the repository.
+     */
+    readonly default_branch: string | null;
+    /** The size of its current layers. */
+    readonly size_bytes: number;
+    readonly pushed_at: string | null;
+  }
+>;
 
-export type RepositoryEvent = RefsUpdated | DefaultBranchChanged | RepositoryClosed;
+/**
+ * A compaction replaced some layers of the list by others. The removed layers stay in storage until a `LayersExpired`
+ * names them.
+ *
+ * A compaction that drops objects removes every layer that was committed at `revision`. The layers it adds are closed
+ * under reachability, together with the layers committed since.
+ */
+export type LayersCompacted = DomainEvent<
+  'LayersCompacted',
+  {
+    /** The revision of this stream whose layers the compaction read. */
+    readonly revision: number;
+    /** In the order of the list; at least one, at most `LAYERS_REMOVED_AT_ONCE_MAX`. */
+    readonly removed: readonly { readonly id: string; readonly size_bytes: number }[];
+    /** Inserted where the first removed layer was. */
+    readonly added: readonly CompactedLayer[];
+    /** The repository's shrink epoch from now on, higher than before. */
+    readonly shrink_epoch: number;
+    /** Whether every object in the layers is now reachable from a ref. */
+    readonly clean: boolean;
+  }
+>;
+
+type CompactedLayer = RecordedLayer & {
+  /**
+   * `merged`: every object of some of the removed layers. `refs`: every object reachable from the refs at `revision`.
+   * `retention`: every object reachable from a tip of the retention window, without those that `refs` holds.
+   */
+  readonly holds: 'merged' | 'refs' | 'retention';
+};
+
+/** The bytes of these layers are removed from storage. Objects that only they held are lost for ever. */
+export type LayersExpired = DomainEvent<
+  'LayersExpired',
+  {
+    /**
+     * At least one, at most `LAYERS_REMOVED_AT_ONCE_MAX`. `current`: the layer was in the list until now, as the layers
+     * of a deleted repository are. The others were removed from it by a compaction before.
+     */
+    readonly layers: readonly { readonly id: string; readonly size_bytes: number; readonly current: boolean }[];
+    readonly reason: 'retention' | 'purge' | 'erasure' | 'bucket-deleted';
+    /** The repository's shrink epoch from now on: higher than before if one of the layers is current, else the same. */
+    readonly shrink_epoch: number;
+  }
+>;
+
+export type RepositoryEvent =
+  | RefsUpdated
+  | DefaultBranchChanged
+  | LayersCompacted
+  | LayersExpired
+  | RepositoryClosed
+  | RepositoryReopened;
+
+/** In version 1 refs could not be restored. */
+const REFS_UPDATED: EventKind = { version: 2, record: true, upcasters: [(data) => ({ ...data, restored: null })] };
 
 export const repositoryEventKinds: EventKinds<RepositoryEvent> = {
-  RefsUpdated: RECORD_V1,
+  RefsUpdated: REFS_UPDATED,
   DefaultBranchChanged: RECORD_V1,
+  LayersCompacted: RECORD_V1,
+  LayersExpired: RECORD_V1,
   RepositoryClosed: RECORD_V1,
+  RepositoryReopened: RECORD_V1,
 };
 
 export type RefUpdatesPart = DomainEvent<'RefUpdatesPart', { readonly updates: readonly StoredRefUpdate[] }>;
 
-export const refUpdatesEventKinds: EventKinds<RefUpdatesPart> = { RefUpdatesPart: OPERATIONAL_V1 };
+export const refUpdatesEventKinds: EventKinds<RefUpdatesPart> = { RefUpdatesPart: RECORD_V1 };

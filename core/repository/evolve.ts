@@ -1,37 +1,64 @@
-/** Folds a repository's events. A wide push's updates were put back in place before (`RefsUpdated.updates`). */
+/** Folds a repository's events. The caller has put the updates of a wide push back into `RefsUpdated.updates`. */
 import { branchOfRef, type RefName, refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
-import { type LayerId, objectId, plusMs, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import { objectId, plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json.ts';
 import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
-import { layerKey } from '../ports/layer-store.ts';
-import type { Layer, ObjectType } from '../ports/object-database.ts';
-import { type RefsUpdated, type RepositoryEvent, repositoryEventKinds, type StoredLayer } from './events.ts';
+import type { ObjectType } from '../ports/object-database.ts';
+import { type RefsUpdated, type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from './events.ts';
+import { changeLayers, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
 import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
-  if (state.status === 'closed') throw new TypeError(`${event.type} on a repository that is closed`);
   switch (event.type) {
     case 'RefsUpdated':
-      return evolveRefs(state, event.data, at);
+      return evolveRefs(open(state, event), event, at);
     case 'DefaultBranchChanged':
-      return { ...state, defaultBranch: event.data.default_branch };
+      return { ...open(state, event), defaultBranch: event.data.default_branch };
+    case 'LayersCompacted': {
+      const { clean } = event.data;
+      const compacted = withLayersOf(open(state, event), event);
+      // If the layers are clean, objects that only earlier tips reach are gone, so nobody can fetch those tips.
+      return { ...compacted, clean, leftTips: clean ? NO_LEFT_TIPS : compacted.leftTips };
+    }
+    case 'LayersExpired':
+      return state.status === 'open'
+        ? withLayersOf(state, event)
+        : { status: 'closed', before: withLayersOf(state.before, event), expired: true };
     case 'RepositoryClosed':
-      return { status: 'closed' };
+      return { status: 'closed', before: open(state, event), expired: false };
+    case 'RepositoryReopened':
+      if (state.status !== 'closed' || state.expired) throw misplaced(event, state);
+      return state.before;
   }
 }
 
-function evolveRefs(state: OpenRepository, data: RefsUpdated['data'], at: Timestamp): OpenRepository {
+function open(state: Repository, event: RepositoryEvent): OpenRepository {
+  if (state.status !== 'open') throw misplaced(event, state);
+  return state;
+}
+
+function misplaced({ type }: RepositoryEvent, state: Repository): TypeError {
+  const expired = state.status === 'closed' && state.expired;
+  return new TypeError(`${type} on a repository that is ${expired ? 'closed and expired' : state.status}`);
+}
+
+function withLayersOf(state: OpenRepository, event: RepositoryEvent): OpenRepository {
+  const change = layersChangeOf(event);
+  if (change === null) return state;
+  return { ...state, ...changeLayers(state, change), layersSizeBytes: state.layersSizeBytes + grownBytes(change) };
+}
+
+function evolveRefs(state: OpenRepository, event: RefsUpdated, at: Timestamp): OpenRepository {
+  const { data } = event;
   if (data.parts !== null && data.updates.length === 0) {
-    throw new TypeError(`The updates of push ${data.push_id} stand in parts that were not read`);
+    throw new TypeError(`The updates of push ${data.push_id} are in parts that were not read`);
   }
   return {
-    ...state,
+    ...withLayersOf(state, event),
     refs: state.refs.with(data.updates.map((update) => [refName(update.ref), storedRef(update)] as const)),
-    layers: data.layer === null ? state.layers : state.layers.append(layerOf(data.layer)),
-    layersSizeBytes: state.layersSizeBytes + (data.layer?.size_bytes ?? 0),
     clean:
       state.clean && data.refused === 0 && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
     hadBranch:
@@ -65,26 +92,16 @@ function storedRef(update: RefsUpdated['data']['updates'][number]): Ref | undefi
   };
 }
 
-/** Each weighs the bytes of memory it takes, with its place in the sorted names and among the tips. */
+/** The weight of a ref is the memory it takes in bytes, its entries in the sorted names and in the tips included. */
 function refsFrom(refs: Iterable<readonly [RefName, Ref]>): OpenRepository['refs'] {
   return PersistentMap.from(refs, (name) => 350 + 2 * name.length);
 }
 
-function layerOf(stored: StoredLayer): Layer {
-  return {
-    id: uuid<LayerId>(stored.id),
-    key: layerKey(stored.key),
-    sizeBytes: stored.size_bytes,
-    sha256: stored.sha256,
-    pack: stored.pack,
-  };
-}
-
-/** The stored form; written and read only here. */
+/** The stored form, which only this file writes and reads. A change of it raises the version of the snapshot. */
 type RepositorySnapshot = {
   readonly defaultBranch: string | null;
   readonly refs: readonly (readonly [string, string, ObjectType, string | null])[];
-  readonly layers: readonly StoredLayer[];
+  readonly layers: readonly RecordedLayer[];
   readonly shrinkEpoch: number;
   readonly clean: boolean;
   readonly hadBranch: boolean;
@@ -92,7 +109,7 @@ type RepositorySnapshot = {
   readonly leftTips: readonly (readonly [string, string])[];
 };
 
-/** Only `write` below makes snapshots of this version. */
+/** The cast is sound because only `write` below makes snapshots of this version. */
 function parseSnapshot(snapshot: JsonObject): RepositorySnapshot {
   return snapshot as RepositorySnapshot;
 }
@@ -111,8 +128,8 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       pack: layer.pack,
     }));
     const left = state.leftTips.map(({ id, leftAt }) => [id, leftAt] as const);
-    const whole = { defaultBranch, refs, layers, shrinkEpoch, clean, hadBranch, pushedAt, leftTips: left };
-    return whole satisfies RepositorySnapshot;
+    const snapshot = { defaultBranch, refs, layers, shrinkEpoch, clean, hadBranch, pushedAt, leftTips: left };
+    return snapshot satisfies RepositorySnapshot;
   },
   read(snapshot) {
     const stored = parseSnapshot(snapshot);
@@ -144,9 +161,8 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
     status: 'open',
     defaultBranch: null,
     refs: refsFrom([]),
-    layers: AppendList.from([]),
+    ...NO_LAYERS,
     layersSizeBytes: 0,
-    shrinkEpoch: 0,
     clean: true,
     hadBranch: false,
     pushedAt: null,
@@ -154,6 +170,9 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
   },
   evolve: evolveRepository,
   snapshots: repositorySnapshots,
-  sizeBytes: (state) =>
-    state.status === 'open' ? 500 + state.refs.weight + 800 * state.layers.length + 150 * state.leftTips.length : 100,
+  sizeBytes: (state) => sizeBytesOf(state.status === 'open' ? state : state.before),
 };
+
+function sizeBytesOf({ refs, layers, leftTips }: OpenRepository): number {
+  return 500 + refs.weight + 800 * layers.length + 150 * leftTips.length;
+}

@@ -1,35 +1,33 @@
-/** A repository as its stream says: refs, layers and default branch. */
+/** The state of a repository, folded from its stream: refs, layers and default branch. */
 import { byRefOrder, type RefName } from '../git/ref-name.ts';
-import type { AppendList } from '../kernel/append-list.ts';
 import type { ObjectId, Timestamp } from '../kernel/ids.ts';
 import type { PersistentMap } from '../kernel/persistent-map.ts';
-import type { Layer, ObjectType } from '../ports/object-database.ts';
+import type { ObjectType } from '../ports/object-database.ts';
+import type { CommittedLayers } from './layers.ts';
 
 export interface Ref {
   readonly id: ObjectId;
   readonly type: ObjectType;
-  /** What an annotated tag leads to, else null. */
+  /** The object that an annotated tag peels to; null for other objects. */
   readonly peeled: ObjectId | null;
 }
 
-export interface OpenRepository {
+export interface OpenRepository extends CommittedLayers {
   readonly status: 'open';
-  /** Chosen by a push or its owner; null while the creator's choice, or `master`, stands. */
+  /** The choice of a push or of the owner. Null while the creator's choice, or else `master`, is the default branch. */
   readonly defaultBranch: string | null;
   readonly refs: PersistentMap<RefName, Ref>;
-  readonly layers: AppendList<Layer>;
   readonly layersSizeBytes: number;
-  /** Raised by events that remove layers (architecture, invariant 3). */
-  readonly shrinkEpoch: number;
   /**
-   * Whether every object of the layers is reached by a ref, so that existence alone authorises a want: no ref
-   * was ever deleted, forced or refused (git-path, Wants).
+   * Whether every object in the layers is reachable from a ref. If so, a want is allowed if its object exists
+   * (docs/git-path.md, Wants). A deletion, a forced move or a refused command makes it false, until a compaction drops
+   * the objects that no ref reaches.
    */
   readonly clean: boolean;
-  /** Whether a push ever brought a branch: the first that does may choose the default. */
+  /** Whether a push ever created a branch. The first push that does may choose the default branch. */
   readonly hadBranch: boolean;
   readonly pushedAt: Timestamp | null;
-  /** Tips that refs left within the last minute: a fetch that was told of them may still want them. */
+  /** Tips that a ref no longer names, for `LEFT_TIP_SPAN_MS`: a fetch that saw one in the advertisement may want it. */
   readonly leftTips: readonly LeftTip[];
 }
 
@@ -38,14 +36,22 @@ export interface LeftTip {
   readonly leftAt: Timestamp;
 }
 
-export type Repository = OpenRepository | { readonly status: 'closed' };
+/** Nobody can use the repository, but it may be restored. */
+export interface ClosedRepository {
+  readonly status: 'closed';
+  readonly before: OpenRepository;
+  /** Whether layers were removed from storage, after which the repository cannot be restored. */
+  readonly expired: boolean;
+}
 
-/** The branch that HEAD names, short, where nothing was ever chosen. */
+export type Repository = OpenRepository | ClosedRepository;
+
+/** The short name of the default branch where nobody chose one. */
 export const FALLBACK_DEFAULT_BRANCH = 'master';
 
 const SORTED = new WeakMap<PersistentMap<RefName, Ref>, readonly RefName[]>();
 
-/** The names in byte order, sorted once for each state of the refs. */
+/** Returns the names in byte order. They are sorted only once for each state of the refs. */
 export function sortedRefNames(refs: PersistentMap<RefName, Ref>): readonly RefName[] {
   const known = SORTED.get(refs);
   if (known !== undefined) return known;

@@ -1,30 +1,30 @@
 /**
- * The wide form of a push: a list of updates too long for one event, kept in parts (architecture, Streams).
+ * The wide form of a push: a list of updates too long for one event, stored in parts (docs/architecture.md, Streams).
  *
- * Must stay true: the parts are in the log before the `RefsUpdated` that names them, and whoever folds that
- * event reads them back whole, checked by count and digest; no part, and no `RefsUpdated` with the push options it
- * may carry, reaches the bound of an append.
+ * Must stay true: the parts are in the log before the `RefsUpdated` that names them. Every reader that folds that event
+ * reads all parts back and checks their count and digest. A part stays below `APPEND_SIZE_BYTES_MAX`, and so does a
+ * `RefsUpdated` with all the push options it may carry.
  */
 import { type StreamName, streamName } from '../kernel/envelope.ts';
 import { canonicalJson } from '../kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../kernel/limits.ts';
 import type { RefUpdatesPart, StoredRefUpdate, UpdateParts } from './events.ts';
 
-/** Left for the rest of an append: envelopes, the layer, the choice of a default branch. */
+/** Reserved for the rest of an append: envelopes, the layer, the choice of a default branch. */
 const OTHER_BYTES_MAX = 64 * 1024;
 const UPDATES_BYTES_MAX = APPEND_SIZE_BYTES_MAX - OTHER_BYTES_MAX;
 
-/** UTF-8 bytes that a text takes in canonical JSON, at most: three a code unit, or two for what is escaped. */
+/** The most UTF-8 bytes that a text takes in canonical JSON: three for a code unit, or two if it is escaped. */
 function textBytes(text: string): number {
   return text.length * 3 + 3;
 }
 
-/** The same of an update: beside the name it takes at most 204 bytes. */
+/** The most bytes that an update takes. All of it but the name takes at most 204 bytes. */
 function updateBytes(update: StoredRefUpdate): number {
   return textBytes(update.ref) + 260;
 }
 
-/** Whether the updates fit into `RefsUpdated` itself, beside its push options. */
+/** Returns true if the updates fit into the `RefsUpdated` itself, together with its push options. */
 export function isNarrow(updates: readonly StoredRefUpdate[], pushOptions: readonly string[]): boolean {
   let total = pushOptions.reduce((sum, option) => sum + textBytes(option), 0);
   for (const update of updates) {
@@ -34,13 +34,13 @@ export function isNarrow(updates: readonly StoredRefUpdate[], pushOptions: reado
   return true;
 }
 
-/** The stream that the parts stand on. */
+/** Returns the stream that holds the parts. */
 export function partsStream(parts: Pick<UpdateParts, 'stream'>): StreamName {
   const [category = '', ...rest] = parts.stream.split('-');
   return streamName(category, rest.join('-'));
 }
 
-/** The updates in parts, each an event below the bound of an append. */
+/** Splits the updates into parts, in order. Each part is one event that stays below `APPEND_SIZE_BYTES_MAX`. */
 export function splitUpdates(updates: readonly StoredRefUpdate[]): readonly RefUpdatesPart[] {
   const parts: RefUpdatesPart[] = [];
   let part: StoredRefUpdate[] = [];
@@ -59,7 +59,7 @@ export function splitUpdates(updates: readonly StoredRefUpdate[]): readonly RefU
   return parts;
 }
 
-/** The text whose SHA-256 a `RefsUpdated` names. */
+/** Returns the text whose SHA-256 is in `UpdateParts.sha256`. */
 export function updatesDigestText(updates: readonly StoredRefUpdate[]): string {
   return canonicalJson(updates);
 }

@@ -1,12 +1,12 @@
 /**
- * Entities in memory: a bounded cache of aggregates, kept current by following the log.
+ * Entities in memory: a bounded cache of aggregates that follows the log.
  *
- * Must stay true (architecture, invariants 6 and 7):
- * - after `barrier()` resolved, every entity read here is at least as new as the log's head at some moment after
+ * Must stay true (docs/architecture.md, invariants 6 and 7):
+ * - after `barrier()` has resolved, every entity read here is at least as new as the log's head at some moment after
  *   the call;
- * - an entity never gives way to an older one of the same history; a gap in revisions drops it;
- * - memory is bounded whatever the log holds: only streams that were asked for are held, the least lately used go
- *   first, and the one in use stays even if it alone is too large.
+ * - an older entity never replaces a newer one of the same history; a gap in the revisions drops the entity;
+ * - memory is bounded whatever the log holds: the cache holds only streams that a caller requested. The CLOCK algorithm
+ *   chooses which to drop, but the last entity stays even if it alone exceeds the bound.
  */
 import type { Decider } from '../kernel/decider.ts';
 import {
@@ -14,10 +14,12 @@ import {
   type LogPosition,
   type NewEvent,
   type RecordedEvent,
+  type StreamEvent,
   type StreamName,
   streamName,
 } from '../kernel/envelope.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
+import { wholeAppends } from '../kernel/whole-appends.ts';
 import { type EventStore, EventStoreError } from '../ports/event-store.ts';
 import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
 import { type AnyEvent, advance, type Entity, nextRevision } from './entity.ts';
@@ -30,24 +32,24 @@ export interface EntitiesOptions {
   readonly complete: Complete;
   readonly cacheSizeBytesMax: number;
   /**
-   * A snapshot that could not be read or saved, an event that could not be folded into an entity in memory, a
-   * subscription that broke and starts anew, a log that lost its tail. None of them makes an answer wrong.
+   * Called for a snapshot that could not be read or saved, an event that could not be folded into an entity in memory,
+   * a subscription that failed and starts again, and a log that lost its tail. None of them makes an answer wrong.
    */
   readonly onFault: (what: 'snapshot' | 'entity' | 'subscription' | 'log-went-back', cause: unknown) => void;
-  /** Resolves when every call of this moment has come: requests read from the network in one go share one barrier. */
+  /** Delays a read of the head until all calls made at this moment have arrived, so that one read serves them all. */
   readonly gather: () => Promise<void>;
 }
 
 export interface Entities {
-  /** Resolves once this node has applied the log up to a head read after the call. Many calls share one read. */
+  /** Resolves when this node has applied the log up to a head read after the call. Concurrent calls share one read. */
   barrier(): Promise<LogPosition>;
-  /** The entity as this node knows it: call `barrier` first where the answer must be linearizable. */
+  /** Returns the entity as this node knows it. Call `barrier` first if the read must be linearizable. */
   get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>>;
-  /** The entity as the log has it now, whatever memory says: after a conflict. */
+  /** Reads the entity from the log, not from memory alone. For use after a conflict. */
   reload<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>>;
-  /** Folds events this node appended itself, without waiting for the subscription. */
+  /** Folds events that this node appended, without waiting for the subscription. */
   observe(stream: StreamName, firstRevision: number, position: LogPosition, events: readonly NewEvent[]): void;
-  /** How far this node has followed the log. */
+  /** Returns the log position that this node has applied. */
   appliedPosition(): LogPosition;
   residents(): { readonly count: number; readonly sizeBytes: number };
   start(): Promise<void>;
@@ -58,54 +60,57 @@ export function createEntities(options: EntitiesOptions): Entities {
   return new EntityCache(options);
 }
 
-/** An entity in memory, its type known to its own functions only. */
+/** An entity in memory. Only its own functions know the type of its state. */
 interface Resident {
   readonly entity: Entity<unknown>;
   readonly sizeBytes: number;
-  /** Asked for again since it came to stand where it does. */
-  asked: boolean;
-  after(event: RecordedEvent): Resident;
+  /** CLOCK's reference bit: true if a caller requested it since it got its present place in the order. */
+  isReferenced: boolean;
+  after(event: StreamEvent): Resident;
   snapshot(): Snapshot | null;
 }
 
-/** What a resident takes beside its state. */
+/** The memory that a resident takes in addition to its state, roughly. */
 const RESIDENT_SIZE_BYTES = 1_000;
 
 function makeResident<State, Event extends AnyEvent>(decider: Decider<State, Event>, entity: Entity<State>): Resident {
   return {
     entity,
     sizeBytes: RESIDENT_SIZE_BYTES + decider.sizeBytes(entity.state),
-    asked: false,
+    isReferenced: false,
     after: (event) => makeResident(decider, advance(decider, entity, event)),
     snapshot: () => snapshotOf(decider, entity),
   };
 }
 
-/** A stream's category names its decider, so what is held of the stream is of that decider's type. */
-function parseHeld<State, Event extends AnyEvent>(
+/** Types a cached entity. Safe because a stream's category determines its decider, and so the type of its state. */
+function parseCached<State, Event extends AnyEvent>(
   decider: Decider<State, Event>,
-  held: Entity<unknown>,
+  cached: Entity<unknown>,
 ): Entity<State> {
-  if (categoryOf(held.stream) !== decider.category) throw new TypeError(`${held.stream} is no ${decider.category}`);
-  return held as Entity<State>;
+  if (categoryOf(cached.stream) !== decider.category) throw new TypeError(`${cached.stream} is no ${decider.category}`);
+  return cached as Entity<State>;
 }
 
-/** A stream being read. */
+/** A stream that is being read from the log. */
 interface Reading {
-  /** The newest revision that was delivered meanwhile; -1 for none. */
-  heardOf: number;
-  /** Null only while it is being set up. */
+  /** The newest revision of the stream that was delivered while it is read; -1 for none. */
+  newestDelivered: number;
+  /** Null only until `#read` has set it. */
   answer: Promise<Entity<unknown>> | null;
 }
 
 class EntityCache implements Entities {
   readonly #options: EntitiesOptions;
   readonly #follower: LogFollower;
-  /** The first goes next, unless it was asked for again: then it stands last (CLOCK, cheaper at each question than LRU). */
+  /**
+   * The first is dropped next, unless it is referenced: then it moves to the end (CLOCK: cheaper at each `get` than
+   * LRU).
+   */
   readonly #residents = new Map<StreamName, Resident>();
   readonly #readings = new Map<StreamName, Set<Reading>>();
   #sizeBytes = 0;
-  /** Counts how often all was forgotten: what was read before is of no use after. */
+  /** Counts how often the cache was cleared: what was read from the log before a clearing must not be kept after it. */
   #generation = 0;
 
   constructor(options: EntitiesOptions) {
@@ -143,19 +148,19 @@ class EntityCache implements Entities {
     const stream = streamName(decider.category, id);
     const resident = this.#residents.get(stream);
     if (resident !== undefined) {
-      resident.asked = true;
-      return parseHeld(decider, resident.entity);
+      resident.isReferenced = true;
+      return parseCached(decider, resident.entity);
     }
-    // Whatever is delivered while a stream is read is in its answer, so a reading that began earlier serves too.
+    // A reading's result holds every event delivered while it ran, so this call can share one that began earlier.
     const [running] = this.#readings.get(stream) ?? [];
     const answer = running?.answer ?? this.#read(decider, stream, null);
-    return parseHeld(decider, await answer);
+    return parseCached(decider, await answer);
   }
 
   reload<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>> {
     const stream = streamName(decider.category, id);
     const known = this.#residents.get(stream)?.entity;
-    return this.#read(decider, stream, known === undefined ? null : parseHeld(decider, known));
+    return this.#read(decider, stream, known === undefined ? null : parseCached(decider, known));
   }
 
   #read<State, Event extends AnyEvent>(
@@ -163,7 +168,7 @@ class EntityCache implements Entities {
     stream: StreamName,
     known: Entity<State> | null,
   ): Promise<Entity<State>> {
-    const reading: Reading = { heardOf: -1, answer: null };
+    const reading: Reading = { newestDelivered: -1, answer: null };
     this.#readings.set(stream, (this.#readings.get(stream) ?? new Set()).add(reading));
     const answer = this.#readUntilCurrent(decider, stream, known, reading);
     reading.answer = answer;
@@ -180,29 +185,32 @@ class EntityCache implements Entities {
     try {
       for (;;) {
         const generation = this.#generation;
-        const sought = reading.heardOf;
+        const deliveredBefore = reading.newestDelivered;
         const entity = await readEntity(this.#options, decider, stream, start);
         const next = nextRevision(entity.revision);
         if (generation !== this.#generation) {
           start = null;
-          reading.heardOf = -1;
-        } else if (sought >= next) {
-          throw new EventStoreError('log-unavailable', `The log told of ${stream} ${sought} and does not show it`);
-        } else if (reading.heardOf < next) {
+          reading.newestDelivered = -1;
+        } else if (deliveredBefore >= next) {
+          throw new EventStoreError(
+            'log-unavailable',
+            `The log delivered ${stream} revision ${deliveredBefore}, but a later read does not return it`,
+          );
+        } else if (reading.newestDelivered < next) {
           return this.#keep(decider, entity, start);
         } else {
           start = entity;
         }
       }
     } finally {
-      // In the very step that keeps the entity: from here on it hears of events as a resident.
+      // In the same synchronous step that keeps the entity: from here on `#fold` brings the resident its events.
       const readings = this.#readings.get(stream);
       readings?.delete(reading);
       if (readings?.size === 0) this.#readings.delete(stream);
     }
   }
 
-  /** Makes the entity resident unless a newer one is; `start` is what it was read on from. */
+  /** Makes the entity resident unless a newer one is; `start` is the entity that the reading continued from. */
   #keep<State, Event extends AnyEvent>(
     decider: Decider<State, Event>,
     entity: Entity<State>,
@@ -211,10 +219,10 @@ class EntityCache implements Entities {
     const { stream } = entity;
     const resident = this.#residents.get(stream);
     if (resident !== undefined) {
-      const held = parseHeld(decider, resident.entity);
-      if (nextRevision(held.revision) >= nextRevision(entity.revision) && held !== start) return held;
+      const cached = parseCached(decider, resident.entity);
+      if (nextRevision(cached.revision) >= nextRevision(entity.revision) && cached !== start) return cached;
     }
-    // What has no events is not worth remembering: anybody can ask for any number of such names.
+    // An entity without events is not cached: a client could request any number of such names.
     if (entity.revision === 'none') this.#drop(stream);
     else this.#put(stream, makeResident(decider, entity));
     return entity;
@@ -223,18 +231,18 @@ class EntityCache implements Entities {
   #put(stream: StreamName, resident: Resident): void {
     const known = this.#residents.get(stream);
     this.#sizeBytes += resident.sizeBytes - (known?.sizeBytes ?? 0);
-    // An event is no question: what nobody asks for goes, however often it changes.
-    if (known !== undefined) resident.asked = known.asked;
+    // Receiving an event does not count as a use: an entity that nobody requests is dropped, however often it changes.
+    if (known !== undefined) resident.isReferenced = known.isReferenced;
     this.#residents.set(stream, resident);
     this.#makeRoom(known === undefined ? stream : null);
   }
 
-  /** `newest` came just now, because it was asked for. */
+  /** `newest` is the stream that was added just now, because a caller requested it. */
   #makeRoom(newest: StreamName | null): void {
     for (const [stream, resident] of this.#residents) {
       if (this.#sizeBytes <= this.#options.cacheSizeBytesMax || this.#residents.size === 1) return;
-      if (resident.asked || stream === newest) {
-        resident.asked = false;
+      if (resident.isReferenced || stream === newest) {
+        resident.isReferenced = false;
         this.#residents.delete(stream);
         this.#residents.set(stream, resident);
       } else {
@@ -256,37 +264,43 @@ class EntityCache implements Entities {
 
   async #apply(events: readonly RecordedEvent[]): Promise<void> {
     const generation = this.#generation;
-    for (const event of events) {
-      const { stream, revision } = event;
-      this.#tellReadings(stream, revision);
+    for (const append of wholeAppends(events)) {
+      const last = append.at(-1);
+      if (last === undefined) continue;
+      const { stream, revision } = last;
+      this.#notifyReadings(stream, revision);
       const resident = this.#residents.get(stream);
       if (resident === undefined || revision < nextRevision(resident.entity.revision)) continue;
       try {
-        const complete = await this.#options.complete(event);
+        const complete: RecordedEvent[] = [];
+        for (const event of append) complete.push(await this.#options.complete(event));
         if (generation !== this.#generation) return;
-        this.#fold(stream, [complete]);
+        // In one synchronous step, so that no reader sees half of an append.
+        this.#fold(stream, complete);
       } catch (cause) {
-        this.#spoil(stream, cause);
+        this.#dropFaulty(stream, cause);
       }
     }
   }
 
   observe(stream: StreamName, firstRevision: number, position: LogPosition, events: readonly NewEvent[]): void {
     const recorded = events.map((event, index) => ({ ...event, stream, revision: firstRevision + index, position }));
-    this.#tellReadings(stream, firstRevision + events.length - 1);
+    this.#notifyReadings(stream, firstRevision + events.length - 1);
     try {
       this.#fold(stream, recorded);
     } catch (cause) {
-      // They are committed: what is wrong with them is nothing that their writer could still change.
-      this.#spoil(stream, cause);
+      // The events are committed, so an error of folding must not reach the caller that appended them.
+      this.#dropFaulty(stream, cause);
     }
   }
 
-  #tellReadings(stream: StreamName, revision: number): void {
-    for (const reading of this.#readings.get(stream) ?? []) reading.heardOf = Math.max(reading.heardOf, revision);
+  #notifyReadings(stream: StreamName, revision: number): void {
+    for (const reading of this.#readings.get(stream) ?? []) {
+      reading.newestDelivered = Math.max(reading.newestDelivered, revision);
+    }
   }
 
-  #fold(stream: StreamName, events: readonly RecordedEvent[]): void {
+  #fold(stream: StreamName, events: readonly StreamEvent[]): void {
     let resident = this.#residents.get(stream);
     if (resident === undefined) return;
     for (const event of events) {
@@ -302,8 +316,8 @@ class EntityCache implements Entities {
     this.#put(stream, resident);
   }
 
-  /** Memory is a cache: the entity goes, and whoever asks for it next gets the reason from the log itself. */
-  #spoil(stream: StreamName, cause: unknown): void {
+  /** Drops an entity that could not be folded. The next caller reads it from the log and gets the error from there. */
+  #dropFaulty(stream: StreamName, cause: unknown): void {
     this.#drop(stream);
     this.#options.onFault('entity', cause);
   }

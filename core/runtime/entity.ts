@@ -1,10 +1,10 @@
 /**
  * An aggregate at a revision of its stream.
  *
- * Must stay true: a state is exactly the fold of the stream's events up to its revision, never between two.
+ * Must stay true: the state is the fold of exactly the stream's events up to the revision.
  */
 import { type Decider, type DomainEvent, readEvent } from '../kernel/decider.ts';
-import { LOG_START, type LogPosition, type RecordedEvent, type StreamName } from '../kernel/envelope.ts';
+import { LOG_START, type LogPosition, type StreamEvent, type StreamName } from '../kernel/envelope.ts';
 import type { EventId, Timestamp } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
@@ -15,27 +15,27 @@ export interface Entity<State> {
   readonly stream: StreamName;
   readonly state: State;
   readonly revision: ExpectedRevision;
-  /** Where its last event stands in the log; `LOG_START` while it has none. */
+  /** The log position of its last event; `LOG_START` if it has none. */
   readonly position: LogPosition;
-  /** When its last event happened: the next may not be earlier. */
+  /** The time of its last event: the next event may not be earlier. */
   readonly lastAt: Timestamp | null;
-  /** The last event folded: the same revision of another history ends with another. */
+  /** The id of the last event folded. It tells apart equal revisions of different histories, e.g. after a restore. */
   readonly lastEventId: EventId | null;
 }
 
-/** The aggregate before its first event. */
-export function unborn<State, Event extends AnyEvent>(
+/** Returns the aggregate before its first event. */
+export function emptyEntity<State, Event extends AnyEvent>(
   decider: Decider<State, Event>,
   stream: StreamName,
 ): Entity<State> {
   return { stream, state: decider.initial, revision: 'none', position: LOG_START, lastAt: null, lastEventId: null };
 }
 
-/** The aggregate after its next event; TypeError for any other event. */
+/** Returns the aggregate after its next event. Throws TypeError for any other event. */
 export function advance<State, Event extends AnyEvent>(
   decider: Decider<State, Event>,
   entity: Entity<State>,
-  event: RecordedEvent,
+  event: StreamEvent,
 ): Entity<State> {
   if (event.stream !== entity.stream || event.revision !== nextRevision(entity.revision)) {
     throw new TypeError(

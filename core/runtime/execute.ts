@@ -1,9 +1,9 @@
 /**
- * Load, decide, append: how every use case changes an aggregate, with its one commit point.
+ * Load, decide, append: how every use case changes an aggregate, with one commit point.
  *
- * Must stay true: a lost race is decided again from the state that won; the append that commits carries the
- * revision its decision was made at, and every guard the decision relied on; what memory alone knows neither
- * refuses nor calls a thing done.
+ * Must stay true: after a lost race the use case decides again, from the new state. The append expects the revision
+ * that the decision was made at, and carries every guard that the decision relied on. A decision that appends nothing,
+ * whether a refusal or no change, is returned only after the log has confirmed the revision that it was made at.
  */
 import type { Decider, Decision, DomainEvent, EventKind } from '../kernel/decider.ts';
 import type { Cause, LogPosition, NewEvent } from '../kernel/envelope.ts';
@@ -14,7 +14,7 @@ import type { EventStore, StreamGuard } from '../ports/event-store.ts';
 import type { Entities } from './entities.ts';
 import { type AnyEvent, advance, type Entity, nextRevision } from './entity.ts';
 
-/** What every use case works with. */
+/** What every use case needs. */
 export interface Context {
   readonly events: EventStore;
   readonly entities: Entities;
@@ -22,7 +22,7 @@ export interface Context {
   readonly ids: Ids;
 }
 
-/** Puts domain events into envelopes, not earlier than the stream's last event. */
+/** Puts domain events into envelopes. Their time is the clock's, but never before the stream's last event. */
 export function envelop<Type extends string>(
   context: Pick<Context, 'clock' | 'ids'>,
   decider: { readonly kinds: { readonly [T in Type]: EventKind } },
@@ -41,26 +41,27 @@ export function envelop<Type extends string>(
     requestId,
     sourceAddressRef,
     causationId,
+    isRecord: decider.kinds[type].record,
     data,
   }));
 }
 
-/** A guard lost its race: what it stood for must be looked at anew. Asked before each try. */
+/** Returns the guards to append with, or a refusal. Called before each try: after a lost race it must read again. */
 export type Guarding = () => Promise<{ readonly guards: readonly StreamGuard[] } | { readonly refused: Refusal }>;
 
 const NO_GUARDS: Guarding = async () => ({ guards: [] });
 
-/** Lost races before a use case gives up; each means that somebody else's append succeeded meanwhile. */
+/** How many races a use case may lose before it gives up. Each means that another append succeeded meanwhile. */
 const RACES_MAX = 100;
 
 export interface Executed<State> {
-  /** Right after this use case's own events, whatever others appended since. */
+  /** The aggregate right after this use case's own events, without events that others appended since. */
   readonly entity: Entity<State>;
 }
 
 /**
- * Decides on the aggregate's current state and appends; decides again whenever somebody else was first.
- * `guarding` is asked before each try for the guards to carry. A decision without events commits nothing.
+ * Decides on the aggregate's current state and appends. Decides again whenever another append won the race. Calls
+ * `guarding` before each try for the guards of the append. A decision without events commits nothing.
  */
 export async function execute<State, Event extends AnyEvent>(
   context: Context,
@@ -76,7 +77,7 @@ export async function execute<State, Event extends AnyEvent>(
     if ('refused' in guarded) return guarded;
     const decision = decide(entity.state);
     if ('refused' in decision || decision.events.length === 0) {
-      // It may rest on a state that is behind.
+      // The state in memory may be behind the log: return the decision only if the log is at the same revision.
       const current = await context.entities.reload(decider, id);
       if (current.revision === entity.revision) return 'refused' in decision ? decision : { entity };
       entity = current;

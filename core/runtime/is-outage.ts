@@ -1,4 +1,4 @@
-/** Which errors pass by themselves: what a policy was doing is then tried again, as often as it takes. */
+/** Which errors are outages, which end without a change of the input: a policy then retries until it succeeds. */
 import { DeliveryStoreError } from '../ports/delivery-store.ts';
 import { EventStoreError } from '../ports/event-store.ts';
 import { ReadModelError } from '../ports/read-models.ts';

@@ -1,24 +1,24 @@
 /**
- * Follows the log from its head, and tells how far this node has come.
+ * Follows the log from its head, and knows how far this node has applied it.
  *
- * Must stay true (architecture, invariant 6):
- * - after `barrier()` resolved, every event up to the log's head at some moment after the call was applied;
- * - whenever events were skipped, or what was applied may no longer be the log's, `forget` was called in the same
- *   step that moved the position;
- * - a subscription that breaks begins anew at the head. While the log is down that waits for the next barrier, so
- *   an outage is no busy loop.
+ * Must stay true (docs/architecture.md, invariant 6):
+ * - when `barrier()` has resolved, every event up to the log's head at some moment after the call is applied;
+ * - whenever the position skips events, or the log may have lost events that were applied, `forget` is called in the
+ *   same step that moves the position;
+ * - after a subscription fails, a new one starts at the head. While the log is down, this waits for the next barrier,
+ *   so an outage causes no busy loop.
  */
 import { LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';
 import { type EventStore, EventStoreError, type Subscription } from '../ports/event-store.ts';
 
 export interface LogFollowerOptions {
   readonly events: Pick<EventStore, 'head' | 'subscribe'>;
-  /** Takes events in log order. A rejection breaks the subscription. */
+  /** Called with events in log order. A rejection ends the subscription. */
   readonly apply: (events: readonly RecordedEvent[]) => Promise<void>;
-  /** Nothing applied so far may be relied on. */
+  /** Called when the receiver must discard everything applied so far. */
   readonly forget: () => void;
   readonly onFault: (what: 'subscription' | 'log-went-back', cause: unknown) => void;
-  /** Resolves when every call of this moment has come, so that one read of the head serves them all. */
+  /** Delays a read of the head until all calls made at this moment have arrived, so that one read serves them all. */
   readonly gather: () => Promise<void>;
 }
 
@@ -34,9 +34,9 @@ interface Waiter extends HeadWaiter {
 export class LogFollower {
   readonly #options: LogFollowerOptions;
   #applied: LogPosition = LOG_START;
-  /** Null before the start, and from a break until it begins anew. */
+  /** Null before the first barrier, and between a failure and the next subscription. */
   #subscription: Subscription | null = null;
-  /** Counts subscriptions: what comes from an older one is late, and ignored. */
+  /** Counts subscriptions: events and errors of an older one are ignored. */
   #epoch = 0;
   #closed = false;
   #waiters: Waiter[] = [];
@@ -47,16 +47,16 @@ export class LogFollower {
     this.#options = options;
   }
 
-  /** How far the log was applied. */
+  /** The position up to which the log was applied. */
   get applied(): LogPosition {
     return this.#applied;
   }
 
-  /** Resolves once the log was applied up to a head read after the call. Many calls share one read. */
+  /** Resolves when the log was applied up to a head read after the call. Concurrent calls share one read. */
   async barrier(): Promise<LogPosition> {
     if (this.#closed) throw closedError();
     const head = new Promise<LogPosition>((resolve, reject) => this.#headWaiters.push({ resolve, reject }));
-    if (!this.#headReading) void this.#readHeads();
+    if (!this.#headReading) this.#readHeads().catch((cause: unknown) => this.#rejectHeadWaiters(cause));
     return this.#caughtUp(await head);
   }
 
@@ -70,24 +70,31 @@ export class LogFollower {
   /** One query serves every call that arrived before it was sent. */
   async #readHeads(): Promise<void> {
     this.#headReading = true;
-    while (this.#headWaiters.length > 0) {
-      await this.#options.gather();
-      const waiting = this.#headWaiters.splice(0);
-      const appliedBefore = this.#applied;
-      try {
-        const head = await this.#options.events.head();
-        if (head < appliedBefore) this.#leave(head);
-        if (this.#subscription === null && !this.#closed) this.#followFrom(head);
-        for (const waiter of waiting) waiter.resolve(head);
-      } catch (cause) {
-        for (const waiter of waiting) waiter.reject(cause);
+    try {
+      while (this.#headWaiters.length > 0) {
+        await this.#options.gather();
+        const waiting = this.#headWaiters.splice(0);
+        const appliedBefore = this.#applied;
+        try {
+          const head = await this.#options.events.head();
+          if (head < appliedBefore) this.#stopFollowing(head);
+          if (this.#subscription === null && !this.#closed) this.#followFrom(head);
+          for (const waiter of waiting) waiter.resolve(head);
+        } catch (cause) {
+          for (const waiter of waiting) waiter.reject(cause);
+        }
       }
+    } finally {
+      this.#headReading = false;
     }
-    this.#headReading = false;
   }
 
-  /** The log is behind this node: a failover lost its tail, so what was applied may never have happened. */
-  #leave(head: LogPosition): void {
+  #rejectHeadWaiters(cause: unknown): void {
+    for (const waiter of this.#headWaiters.splice(0)) waiter.reject(cause);
+  }
+
+  /** Ends the subscription to a log that is behind this node: a failover lost its tail, and with it applied events. */
+  #stopFollowing(head: LogPosition): void {
     const { onFault } = this.#options;
     onFault('log-went-back', new Error(`The log's head is ${head}, this node had applied ${this.#applied}`));
     this.#detach()
@@ -110,12 +117,12 @@ export class LogFollower {
       after: head,
       onEvents: (events, position) => this.#apply(epoch, events, position),
     });
-    this.#subscription.closed.catch((cause: unknown) => this.#broken(epoch, cause));
-    // This head was read after each of them had called.
+    this.#subscription.closed.catch((cause: unknown) => this.#onFailure(epoch, cause));
+    // Each waiter had called before this head was read, so the head is new enough for all of them.
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(head);
   }
 
-  #broken(epoch: number, cause: unknown): void {
+  #onFailure(epoch: number, cause: unknown): void {
     if (epoch !== this.#epoch) return;
     this.#detach();
     this.#options.onFault('subscription', cause);

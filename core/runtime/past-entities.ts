@@ -1,31 +1,39 @@
 /**
- * Entities as they stood at an earlier place of the log, for policies that follow behind it.
+ * Entities as they were at an earlier place of the log: for policies that process the log behind its head, and for
+ * reads of the past.
  *
- * Must stay true: what is answered is the fold of exactly the events up to that place, whatever came since; memory is
- * bounded, and a policy that goes forwards through one stream folds each of its events once.
+ * Must stay true: an answer is the fold of exactly the events up to that place, without any later event. A snapshot is
+ * used only if the log holds the event that it ends with. Memory is bounded. A policy that moves forwards through one
+ * repository's stream folds each of its events once.
  */
 import type { Decider } from '../kernel/decider.ts';
-import { type LogPosition, type RecordedEvent, streamName } from '../kernel/envelope.ts';
+import { type LogPosition, type RecordedEvent, type StreamName, streamName } from '../kernel/envelope.ts';
 import type { Account } from '../account/state.ts';
 import { accounts } from '../account/evolve.ts';
 import type { AccountId, RepositoryId } from '../kernel/ids.ts';
 import { repositories } from '../repository/evolve.ts';
 import type { Repository } from '../repository/state.ts';
 import type { Entities } from './entities.ts';
-import { type AnyEvent, advance, type Entity, unborn } from './entity.ts';
+import { type AnyEvent, advance, emptyEntity, type Entity, nextRevision } from './entity.ts';
 import { latestSnapshot, type ReadingOptions } from './read-entity.ts';
 
 export interface PastEntities {
-  /** The account with its events up to the position. */
+  /**
+   * Returns the account, folded from its own stream's events up to the position: it holds the account's repositories
+   * and webhooks with their names. It holds neither refs nor tokens, which have other streams. The position must not be
+   * beyond the log's head. Finds the revision by binary search, one event a step, then reads at most one snapshot and
+   * the events after it: so the age of the position does not matter. `placeAsOf` (log-time.ts) turns a time into a
+   * position.
+   */
   accountAt(id: AccountId, position: LogPosition): Promise<Account>;
-  /** The repository with its events up to the revision. */
+  /** Returns the repository, folded from its stream's events up to the revision. */
   repositoryAt(id: RepositoryId, revision: number): Promise<Entity<Repository>>;
 }
 
 export type PastEntitiesOptions = ReadingOptions & { readonly entities: Entities };
 
 const PAGE_EVENTS_MAX = 100;
-/** Repositories kept where they were read to; the one in use stays even if it alone is too large. */
+/** The memory for past repositories that are kept to fold on from; the newest stays even if it alone is larger. */
 const KEPT_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 
 export function createPastEntities(options: PastEntitiesOptions): PastEntities {
@@ -43,11 +51,14 @@ export function createPastEntities(options: PastEntitiesOptions): PastEntities {
 
   return {
     async accountAt(id, position) {
-      // From here on memory holds no less than the events up to the position, which the caller has seen.
+      // Now the entities in memory are at least as new as the position, since the position is not beyond the head.
       await options.entities.barrier();
       const current = await options.entities.get(accounts, id);
       if (current.position <= position) return current.state;
-      const start = unborn(accounts, streamName(accounts.category, id));
+      const stream = streamName(accounts.category, id);
+      const last = await revisionAt(options.events, stream, nextRevision(current.revision), position);
+      const start =
+        (last === null ? null : await provenStart(options, accounts, stream, last)) ?? emptyEntity(accounts, stream);
       return (await foldWhile(options, accounts, start, (event) => event.position <= position)).state;
     },
     async repositoryAt(id, revision) {
@@ -58,7 +69,7 @@ export function createPastEntities(options: PastEntitiesOptions): PastEntities {
       const start =
         known !== undefined && known.revision !== 'none' && known.revision <= revision
           ? known
-          : ((await latestSnapshot(options, repositories, stream, revision)) ?? unborn(repositories, stream));
+          : ((await provenStart(options, repositories, stream, revision)) ?? emptyEntity(repositories, stream));
       const entity = await foldWhile(options, repositories, start, (event) => event.revision <= revision);
       keep(id, entity);
       return entity;
@@ -66,7 +77,41 @@ export function createPastEntities(options: PastEntitiesOptions): PastEntities {
   };
 }
 
-/** Folds on from the start as long as events are wanted. */
+/**
+ * Returns the stream's last revision at or before the position. Null if there is none, or if the stream is so short
+ * that a snapshot would save nothing. `beyond` is a revision whose event is after the position.
+ */
+async function revisionAt(
+  events: ReadingOptions['events'],
+  stream: StreamName,
+  beyond: number,
+  position: LogPosition,
+): Promise<number | null> {
+  if (beyond <= PAGE_EVENTS_MAX) return null;
+  let [low, high] = [-1, beyond];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    const [event] = await events.readStream(stream, { direction: 'forwards', from: middle, limit: 1 });
+    if (event !== undefined && event.position <= position) low = middle;
+    else high = middle;
+  }
+  return low < 0 ? null : low;
+}
+
+/** Returns the newest snapshot at or before the revision, or null unless the log holds the event that it ends with. */
+async function provenStart<State, Event extends AnyEvent>(
+  options: PastEntitiesOptions,
+  decider: Decider<State, Event>,
+  stream: StreamName,
+  revision: number,
+): Promise<Entity<State> | null> {
+  const start = await latestSnapshot(options, decider, stream, revision);
+  if (start === null || start.revision === 'none') return null;
+  const [last] = await options.events.readStream(stream, { direction: 'forwards', from: start.revision, limit: 1 });
+  return last?.id === start.lastEventId ? start : null;
+}
+
+/** Folds the events after `start` until the first that is not wanted. */
 async function foldWhile<State, Event extends AnyEvent>(
   { events, complete }: Pick<ReadingOptions, 'events' | 'complete'>,
   decider: Decider<State, Event>,

@@ -1,8 +1,8 @@
 /**
- * Reads an entity from the log: from what is known of it, else from a snapshot, else from its first event.
+ * Reads an entity from the log: continues from the entity in memory, else from a snapshot, else from its first event.
  *
- * Must stay true: a start counts only if the log still holds the very event it ends with, so neither a lost tail
- * nor a snapshot of one changes an answer; a broken snapshot costs time and nothing else.
+ * Must stay true: a start is used only if the log still holds the event that it ends with. So an answer holds no event
+ * of a tail that the log lost, whether from memory or from a snapshot. A broken snapshot costs only time.
  */
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
 import type { RecordedEvent, StreamName } from '../kernel/envelope.ts';
@@ -11,23 +11,23 @@ import { isJsonObject, type JsonValue } from '../kernel/json.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
-import { type AnyEvent, advance, type Entity, unborn } from './entity.ts';
+import { type AnyEvent, advance, emptyEntity, type Entity } from './entity.ts';
 
-/** Puts back what an event leaves to other streams, before it is folded (a wide push's parts). */
+/** Completes an event before it is folded: a wide push stores parts of its `RefsUpdated` in other streams. */
 export type Complete = (event: RecordedEvent) => Promise<RecordedEvent>;
 
 export interface ReadingOptions {
   readonly events: Pick<EventStore, 'readStream'>;
   readonly snapshots: Snapshots;
   readonly complete: Complete;
-  /** A snapshot that could not be read or saved. */
+  /** Called when a snapshot could not be read or saved. */
   readonly onFault: (what: 'snapshot', cause: unknown) => void;
 }
 
-/** Each may be near the bound of an append, and many streams may be read at once. */
+/** Small, because each event may be nearly as large as an append may be, and many streams may be read at once. */
 const PAGE_EVENTS_MAX = 100;
 
-/** The entity as the log has it now. */
+/** Returns the entity as the log has it now. */
 export async function readEntity<State, Event extends AnyEvent>(
   options: ReadingOptions,
   decider: Decider<State, Event>,
@@ -38,8 +38,8 @@ export async function readEntity<State, Event extends AnyEvent>(
   if (continued !== null) return continued;
   const start = await latestSnapshot(options, decider, stream);
   const fromSnapshot = start === null ? null : await readOn(options, decider, start);
-  const entity = fromSnapshot ?? (await readOn(options, decider, unborn(decider, stream)));
-  if (entity === null) throw new TypeError(`${stream} has no beginning`);
+  const entity = fromSnapshot ?? (await readOn(options, decider, emptyEntity(decider, stream)));
+  if (entity === null) throw new TypeError(`${stream} could not be read from its first event`);
   if (eventCount(entity) - (fromSnapshot === null ? 0 : eventCount(start)) >= SNAPSHOT_INTERVAL_EVENTS) {
     saveSnapshot(options, snapshotOf(decider, entity));
   }
@@ -50,14 +50,16 @@ function eventCount(entity: Entity<unknown> | null): number {
   return entity === null || entity.revision === 'none' ? 0 : entity.revision + 1;
 }
 
-/** Folds what the stream holds beyond the start; null when it does not hold the event that the start ends with. */
+/**
+ * Folds the stream's events after the start. Returns null if the log does not hold the event that the start ends with.
+ */
 async function readOn<State, Event extends AnyEvent>(
   options: ReadingOptions,
   decider: Decider<State, Event>,
   start: Entity<State>,
 ): Promise<Entity<State> | null> {
   let entity = start;
-  // The start's own event is read again, to be compared.
+  // Reads the start's last event again, to compare its id.
   let from = start.revision === 'none' ? 0 : start.revision;
   let proven = start.revision === 'none';
   for (;;) {
@@ -72,7 +74,7 @@ async function readOn<State, Event extends AnyEvent>(
       } else {
         if (event.id !== start.lastEventId) return null;
         proven = true;
-        // A snapshot does not hold these.
+        // A snapshot holds neither of these.
         entity = { ...entity, position: event.position, lastAt: event.occurredAt };
       }
     }
@@ -82,7 +84,7 @@ async function readOn<State, Event extends AnyEvent>(
   }
 }
 
-/** The entity at its newest snapshot, at or before `upTo` where given; null when there is none that can be read. */
+/** Returns the entity of its newest snapshot, at or before `upTo` if set; null if there is none that can be read. */
 export async function latestSnapshot<State, Event extends AnyEvent>(
   options: Pick<ReadingOptions, 'snapshots' | 'onFault'>,
   decider: Decider<State, Event>,
@@ -93,14 +95,14 @@ export async function latestSnapshot<State, Event extends AnyEvent>(
   if (codec === null) return null;
   try {
     const snapshot = await options.snapshots.latest(stream, codec.version, upTo);
-    return snapshot === null ? null : { ...unborn(decider, stream), ...parseSnapshot(codec, snapshot) };
+    return snapshot === null ? null : { ...emptyEntity(decider, stream), ...parseSnapshot(codec, snapshot) };
   } catch (cause) {
     options.onFault('snapshot', cause);
     return null;
   }
 }
 
-/** The stored form: a state, and the event it ends with. */
+/** Parses the stored form: a state, and the id of the event that it ends with. */
 function parseSnapshot<State>(
   codec: SnapshotCodec<State>,
   { state: stored, revision }: Snapshot,
@@ -110,7 +112,7 @@ function parseSnapshot<State>(
   return { state: codec.read(state), revision, lastEventId: uuid(id) };
 }
 
-/** The snapshot of an entity; null where there is nothing worth one. */
+/** Returns the snapshot of an entity; null if its state is not worth one. */
 export function snapshotOf<State, Event extends AnyEvent>(
   decider: Decider<State, Event>,
   { stream, state, revision, lastEventId }: Entity<State>,
@@ -121,7 +123,7 @@ export function snapshotOf<State, Event extends AnyEvent>(
   return { stream, revision, codeVersion: decider.snapshots.version, state: stored };
 }
 
-/** Saves it beside the work at hand: nobody waits for a snapshot. */
+/** Saves a snapshot in the background: no caller waits for it. */
 export function saveSnapshot(
   { snapshots, onFault }: Pick<ReadingOptions, 'snapshots' | 'onFault'>,
   snapshot: Snapshot | null,

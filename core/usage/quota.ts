@@ -1,7 +1,7 @@
 /**
- * What an account's byte quotas leave for a push: asked before its pack is read, and again before it commits.
+ * How many bytes an account's quotas leave for a push: checked before the pack is read, and again before the commit.
  *
- * Must stay true: a refusal names the quota that it comes from; an account without quotas costs no question.
+ * Must stay true: a refusal names the quota that was reached; for an account without quotas, no usage is read.
  */
 import type { PlanQuotas } from '../account/plans.ts';
 import type { AccountId } from '../kernel/ids.ts';
@@ -10,7 +10,7 @@ import type { UsageReader } from '../ports/usage.ts';
 
 export type QuotaRefusalCode = 'storage-quota-reached' | 'ingress-quota-reached';
 
-/** How large a pack may be, and by what; null for the product's own bound. */
+/** How large a pack may be. `boundBy` is the quota that sets the limit; null if it is `PACK_SIZE_BYTES_MAX`. */
 export interface PushRoom {
   readonly packSizeBytesMax: number;
   readonly boundBy: QuotaRefusalCode | null;
@@ -18,15 +18,15 @@ export interface PushRoom {
 
 export type QuotaRefused = { readonly refused: { readonly code: QuotaRefusalCode } };
 
-/** What a push would add to an account. */
+/** How many bytes a push would add to an account's usage. */
 export interface PushSize {
-  /** Of its layer; 0 for none. */
+  /** The size of its layer; 0 if it has none. */
   readonly layerSizeBytes: number;
-  /** Of its body, as far as it was read. */
+  /** The bytes of its request body that were read. */
   readonly receivedBytes: number;
 }
 
-/** The room for a pack that is about to be read, or the quota that leaves none. */
+/** Returns the room for a pack that is about to be read, or a refusal with the quota that leaves none. */
 export async function roomForPack(
   usage: UsageReader,
   account: AccountId,
@@ -41,8 +41,8 @@ export async function roomForPack(
   return { packSizeBytesMax, boundBy };
 }
 
-/** The quota that a push of this size would pass; null when it fits exactly or better. */
-export async function quotaPassed(
+/** Returns the quota that a push of this size would exceed; null if it fits, even exactly. */
+export async function exceededQuota(
   usage: UsageReader,
   account: AccountId,
   quotas: PlanQuotas,
@@ -53,7 +53,7 @@ export async function quotaPassed(
   return size.receivedBytes > left.ingress ? 'ingress-quota-reached' : null;
 }
 
-/** Infinite where there is no quota. */
+/** Returns the bytes that each quota leaves: infinite without a quota, negative if it is exceeded. */
 async function bytesLeft(
   usage: UsageReader,
   account: AccountId,

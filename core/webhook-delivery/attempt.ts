@@ -1,10 +1,11 @@
-/** How an attempt at a delivery ended, and what that means for the delivery (spec, States and transitions). */
-import type { Exchange, OutgoingFailure, TargetFault } from '../ports/outgoing-requests.ts';
+/** The results of an attempt at a delivery, and when the next one is made (docs/workflows.md, Webhook deliveries). */
+import type { Exchange, OutgoingFailure } from '../ports/outgoing-requests.ts';
+import type { TargetFault } from '../kernel/target-fault.ts';
 import { plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
 import { WEBHOOK_RETRY_WAITS_MS } from '../kernel/limits.ts';
 import type { AttemptOutcome, WebhookDeliveryAttempted } from './events.ts';
 
-/** Why nothing was sent; each is looked at anew before every attempt. */
+/** Why nothing was sent. Each reason is checked again before every attempt. */
 export type NotSent = 'webhook-inactive' | 'webhook-deleted' | 'unexpected-error' | TargetFault;
 
 export type AttemptResult =
@@ -17,7 +18,7 @@ export type AttemptResult =
     }
   | { readonly kind: 'not-sent'; readonly why: NotSent };
 
-/** As an attempt's event states it. */
+/** An attempt's result in the form of its event. */
 export interface StatedResult {
   readonly outcome: AttemptOutcome;
   readonly http_status: number | null;
@@ -26,7 +27,7 @@ export interface StatedResult {
   readonly answer_sha256: string | null;
 }
 
-/** Redirects are no success: nobody follows them. */
+/** A redirect is a failure, because Strata does not follow it. */
 function isSuccess(status: number): boolean {
   return status >= 200 && status <= 299;
 }
@@ -48,8 +49,8 @@ export function statedResult(result: AttemptResult): StatedResult {
 }
 
 /**
- * When the next attempt after this one is made if it failed: from its end (spec, Delivery behavior). Null after the last
- * of its series.
+ * Returns when the next attempt is due if this one failed (docs/workflows.md, Webhook deliveries). The wait begins at
+ * the end of this attempt. Null after the last attempt of a series.
  */
 export function retryAt({
   attempt,
@@ -60,7 +61,7 @@ export function retryAt({
   return waitMs === undefined ? null : plusMs(timestamp(startedAt), durationMs + waitMs);
 }
 
-/** The result of an exchange; `sha256` is of the body that it kept. */
+/** Converts an exchange into a result. `sha256` hashes the part of the answer's body that was kept. */
 export function resultOf(exchange: Exchange, sha256: (body: Uint8Array) => string): AttemptResult {
   switch (exchange.outcome) {
     case 'answered':

@@ -1,4 +1,4 @@
-/** What can be asked of a delivery. */
+/** The commands of a delivery. */
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 import type { AttemptResult } from './attempt.ts';
@@ -12,9 +12,9 @@ export type WebhookDeliveryCommand =
       readonly repositoryId: RepositoryId | null;
       readonly payloadSha256: string;
     }
-  /** Decides nothing while there is nothing to attempt now: whether the claim is one's own, the state says. */
+  /** Makes no event if no attempt is due. The state after the command holds `claimId` only if this claim won. */
   | { readonly type: 'ClaimAttempt'; readonly claimId: Uuid; readonly now: Timestamp }
-  /** Says that what the next attempt waited for is over; nothing before its time, or while it waits for nothing. */
+  /** Ends the wait for the next attempt. Makes no event before the wait is over, or if nothing waits. */
   | { readonly type: 'MakeAttemptDue'; readonly now: Timestamp }
   | {
       readonly type: 'RecordAttempt';

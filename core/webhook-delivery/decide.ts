@@ -1,8 +1,8 @@
 /**
- * Decides what becomes of a delivery.
+ * Decides the commands of a delivery.
  *
- * Must stay true: what is asked twice is decided once, so that a replayed request, a repeated record and a late one
- * change nothing; an attempt counts once, however often a crash had it made.
+ * Must stay true: every command is idempotent. A replayed request, a repeated record and a late record change nothing.
+ * An attempt counts once, however often it was sent because of crashes.
  */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { plusMs, type Timestamp } from '../kernel/ids.ts';
@@ -51,7 +51,7 @@ function decideClaim(
   state: PendingDelivery,
   { claimId, now }: Extract<WebhookDeliveryCommand, { type: 'ClaimAttempt' }>,
 ): Decision<WebhookDeliveryEvent> {
-  // The time is looked at again: the clock of whoever said that it is due may go before the one here.
+  // The time is checked again: the clock of the node that made the attempt due may be ahead of this node's clock.
   if (state.next.status !== 'due' || state.nextAttemptAt > now) return accept<WebhookDeliveryEvent>();
   const { series, attempts } = state;
   const data = { series, attempt: attempts + 1, claim_id: claimId, until: plusMs(now, WEBHOOK_CLAIM_SPAN_MS) };

@@ -1,20 +1,20 @@
 /**
  * Events of one delivery of one notification to one webhook, on `webhookDelivery-<id>`.
  *
- * Must stay true: operational, pruned after retention; they hold digests of what was sent and answered, never the bytes,
- * the URL or a word of the receiver's.
+ * Must stay true: the events are operational and pruned after retention. They hold digests of what was sent and
+ * answered, never the bytes, the URL or any text of the receiver.
  */
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
 
-/** `refused`: nothing was sent, and nothing is tried again. */
+/** `refused`: nothing was sent, and no further attempt is made. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'refused';
 
 export type WebhookDeliveryRequested = DomainEvent<
   'WebhookDeliveryRequested',
   {
     readonly webhook_id: string;
-    /** The notification's own id: one `RefsUpdated` makes several. */
+    /** The id of the notification. One `RefsUpdated` makes several notifications. */
     readonly event_id: string;
     readonly event: WebhookEventKind;
     /** Null for a ping. */
@@ -23,7 +23,7 @@ export type WebhookDeliveryRequested = DomainEvent<
     readonly payload_sha256: string;
   }
 >;
-/** Whose claim this is makes the attempt; after `until` it falls due again. */
+/** The process that holds this claim makes the attempt. After `until` the attempt is due again. */
 export type WebhookDeliveryAttemptClaimed = DomainEvent<
   'WebhookDeliveryAttemptClaimed',
   { readonly series: number; readonly attempt: number; readonly claim_id: string; readonly until: string }
@@ -41,20 +41,20 @@ export type WebhookDeliveryAttempted = DomainEvent<
     readonly http_status: number | null;
     /** A stable code; null for a success. */
     readonly error: string | null;
-    /** The platform's code, such as `ECONNREFUSED`. */
+    /** The error code of the operating system, such as `ECONNREFUSED`, or null. */
     readonly detail: string | null;
-    /** SHA-256 of what was kept of the answer's body, hex; null without an answer. */
+    /** SHA-256 of the part of the answer's body that was kept, hex; null without an answer. */
     readonly answer_sha256: string | null;
   }
 >;
-/** The wait after a failed attempt is over, or the claim of this one has lapsed: whoever claims it may make it now. */
+/** The wait after a failed attempt is over, or the claim of this attempt has lapsed. A process may claim it now. */
 export type WebhookDeliveryAttemptFellDue = DomainEvent<
   'WebhookDeliveryAttemptFellDue',
   { readonly series: number; readonly attempt: number }
 >;
 export type WebhookDeliverySucceeded = DomainEvent<'WebhookDeliverySucceeded', { readonly series: number }>;
 export type WebhookDeliveryFailed = DomainEvent<'WebhookDeliveryFailed', { readonly series: number }>;
-/** As many attempts again, from now on. */
+/** Starts a new series, with as many attempts as the first. */
 export type WebhookRedelivered = DomainEvent<'WebhookRedelivered', { readonly series: number }>;
 
 export type WebhookDeliveryEvent =

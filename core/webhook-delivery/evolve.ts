@@ -29,7 +29,7 @@ function evolveWebhookDelivery(state: WebhookDelivery, event: WebhookDeliveryEve
     }
     case 'WebhookDeliveryAttempted': {
       const before = pending(state);
-      // After the last there is no next one, and the delivery's end follows.
+      // After the last attempt there is no next one: the event that ends the delivery follows in the same append.
       const nextAttemptAt = retryAt(event.data) ?? before.nextAttemptAt;
       return { ...before, attempts: event.data.attempt, nextAttemptAt, next: { status: 'waiting' } };
     }

@@ -1,7 +1,7 @@
 /**
- * What webhooks are told of a push: which events a moved ref makes, and by which ids.
+ * The webhook events that each ref update of a push makes, and their ids.
  *
- * Must stay true: an id follows from what it names, so that a replay tells nobody anything twice.
+ * Must stay true: an id is derived from what it names, so a replay makes the same ids and no second delivery.
  */
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
@@ -13,14 +13,14 @@ export type RefEventKind = Exclude<WebhookEventKind, 'ping'>;
 const BRANCHES = 'refs/heads/';
 const TAGS = 'refs/tags/';
 
-/** A branch or a tag by its short name; null for other refs, such as notes. */
+/** Returns the type and the short name of a branch or a tag; null for other refs, such as notes. */
 export function shortRef(ref: string): { readonly type: 'branch' | 'tag'; readonly name: string } | null {
   if (ref.startsWith(BRANCHES)) return { type: 'branch', name: ref.slice(BRANCHES.length) };
   if (ref.startsWith(TAGS)) return { type: 'tag', name: ref.slice(TAGS.length) };
   return null;
 }
 
-/** The events that one moved ref makes, in the order they are told. */
+/** Returns the events that one ref update makes, in the order in which they are delivered. */
 export function eventsOfUpdate({ ref, kind }: Pick<StoredRefUpdate, 'ref' | 'kind'>): readonly RefEventKind[] {
   if (shortRef(ref) === null) return [];
   switch (kind) {
@@ -34,7 +34,7 @@ export function eventsOfUpdate({ ref, kind }: Pick<StoredRefUpdate, 'ref' | 'kin
   }
 }
 
-/** The id of the event that a `RefsUpdated` makes of one ref. */
+/** Returns the id of the event of this kind that a `RefsUpdated` makes for one ref. */
 export function eventIdOf(ids: Pick<Ids, 'derive'>, refsUpdated: EventId, kind: RefEventKind, ref: string): EventId {
   return ids.derive<EventId>(refsUpdated, `${kind} ${ref}`);
 }

@@ -1,7 +1,7 @@
 /**
- * Commits, tags and people as payloads tell of them: a hostile history may have any of them as large as an object.
+ * Commits, tags and people in the form that payloads show. In a hostile history each may be as large as a Git object.
  *
- * Must stay true: what is made here is of bounded size and holds on to nothing that is not.
+ * Must stay true: the results are of bounded size and keep no reference to a larger text in memory.
  */
 import {
   WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,
@@ -10,29 +10,29 @@ import {
 } from '../kernel/limits.ts';
 import { cutText } from '../kernel/text.ts';
 import type { Commit, Signature, TagObject } from '../ports/object-database.ts';
-import type { CommitRow, PersonRow } from '../ports/read-models.ts';
+import type { CommitRow, PersonRow } from '../ports/history.ts';
 import type { RefEvent } from './payload.ts';
 
-export function toldCommit({ id, message, author, committer, parents }: Commit): CommitRow {
+export function payloadCommit({ id, message, author, committer, parents }: Commit): CommitRow {
   return {
     id,
     message: cutText(message, WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX),
-    author: toldPerson(author),
-    committer: toldPerson(committer),
+    author: payloadPerson(author),
+    committer: payloadPerson(committer),
     authoredAt: author.seconds,
     committedAt: committer.seconds,
     parents: parents.slice(0, WEBHOOK_PAYLOAD_PARENTS_MAX),
   };
 }
 
-export function toldTag({ message, tagger }: TagObject): NonNullable<RefEvent['annotation']> {
+export function payloadTag({ message, tagger }: TagObject): NonNullable<RefEvent['annotation']> {
   return {
     message: cutText(message, WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX),
-    tagger: tagger === null ? null : toldPerson(tagger),
+    tagger: tagger === null ? null : payloadPerson(tagger),
   };
 }
 
-function toldPerson({ name, email }: Signature): PersonRow {
+function payloadPerson({ name, email }: Signature): PersonRow {
   return {
     name: cutText(name, WEBHOOK_PAYLOAD_NAME_LENGTH_MAX),
     email: cutText(email, WEBHOOK_PAYLOAD_NAME_LENGTH_MAX),

@@ -1,23 +1,16 @@
 /**
- * The bodies that receivers get (spec, Push payload shape; interface, Webhooks).
+ * The bodies that Strata sends to receivers (docs/interface.md, Webhooks).
  *
- * Must stay true: the same facts give the same bytes for ever: members stand in the order written here. A payload is made
- * once for an event, stored, and sent as it is by every attempt. However large the commits are, it is within its bound.
+ * Must stay true: the same facts give the same bytes for ever, with members in the order written here. A payload is
+ * made once for an event and stored, and every attempt sends the stored bytes. Its size is bounded, however large the
+ * commits are.
  */
+import { commitTime } from '../git/commit-time.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
-import {
-  type AccountId,
-  type EventId,
-  type ObjectId,
-  plusMs,
-  type RepositoryId,
-  type Timestamp,
-  timestamp,
-  type WebhookId,
-} from '../kernel/ids.ts';
+import type { AccountId, EventId, ObjectId, RepositoryId, Timestamp, WebhookId } from '../kernel/ids.ts';
 import { WEBHOOK_PAYLOAD_COMMITS_MAX } from '../kernel/limits.ts';
 import { cutText } from '../kernel/text.ts';
-import type { CommitRow, PersonRow } from '../ports/read-models.ts';
+import type { CommitRow, PersonRow } from '../ports/history.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 import { type RefEventKind, shortRef } from './notifications.ts';
 
@@ -29,10 +22,10 @@ export interface PayloadOwner {
 export interface PayloadRepository {
   readonly id: RepositoryId;
   readonly name: string;
-  /** As after the push. */
+  /** The default branch after the push. */
   readonly defaultBranch: string;
   readonly owner: PayloadOwner;
-  /** Of the website, without a slash at its end. */
+  /** The URL of the website, without a slash at its end. */
   readonly webUrl: string;
 }
 
@@ -41,21 +34,21 @@ export interface RefEvent {
   readonly kind: RefEventKind;
   readonly update: StoredRefUpdate;
   /**
-   * What the ref reaches after the push and no ref reached before, in the order of `git log`; more than the payload
-   * lists may be left away.
+   * The commits that the ref reaches after the push and that no ref reached before, in the order of `git log`. The list
+   * may stop after as many as the payload lists.
    */
   readonly newCommits: readonly CommitRow[];
-  /** The commit that the ref leads to; null where it leads to none. */
+  /** The commit that the ref peels to; null if it peels to no commit. */
   readonly headCommit: ObjectId | null;
-  /** What an annotated tag's object says; null for light tags and branches. */
+  /** The message and the tagger of an annotated tag; null for lightweight tags and branches. */
   readonly annotation: { readonly message: string; readonly tagger: PersonRow | null } | null;
   readonly repository: PayloadRepository;
 }
 
 /**
- * The JSON text of a push, a creation or a deletion, of at most so many bytes: to fit, its longest texts are cut to half
- * again and again, and then the oldest commits are left away. A ref that is no branch and no tag makes none: TypeError;
- * RangeError where the longest names do not fit, for which 48 KiB are enough.
+ * Returns the JSON text of a push, a creation or a deletion, of at most `bytesMax` bytes. To fit, it halves the longest
+ * texts repeatedly, and then leaves out the oldest commits. Throws a TypeError for a ref that is neither a branch nor a
+ * tag, and a RangeError if even the names do not fit; 48 KiB are enough for the longest names.
  */
 export function refEventPayload(event: RefEvent, bytesMax: number): string {
   let listed = { ...event, newCommits: event.newCommits.slice(0, WEBHOOK_PAYLOAD_COMMITS_MAX) };
@@ -65,7 +58,7 @@ export function refEventPayload(event: RefEvent, bytesMax: number): string {
     lengthMax >= TEXT_LENGTH_MIN;
     lengthMax = Math.floor(lengthMax / 2)
   ) {
-    // Each takes a byte for a code unit at least: what cannot fit is not written out.
+    // A code unit takes at least one byte. A text that cannot fit is not built at all.
     if (lengths.reduce((sum, length) => sum + Math.min(length, lengthMax), 0) > bytesMax) continue;
     const text = jsonOf(withTextsCut(listed, lengthMax));
     if (fits(text, bytesMax)) return text;
@@ -79,7 +72,7 @@ export function refEventPayload(event: RefEvent, bytesMax: number): string {
   throw new RangeError(`A payload of ${event.update.ref} does not fit into ${bytesMax} bytes`);
 }
 
-/** Texts are cut no shorter: a subject line is more use than a commit more. */
+/** Texts are not cut below this length: a readable subject line is worth more than one more commit. */
 const TEXT_LENGTH_MIN = 64;
 
 function jsonOf({ eventId, kind, update, repository, ...more }: RefEvent): string {
@@ -178,7 +171,7 @@ function repositoryOf({ id, name, defaultBranch, owner, webUrl }: PayloadReposit
   };
 }
 
-/** The newest, oldest first. */
+/** Returns the newest commits, as many as a payload lists, with the oldest of them first. */
 function listedCommits(newCommits: readonly CommitRow[], repository: PayloadRepository): readonly object[] {
   const commitsUrl = `${repository.webUrl}/${repository.owner.username}/${repository.name}/commit`;
   return newCommits
@@ -187,7 +180,7 @@ function listedCommits(newCommits: readonly CommitRow[], repository: PayloadRepo
     .map(({ id, message, committedAt, author, committer, parents }) => ({
       id,
       message,
-      timestamp: instantOf(committedAt),
+      timestamp: commitTime(committedAt),
       url: `${commitsUrl}/${id}`,
       author: personOf(author),
       committer: personOf(committer),
@@ -199,7 +192,7 @@ function personOf({ name, email }: PersonRow): object {
   return { name, email };
 }
 
-/** Of a deleted tag only the name is known still. */
+/** Returns the `tag` member. For a deleted tag it holds only the name. */
 function tagOf(
   name: string,
   { kind, type, after, peeled }: StoredRefUpdate,
@@ -213,12 +206,4 @@ function tagOf(
     message: annotation?.message ?? null,
     tagger: tagger === null ? null : personOf(tagger),
   };
-}
-
-const EPOCH = timestamp('1970-01-01T00:00:00.000Z');
-/** The last second of the year 9999: RFC 3339 has no later one, commits do. */
-const SECONDS_MAX = 253_402_300_799;
-
-function instantOf(seconds: number): Timestamp {
-  return plusMs(EPOCH, Math.min(Math.max(seconds, 0), SECONDS_MAX) * 1_000);
 }

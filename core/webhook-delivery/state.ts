@@ -1,4 +1,4 @@
-/** A delivery as its stream says. */
+/** The state of a delivery, folded from its stream. */
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 
@@ -10,18 +10,18 @@ export interface DeliveryFacts {
   readonly payloadSha256: string;
   /** Counts from 1; a redelivery starts the next. */
   readonly series: number;
-  /** Made in this series. */
+  /** The number of attempts that were made in this series. */
   readonly attempts: number;
 }
 
 export interface PendingDelivery extends DeliveryFacts {
   readonly status: 'pending';
-  /** The next attempt is not made before. */
+  /** The next attempt is not made before this time. */
   readonly nextAttemptAt: Timestamp;
   readonly next: NextAttempt;
 }
 
-/** Where the next attempt stands: free to be claimed, not told to be due yet, or somebody's until then. */
+/** The next attempt may be claimed (`due`), waits for `WebhookDeliveryAttemptFellDue`, or is claimed until a time. */
 export type NextAttempt =
   | { readonly status: 'due' }
   | { readonly status: 'waiting' }

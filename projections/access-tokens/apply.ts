@@ -1,7 +1,8 @@
 /**
- * Folds access tokens' streams into the list of active ones.
+ * Folds access tokens' streams into the list of active tokens.
  *
- * Must stay true: the secret's hash is not in it. Who may do what is decided on the streams, never on this list.
+ * Must stay true: the list does not hold the hash of a token's secret. Who may do what is decided on the streams, never
+ * on this list.
  */
 import { accessTokenEventKinds } from '../../core/access-token/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
@@ -21,7 +22,7 @@ export const accessTokensProjection: Projection = {
   }),
 };
 
-/** Columns of a token's row. A change names only those that it sets. */
+/** Columns of a token's row. A change holds only the columns that it sets. */
 type Fields = JsonObject & { readonly id: string };
 
 interface Changes {
@@ -58,7 +59,7 @@ function fold(events: readonly RecordedEvent[]): Changes {
   return changes;
 }
 
-/** No token stands in two of the lists. */
+/** No token is in two of the lists. */
 function toWrite(table: TableOf, { created, updated, revoked }: Changes): Write {
   const tokens = table('access_tokens');
   return {

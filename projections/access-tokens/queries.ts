@@ -1,6 +1,6 @@
-/** The list of an account's access tokens, as REST shows it. */
+/** The query of an account's access tokens, for REST. */
 import type { AccountId, Timestamp } from '../../core/kernel/ids.ts';
-import type { AccessTokenRow } from '../../core/ports/read-models.ts';
+import type { AccessTokenRow } from '../../core/ports/access-token-lists.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
 const accessTokensQuery: ReadQuery = {

@@ -1,4 +1,4 @@
-/** The table that access tokens are listed from: one row for each token that is not revoked. */
+/** The table of access tokens: one row for each token that is not revoked. */
 import type { ProjectionTable } from '../runner/projection.ts';
 
 export const accessTokenTables: readonly ProjectionTable[] = [
@@ -6,7 +6,7 @@ export const accessTokenTables: readonly ProjectionTable[] = [
     name: 'access_tokens',
     key: ['id'],
     compare: 'exact',
-    // `position` orders tokens of one millisecond.
+    // `position` orders tokens that were created in the same millisecond.
     create: (table) => [
       `CREATE TABLE ${table} (
         id uuid PRIMARY KEY,

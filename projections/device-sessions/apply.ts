@@ -1,7 +1,8 @@
 /**
- * Folds device logins into the list of those that wait for their user.
+ * Folds device logins into the list of those that wait for their user's decision.
  *
- * Must stay true: no secret's hash is in it. Who may do what is decided on the streams, never on this list.
+ * Must stay true: the list does not hold the hash of a secret. Who may do what is decided on the streams, never on this
+ * list.
  */
 import { readEvent } from '../../core/kernel/decider.ts';
 import { deviceSessionEventKinds } from '../../core/device-session/events.ts';

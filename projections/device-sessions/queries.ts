@@ -1,4 +1,4 @@
-/** Which device logins wait for their user under a code. */
+/** The query of device logins that wait for their user under a code. */
 import type { DeviceSessionId, Timestamp } from '../../core/kernel/ids.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
@@ -7,7 +7,7 @@ const waitingQuery: ReadQuery = {
     WHERE user_code = $1 AND expires_at > $2`,
 };
 
-/** In the order in which they expire; codes are random, so there is more than one hardly ever. */
+/** Returns the ids in order of expiry. Codes are random, so there is hardly ever more than one. */
 export async function readWaitingDeviceSessions(
   reader: LiveReader,
   userCode: string,

@@ -1,4 +1,4 @@
-/** The table that a device login is found in by its code: one row for each that waits for its user. */
+/** The table that finds a device login by its user code: one row for each login that waits for its user. */
 import type { ProjectionTable } from '../runner/projection.ts';
 
 export const deviceSessionTables: readonly ProjectionTable[] = [

@@ -1,8 +1,8 @@
 /**
  * Folds repositories' streams into refs, commits and the default branch's order.
  *
- * Must stay true: Git is read before the transaction, but for histories too long to hold, which are read while
- * they are written; the number of statements does not grow with a push's refs or commits.
+ * Must stay true: Git is read before the transaction, except for histories too long to hold in memory, which are read
+ * while they are written. The number of statements does not grow with a push's refs or commits.
  */
 import { LRUCache } from 'lru-cache';
 import { AppendList } from '../../core/kernel/append-list.ts';
@@ -12,31 +12,38 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { StreamFault } from '../runner/faults.ts';
 import type { Applier, PrepareMode, Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
-import { foldBatch, type RepositoryChange } from './fold.ts';
+import { foldBatch, type RepositoryChange, type RepositoryChanges } from './fold.ts';
 import { type Base, NO_BASE, planRepository, type RepositoryPlan } from './plan.ts';
 import { StoredHistory } from './stored.ts';
 import { historyTables } from './table.ts';
+import { MemoryBudget, PATIENT_BOUNDS, TURN_BOUNDS, type WorkBounds } from './work-bounds.ts';
 import { historyWrite } from './write.ts';
 
 export interface HistoryOptions {
   readonly objects: Pick<ObjectDatabase, 'open'>;
-  /** To tell objects that a later event replaced from those that are lost. */
+  /**
+   * Tells objects that a later event replaced from lost ones, and supplies the stream of a repository that was
+   * reopened.
+   */
   readonly events: Pick<EventStore, 'readStream'>;
-  /** What one repository may take while the others wait; the default is about a second's work. */
-  readonly bounds?: { readonly newCommits: number; readonly orderedCommits: number };
+  /** Returns the event with the data that it keeps in other streams (the parts of a wide push). */
+  readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
+  /** The limits of one repository's work while others wait (`turnBounds`) and beside the writer (`patientBounds`). */
+  readonly turnBounds?: Partial<WorkBounds>;
+  readonly patientBounds?: Partial<WorkBounds>;
 }
 
-/** Reading and writing a commit takes about 50 us, ordering one about 10. */
-const BOUNDS = { newCommits: 10_000, orderedCommits: 100_000 };
-/** Repositories kept between batches, each with its layers. */
+/** The size of the cache between batches: repositories and their layers, withOrderLength together. */
 const CACHED_LAYERS_MAX = 100_000;
-/** Repositories whose Git data is read at a time. */
+/** Small, because each event may be almost as large as an append may be. */
+const PAGE_EVENTS_MAX = 100;
+/** Repositories whose Git data is read concurrently. */
 const READ_AT_ONCE = 4;
 
 export function createHistoryProjection(options: HistoryOptions): Projection {
   return {
     name: 'history',
-    version: 1,
+    version: 2,
     categories: ['account', 'repository'],
     tables: historyTables,
     onPoison: 'park',
@@ -62,26 +69,35 @@ class HistoryApplier implements Applier {
     const changes = foldBatch(events);
     if (changes.size === 0) return { lists: [] };
     const stored = new StoredHistory(database, this.#table);
-    const gone = [...changes.values()].filter((change) => change.gone !== null);
-    const staying = [...changes.values()].filter((change) => change.gone === null);
-    const bounds = patient ? null : (this.#options.bounds ?? BOUNDS);
-    if (bounds !== null) await refuseLongRemovals(stored, gone, bounds.orderedCommits);
+    const removed = [...changes.values()].filter((change) => change.removed !== null);
+    const { turnBounds, patientBounds } = this.#options;
+    const bounds = patient ? { ...PATIENT_BOUNDS, ...patientBounds } : { ...TURN_BOUNDS, ...turnBounds };
+    const staying: RepositoryChange[] = [];
+    for (const change of changes.values()) {
+      if (change.removed === null)
+        staying.push(change.returned === 'reopened' ? await this.#wholeStream(change, patient) : change);
+    }
+    if (!patient) await refuseLongRemovals(stored, removed, bounds.orderedCommits);
     const ids = staying.map(({ id }) => id);
     const bases = await this.#basesOf(stored, ids);
-    const context = { ...this.#options, stored, bounds };
+    const memory = new MemoryBudget(bounds.memoryBytes);
+    const context = { ...this.#options, stored, bounds, memory, patient };
     const plans: RepositoryPlan[] = [];
     for (let at = 0; at < staying.length; at += READ_AT_ONCE) {
       const some = staying.slice(at, at + READ_AT_ONCE);
-      const planned = some.map((change) => planRepository(context, change, bases.get(change.id) ?? NO_BASE));
-      // All settle before one may throw, so that none goes on reading for a batch that was given up.
+      const planned = some.map((change) =>
+        planRepository(context, change, baseOf(change, bases.get(change.id) ?? NO_BASE)),
+      );
+      // Waits until all have settled before throwing one's error, so that none reads on for a batch that has failed.
       for (const settled of await Promise.allSettled(planned)) {
         if (settled.status === 'rejected') throw settled.reason;
         plans.push(settled.value);
       }
     }
-    const write = historyWrite(this.#table, { gone, plans, objects: this.#options.objects });
+    const { spanMs } = bounds;
+    const write = historyWrite(this.#table, { removed, plans, objects: this.#options.objects, spanMs });
     const committed = (): void => {
-      for (const { id } of gone) this.#bases.delete(id);
+      for (const { id } of removed) this.#bases.delete(id);
       for (const {
         change,
         after,
@@ -92,7 +108,33 @@ class HistoryApplier implements Applier {
     return { ...write, committed };
   }
 
-  /** What is stored of each repository, from memory where it was written or read before. */
+  /**
+   * Folds the stream of a reopened repository from its start up to the change's revision. Only patient work does so,
+   * because the stream may be long; otherwise throws a `StreamFault` that parks it for a replay beside the writer.
+   */
+  async #wholeStream(change: RepositoryChange, patient: boolean): Promise<RepositoryChange> {
+    const { id, accountId, revision } = change;
+    const stream = streamName('repository', id);
+    if (!patient)
+      throw new StreamFault(stream, 'soon', 'The repository was reopened: its stream is read from the start');
+    const changes: RepositoryChanges = new Map();
+    for (let from = 0; revision !== null && from <= revision; ) {
+      const limit = Math.min(PAGE_EVENTS_MAX, revision - from + 1);
+      // A page holds whole appends, so it may be longer than its limit.
+      const page = await this.#options.events.readStream(stream, { direction: 'forwards', from, limit });
+      if (page.length === 0) throw new TypeError(`${stream} ends before revision ${revision}`);
+      for (const event of page) {
+        if (event.revision <= revision) foldBatch([await this.#options.complete(event)], changes);
+      }
+      from += page.length;
+    }
+    const whole = changes.get(id);
+    if (whole === undefined) throw new TypeError(`${stream} has no beginning`);
+    const { initialDefaultBranch, storageBucketId } = change;
+    return { ...whole, accountId, returned: 'reopened', initialDefaultBranch, storageBucketId };
+  }
+
+  /** Returns what is stored of each repository, from the cache if this applier wrote or read it before. */
   async #basesOf(stored: StoredHistory, ids: readonly RepositoryId[]): Promise<ReadonlyMap<RepositoryId, Base>> {
     const bases = new Map<RepositoryId, Base>();
     const unknown: RepositoryId[] = [];
@@ -109,13 +151,20 @@ class HistoryApplier implements Applier {
   }
 }
 
-/** Taking a great history away would hold up everybody, too. */
+/** Returns the base of a change. Of a repository that returned, only what its account's stream says is kept. */
+function baseOf({ returned }: RepositoryChange, base: Base): Base {
+  if (returned === null || base.head === null) return base;
+  const nothing = { revision: -1, shrinkEpoch: 0, orderedTip: null, orderedCommits: 0, incomplete: false };
+  return { ...NO_BASE, head: { ...base.head, ...nothing, defaultBranch: null } };
+}
+
+/** Throws for removals of large histories: they, too, would make every other stream wait. */
 async function refuseLongRemovals(
   stored: StoredHistory,
-  gone: readonly RepositoryChange[],
+  removed: readonly RepositoryChange[],
   commitsMax: number,
 ): Promise<void> {
-  const closed = gone.filter((change) => change.gone === 'closed').map(({ id }) => id);
+  const closed = removed.filter((change) => change.removed === 'closed').map(({ id }) => id);
   if (closed.length === 0) return;
   for (const [id, { orderedCommits }] of await stored.heads(closed)) {
     if (orderedCommits <= commitsMax) continue;

@@ -1,22 +1,19 @@
 /**
- * What a batch of events makes of each repository: refs, default branch, layers, or its end.
+ * Folds a batch of events into one change for each repository: refs, default branch, layers, or its removal.
  *
- * Must stay true: pure; the order of events within a stream decides, and only the last word on each ref is kept.
+ * Must stay true: pure. The order of events within a stream decides, and a change keeps only the last value of each
+ * ref.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
+import { isEventOf } from '../../core/account/facet.ts';
+import type { RepositoryCreated } from '../../core/account/repositories/events.ts';
+import { ownedRepositories } from '../../core/account/repositories/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import {
-  type LayerId,
-  type ObjectId,
-  objectId,
-  type RepositoryId,
-  uuid,
-  ZERO_OBJECT_ID,
-} from '../../core/kernel/ids.ts';
-import { layerKey } from '../../core/ports/layer-store.ts';
-import type { Layer, ObjectType } from '../../core/ports/object-database.ts';
-import { type RepositoryEvent, repositoryEventKinds, type StoredLayer } from '../../core/repository/events.ts';
+import { type ObjectId, objectId, type RepositoryId, type Uuid, uuid, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import type { ObjectType } from '../../core/ports/object-database.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+import { type LayersChange, layersChangeOf } from '../../core/repository/layers.ts';
 
 export interface RefValue {
   readonly id: ObjectId;
@@ -28,34 +25,43 @@ export interface RepositoryChange {
   readonly id: RepositoryId;
   readonly accountId: string;
   /**
-   * The repository's end came: nothing else matters. `closed` is the end of its own stream; when only its name was
-   * given back, its stream has ended before, or is parked and will.
+   * Set when the repository was removed; then nothing else in the change matters. `closed`: its own stream ended, and
+   * all its rows are deleted. `name-released`: only the account's stream removed it; its own stream ended in an earlier
+   * batch, or is parked and will end when it is replayed.
    */
-  gone: 'closed' | 'name-given-back' | null;
-  /** From its creation, when that is in the batch. */
+  removed: 'closed' | 'name-released' | null;
+  /**
+   * Set when a removed repository returned: everything stored of it is deleted first. `reopened`: its own stream says
+   * so, and its content is what that stream says from its start.
+   */
+  returned: 'restored' | 'reopened' | null;
+  /** Set if the repository's creation or restoration is in the batch. */
   initialDefaultBranch: string | null;
   defaultBranch: string | null;
-  /** Of its own stream's last event in the batch; null when there is none. */
+  /** The revision of its own stream's last event in the batch; null if there is none. */
   revision: number | null;
-  /** The last value of each ref that moved; null for a deleted one. */
+  /** The last value of each ref that moved; null for a deleted ref. */
   readonly refs: Map<string, RefValue | null>;
-  readonly layers: Layer[];
-  /** Where branches and tags pointed to at any time in the batch. */
+  /** The bucket that holds its layers, from its creation or restoration; undefined if that is not in the batch. */
+  storageBucketId: Uuid | null | undefined;
+  readonly layers: LayersChange[];
+  /** The commits that branches and tags pointed to at any time in the batch. */
   readonly tips: Set<ObjectId>;
-  /** Commits that branches pointed to before the batch. */
-  readonly left: Set<ObjectId>;
+  /** The commits that branches pointed to before the batch. */
+  readonly previousTips: Set<ObjectId>;
 }
 
-/** By repository, in the order in which they first appear. */
-export function foldBatch(events: readonly RecordedEvent[]): ReadonlyMap<RepositoryId, RepositoryChange> {
-  const changes = new Map<RepositoryId, RepositoryChange>();
+export type RepositoryChanges = Map<RepositoryId, RepositoryChange>;
+
+/**
+ * Folds events into the changes of their repositories, in the order of first appearance. `changes` holds the changes
+ * that earlier events made.
+ */
+export function foldBatch(events: readonly RecordedEvent[], changes: RepositoryChanges = new Map()): RepositoryChanges {
   const changeOf = (id: RepositoryId, accountId: string): RepositoryChange => {
     let change = changes.get(id);
     if (change === undefined) {
-      change = {
-        ...{ id, accountId, gone: null, initialDefaultBranch: null, defaultBranch: null, revision: null },
-        ...{ refs: new Map(), layers: [], tips: new Set(), left: new Set() },
-      };
+      change = noChange(id, accountId);
       changes.set(id, change);
     }
     return change;
@@ -68,16 +74,57 @@ export function foldBatch(events: readonly RecordedEvent[]): ReadonlyMap<Reposit
       continue;
     }
     const event = readEvent(accountEventKinds, recorded);
-    if (event.type !== 'RepositoryCreated' && event.type !== 'RepositoryDeleted') continue;
-    const change = changeOf(uuid(event.data.repository_id), entityIdOf(recorded.stream));
-    if (event.type === 'RepositoryDeleted') change.gone ??= 'name-given-back';
-    else change.initialDefaultBranch = event.data.default_branch;
+    if (!isEventOf(ownedRepositories, event)) continue;
+    const id = uuid<RepositoryId>(event.data.repository_id);
+    const accountId = entityIdOf(recorded.stream);
+    switch (event.type) {
+      case 'RepositoryCreated':
+        foldCreation(changeOf(id, accountId), event.data);
+        break;
+      case 'RepositoryRestored':
+        changes.set(id, { ...noChange(id, accountId), returned: 'restored' });
+        foldCreation(changeOf(id, accountId), event.data);
+        break;
+      case 'RepositoryDeleted':
+        foldDeletion(changeOf(id, accountId));
+        break;
+      case 'RepositoryDescribed':
+        break;
+    }
   }
   return changes;
 }
 
+function noChange(id: RepositoryId, accountId: string): RepositoryChange {
+  return {
+    id,
+    accountId,
+    removed: null,
+    returned: null,
+    storageBucketId: undefined,
+    initialDefaultBranch: null,
+    defaultBranch: null,
+    revision: null,
+    refs: new Map(),
+    layers: [],
+    tips: new Set(),
+    previousTips: new Set(),
+  };
+}
+
+function foldDeletion(change: RepositoryChange): void {
+  change.removed ??= change.returned === null ? 'name-released' : 'closed';
+}
+
+function foldCreation(change: RepositoryChange, data: RepositoryCreated['data']): void {
+  change.initialDefaultBranch = data.default_branch;
+  change.storageBucketId = data.storage_bucket_id === null ? null : uuid(data.storage_bucket_id);
+}
+
 function foldRepositoryEvent(change: RepositoryChange, event: RepositoryEvent, revision: number): void {
   change.revision = revision;
+  const layersChange = layersChangeOf(event);
+  if (layersChange !== null) change.layers.push(layersChange);
   switch (event.type) {
     case 'RefsUpdated':
       foldRefs(change, event.data);
@@ -86,19 +133,27 @@ function foldRepositoryEvent(change: RepositoryChange, event: RepositoryEvent, r
       change.defaultBranch = event.data.default_branch;
       break;
     case 'RepositoryClosed':
-      change.gone = 'closed';
+      change.removed = 'closed';
+      change.returned = null;
+      break;
+    case 'RepositoryReopened':
+      change.removed = null;
+      change.returned = 'reopened';
+      break;
+    case 'LayersCompacted':
+    case 'LayersExpired':
       break;
   }
 }
 
 function foldRefs(change: RepositoryChange, data: Extract<RepositoryEvent, { type: 'RefsUpdated' }>['data']): void {
   if (data.parts !== null && data.updates.length === 0) {
-    throw new TypeError(`The updates of push ${data.push_id} stand in parts that were not read`);
+    throw new TypeError(`The updates of push ${data.push_id} are in parts that were not read`);
   }
   for (const { ref, before, after, type, peeled, kind } of data.updates) {
-    // Branches only: of a tag this says neither its type nor what it leads to.
+    // Branches only: for a tag, `before` does not show the object's type or the commit that it peels to.
     if (ref.startsWith('refs/heads/') && before !== ZERO_OBJECT_ID && !change.refs.has(ref)) {
-      change.left.add(objectId(before));
+      change.previousTips.add(objectId(before));
     }
     if (kind === 'delete' || type === null) {
       change.refs.set(ref, null);
@@ -108,20 +163,9 @@ function foldRefs(change: RepositoryChange, data: Extract<RepositoryEvent, { typ
     change.refs.set(ref, value);
     if (isListed(ref)) change.tips.add(value.peeled ?? value.id);
   }
-  if (data.layer !== null) change.layers.push(layerOf(data.layer));
 }
 
-/** Whether the commits that a ref reaches are kept: those of branches and tags. */
+/** Returns whether the model keeps the commits that a ref reaches: true for branches and tags. */
 export function isListed(ref: string): boolean {
   return ref.startsWith('refs/heads/') || ref.startsWith('refs/tags/');
-}
-
-function layerOf(stored: StoredLayer): Layer {
-  return {
-    id: uuid<LayerId>(stored.id),
-    key: layerKey(stored.key),
-    sizeBytes: stored.size_bytes,
-    sha256: stored.sha256,
-    pack: stored.pack,
-  };
 }

@@ -1,74 +1,73 @@
 /**
- * Finds the commits that moved tips bring: from the tips back to commits that have their row already.
+ * Finds the new commits that moved tips reach: from the tips back to commits that already have a row.
  *
- * Must stay true: what is found together with what is known is closed under parents, or the walk says so by
- * throwing `MissingCommits`; so a commit with a row never has an ancestor without one. What is held in memory is
- * bounded, commits of any size included.
+ * Must stay true: the found and the stored commits together are closed under parents, or the search throws
+ * `MissingCommits`; so a commit with a row never has an ancestor without one. The memory in use is bounded, whatever
+ * the number and size of the commits.
  */
-import { commitLength } from '../../core/git/history/commit-length.ts';
+import { BatchTooHeavy, type MemoryShare, TooMuchWork, weightOf } from './work-bounds.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { Commit } from '../../core/ports/object-database.ts';
-import { listedCommit } from './entry.ts';
+import { listedCommit } from '../../core/git/history/listed-commit.ts';
 import type { HistoryReader } from './git-reading.ts';
 
-/** Objects that the repository's layers of that revision should hold, and do not. */
+/** The repository's layers at this revision should hold the objects, but do not. */
 export class MissingCommits extends Error {
   override readonly name = 'MissingCommits';
 }
 
-/** More than may be read while others wait. */
-export class TooManyCommits extends Error {
-  override readonly name = 'TooManyCommits';
-}
-
 export interface NewCommits {
-  /** In any order; all of them, or none when there are too many to hold. */
+  /** All new commits in any order, or none if they are too many to hold in memory. */
   readonly commits: readonly Commit[];
-  /** When there are too many: how to walk them again, in bounded memory. */
+  /** Set if there are too many: how to walk them again in bounded memory. */
   readonly walk: { readonly include: readonly ObjectId[]; readonly exclude: readonly ObjectId[] } | null;
 }
 
 export interface Search {
   readonly reader: HistoryReader;
-  /** Which of the ids have their row. */
+  /** Returns which of the ids have a row. */
   readonly known: (ids: readonly ObjectId[]) => Promise<ReadonlySet<ObjectId>>;
-  /** Where listed refs point to; tags may lead to trees and blobs, which are left out. */
+  /** The objects that branches and tags point to; those that are trees or blobs are skipped. */
   readonly tips: readonly ObjectId[];
-  /** Tips that must be there; others may have left storage since. */
+  /** The tips that must exist; others may have left storage since. */
   readonly required: ReadonlySet<ObjectId>;
-  /** Commits with rows that may bound a walk; asked for only when one is needed. */
-  readonly standing: () => Promise<readonly ObjectId[]>;
-  /** Throws `TooManyCommits` beyond so many; null: any number. */
+  /** Returns commits with rows that can bound a walk; called only when a walk is needed. */
+  readonly storedTips: () => Promise<readonly ObjectId[]>;
+  /**
+   * The limit of new commits: more of them, or too much memory, throw `TooMuchWork`; null: no limit, written piece by
+   * piece.
+   */
   readonly commitsMax: number | null;
+  readonly memory: MemoryShare;
 }
 
-/** Steps back by reading parents before a walk of git's is worth its process. */
+/** The number of steps that read parents before a walk by git is worth its process. */
 const STEPS_MAX = 4;
 const STEP_COMMITS_MAX = 256;
-/** Commits held in memory at a time. */
+/** The number of commits held in memory at once. */
 const HELD_COMMITS_MAX = 20_000;
-/** What they take, by `weightOf`. */
-const HELD_WEIGHT_MAX = 64 * 1024 * 1024;
-export const READ_COMMITS_AT_ONCE = 500;
-/** Each may have a message of many megabytes until it is cut. */
+/** A commit's message may have many megabytes until `listedCommit` cuts it. */
 const UNCUT_COMMITS_AT_ONCE = 10;
 
 export async function findNewCommits(search: Search): Promise<NewCommits> {
-  const { reader, known } = search;
+  const { reader, known, memory } = search;
   const found = new Map<ObjectId, Commit>();
   const boundary = new Set<ObjectId>();
   const include = await commitTips(search);
   let frontier: readonly ObjectId[] = include;
-  let weight = 0;
   for (let step = 0; frontier.length > 0; step += 1) {
-    if (step === STEPS_MAX || frontier.length > STEP_COMMITS_MAX || weight > HELD_WEIGHT_MAX) {
-      for (const id of await present(reader, await search.standing())) boundary.add(id);
+    if (step === STEPS_MAX || frontier.length > STEP_COMMITS_MAX) {
+      memory.giveBack();
+      for (const id of await present(reader, await search.storedTips())) boundary.add(id);
       return walkAll(search, include, [...boundary]);
     }
     const parents = new Set<ObjectId>();
-    for (const commit of await readCommits(reader, frontier)) {
+    for await (const commit of readCommits(reader, frontier)) {
+      if (!memory.take(weightOf(commit))) {
+        for (const id of await present(reader, await search.storedTips())) boundary.add(id);
+        return tooHeavy(search, include, [...boundary]);
+      }
       found.set(commit.id, commit);
-      weight += weightOf(commit);
       for (const parent of commit.parents) parents.add(parent);
     }
     const unseen = [...parents].filter((id) => !found.has(id) && !boundary.has(id));
@@ -79,7 +78,7 @@ export async function findNewCommits(search: Search): Promise<NewCommits> {
   return { commits: [...found.values()], walk: null };
 }
 
-/** The tips that are commits without a row. */
+/** Returns the tips that are commits and have no row. */
 async function commitTips({ reader, known, tips, required }: Search): Promise<readonly ObjectId[]> {
   const stored = await known(tips);
   const unknown = tips.filter((id) => !stored.has(id));
@@ -92,54 +91,57 @@ async function commitTips({ reader, known, tips, required }: Search): Promise<re
   });
 }
 
-/** Tips that were forced away may have left storage since: git would refuse to walk from them. */
+/**
+ * Returns the ids that exist: forced-away tips may have left storage since, and git refuses to walk from a missing one.
+ */
 async function present(reader: HistoryReader, ids: readonly ObjectId[]): Promise<readonly ObjectId[]> {
   const infos = await reader.lookup(ids);
   return ids.filter((_, index) => infos[index]?.type === 'commit');
 }
 
-/** As much of each as its row holds. */
-export async function readCommits(reader: HistoryReader, ids: readonly ObjectId[]): Promise<readonly Commit[]> {
-  const found: Commit[] = [];
+/** Yields the commits one after another, each cut to what its row holds. */
+export async function* readCommits(reader: HistoryReader, ids: readonly ObjectId[]): AsyncGenerator<Commit> {
   for (let at = 0; at < ids.length; at += UNCUT_COMMITS_AT_ONCE) {
     const some = ids.slice(at, at + UNCUT_COMMITS_AT_ONCE);
     const commits = await reader.commits(some);
     for (const [index, id] of some.entries()) {
       const commit = commits[index] ?? null;
       if (commit === null) throw new MissingCommits(`Commit ${id} is in no layer`);
-      found.push(listedCommit(commit));
+      yield listedCommit(commit);
     }
   }
-  return found;
-}
-
-/** About the bytes of memory that a commit's row takes. */
-function weightOf(commit: Commit): number {
-  return 500 + commitLength(commit);
 }
 
 async function walkAll(
-  { reader, commitsMax }: Search,
+  search: Search,
   include: readonly ObjectId[],
   exclude: readonly ObjectId[],
 ): Promise<NewCommits> {
-  const held = commitsMax ?? HELD_COMMITS_MAX;
+  const { reader, commitsMax, memory } = search;
+  const countMax = commitsMax ?? HELD_COMMITS_MAX;
   const ids: ObjectId[] = [];
-  for await (const id of reader.walk({ include, exclude, limit: held + 1 })) ids.push(id);
-  if (ids.length > held) {
-    if (commitsMax !== null) throw new TooManyCommits(`More than ${commitsMax} new commits`);
+  for await (const id of reader.walk({ include, exclude, limit: countMax + 1 })) ids.push(id);
+  if (ids.length > countMax) {
+    if (commitsMax !== null) throw new TooMuchWork(`More than ${commitsMax} new commits`);
     return { commits: [], walk: { include, exclude } };
   }
   const commits: Commit[] = [];
-  let weight = 0;
-  for (let at = 0; at < ids.length; at += READ_COMMITS_AT_ONCE) {
-    for (const commit of await readCommits(reader, ids.slice(at, at + READ_COMMITS_AT_ONCE))) {
-      commits.push(commit);
-      weight += weightOf(commit);
-    }
-    if (weight <= HELD_WEIGHT_MAX) continue;
-    if (commitsMax !== null) throw new TooManyCommits(`New commits of more than ${HELD_WEIGHT_MAX} bytes`);
-    return { commits: [], walk: { include, exclude } };
+  for await (const commit of readCommits(reader, ids)) {
+    if (!memory.take(weightOf(commit))) return tooHeavy(search, include, exclude);
+    commits.push(commit);
   }
   return { commits, walk: null };
+}
+
+/** Ends the search because what was read so far fills the memory of a batch. */
+function tooHeavy(
+  { commitsMax, memory }: Search,
+  include: readonly ObjectId[],
+  exclude: readonly ObjectId[],
+): NewCommits {
+  const takesMost = memory.takesMost();
+  memory.giveBack();
+  if (commitsMax === null) return { commits: [], walk: { include, exclude } };
+  if (takesMost) throw new TooMuchWork('Its new commits take too much memory to be held');
+  throw new BatchTooHeavy('The new commits of several repositories take too much memory to be held together');
 }

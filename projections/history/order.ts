@@ -1,22 +1,22 @@
 /**
- * How the stored order of the default branch follows its tip.
+ * Updates the stored order of the default branch when its tip moves.
  *
- * Must stay true: what comes out is exactly `git log` from the new tip, whichever way it was found.
+ * Must stay true: the result is exactly the order of `git log` from the new tip, however it was computed.
  */
 import { type OrderUpdate, updateOrder } from '../../core/git/history/commit-order.ts';
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { HistoryReader } from './git-reading.ts';
-import { TooManyCommits } from './new-commits.ts';
+import { TooMuchWork } from './work-bounds.ts';
 
 export type OrderChange =
   | { readonly kind: 'keep' }
   | {
       readonly kind: 'replace';
-      /** Commits at the root's end that stay. */
+      /** The number of commits, withOrderLength from the root's end, that keep their place. */
       readonly kept: number;
-      /** Those before them, newest first. */
+      /** The commits from the new tip to the kept ones, newest first. */
       readonly ids: readonly ObjectId[];
     };
 
@@ -25,14 +25,14 @@ export interface TipChange {
   readonly oldTip: ObjectId | null;
   readonly oldCommits: number;
   readonly newTip: ObjectId | null;
-  /** Commits that this batch brings, if they are held; others have their row. */
-  readonly brought: readonly OrderCommit[];
+  /** The new commits of this batch, if they are held in memory; all others have a row. */
+  readonly newCommits: readonly OrderCommit[];
   readonly stored: StoredOrder;
-  /** Throws `TooManyCommits` when more than so many must be ordered anew; null: any number. */
-  readonly commitsMax: number | null;
+  /** More commits than this to put in order throw `TooMuchWork`. */
+  readonly commitsMax: number;
 }
 
-/** Beyond so many commits gained or dropped, walking the whole branch is no more work. */
+/** If more commits than this were gained or dropped, walking the whole branch is no more work. */
 const MOVED_COMMITS_MAX = 20_000;
 const LOADED_AT_ONCE = 2_000;
 
@@ -41,24 +41,33 @@ export async function orderChange(change: TipChange): Promise<OrderChange> {
   if (newTip === oldTip) return { kind: 'keep' };
   if (newTip === null) return { kind: 'replace', kept: 0, ids: [] };
   if (oldTip === null) return rebuilt(change, newTip);
-  const moved = await movedCommits(change, oldTip, newTip);
-  if (moved === null) return rebuilt(change, newTip);
-  const update: OrderUpdate = await updateOrder({ oldTip, newTip, ...moved }, change.stored);
-  switch (update.kind) {
+  const update = await updatedOrder(change, oldTip, newTip);
+  switch (update?.kind) {
     case 'prepend':
       return { kind: 'replace', kept: change.oldCommits, ids: update.commits };
     case 'splice':
       return { kind: 'replace', kept: change.oldCommits - update.replaced, ids: update.commits };
     case 'rebuild':
+    case undefined:
       return rebuilt(change, newTip);
+  }
+}
+
+/** Resolves null if walking the whole branch takes less work or memory than comparing the two tips. */
+async function updatedOrder(change: TipChange, oldTip: ObjectId, newTip: ObjectId): Promise<OrderUpdate | null> {
+  try {
+    const moved = await movedCommits(change, oldTip, newTip);
+    return moved === null ? null : await updateOrder({ oldTip, newTip, ...moved }, change.stored);
+  } catch (error) {
+    if (error instanceof TooMuchWork) return null;
+    throw error;
   }
 }
 
 async function rebuilt({ reader, commitsMax }: TipChange, tip: ObjectId): Promise<OrderChange> {
   const ids: ObjectId[] = [];
-  const limit = commitsMax === null ? {} : { limit: commitsMax + 1 };
-  for await (const id of reader.walk({ include: [tip], exclude: [], ...limit })) ids.push(id);
-  if (commitsMax !== null && ids.length > commitsMax) throw new TooManyCommits(`More than ${commitsMax} to order`);
+  for await (const id of reader.walk({ include: [tip], exclude: [], limit: commitsMax + 1 })) ids.push(id);
+  if (ids.length > commitsMax) throw new TooMuchWork(`More than ${commitsMax} commits to order`);
   return { kind: 'replace', kept: 0, ids };
 }
 
@@ -67,9 +76,9 @@ interface Moved {
   readonly dropped: readonly ObjectId[];
 }
 
-/** What the new tip reaches and the old does not, and the reverse; null when that is too much. */
+/** Finds what the new tip reaches and the old does not, and the reverse; null if that is too much. */
 async function movedCommits(change: TipChange, oldTip: ObjectId, newTip: ObjectId): Promise<Moved | null> {
-  const direct = directlyGained(change.brought, oldTip, newTip);
+  const direct = directlyGained(change.newCommits, oldTip, newTip);
   if (direct !== null) return { gained: direct, dropped: [] };
   const { reader } = change;
   // A tip that was forced away may have left storage since.
@@ -81,16 +90,16 @@ async function movedCommits(change: TipChange, oldTip: ObjectId, newTip: ObjectI
   return { gained: await load(change, gained), dropped };
 }
 
-/** The usual push: everything new stands on the old tip alone. Null when it is not so. */
+/** The usual push: all new commits descend from the old tip only. Returns null in any other case. */
 function directlyGained(
-  brought: readonly OrderCommit[],
+  newCommits: readonly OrderCommit[],
   oldTip: ObjectId,
   newTip: ObjectId,
 ): readonly OrderCommit[] | null {
-  const byId = new Map(brought.map((commit) => [commit.id, commit]));
+  const byId = new Map(newCommits.map((commit) => [commit.id, commit]));
   const reached = new Set([newTip]);
   const gained: OrderCommit[] = [];
-  // A set's iteration goes on through what is added meanwhile.
+  // Iterating a set also visits the ids that the loop adds.
   for (const id of reached) {
     if (id === oldTip) continue;
     const commit = byId.get(id);
@@ -108,8 +117,8 @@ async function walked(reader: HistoryReader, from: ObjectId, without: ObjectId):
   return ids.length === limit ? null : ids;
 }
 
-async function load({ brought, stored }: TipChange, ids: readonly ObjectId[]): Promise<readonly OrderCommit[]> {
-  const byId = new Map(brought.map((commit) => [commit.id, commit]));
+async function load({ newCommits, stored }: TipChange, ids: readonly ObjectId[]): Promise<readonly OrderCommit[]> {
+  const byId = new Map(newCommits.map((commit) => [commit.id, commit]));
   const commits: OrderCommit[] = [];
   const unheld: ObjectId[] = [];
   for (const id of ids) {

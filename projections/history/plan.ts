@@ -1,29 +1,42 @@
 /**
- * Works out, before the transaction, what a batch means for one repository: reads Git and the stored rows.
+ * Computes, before the transaction, what a batch changes in one repository: reads Git and the stored rows.
  *
- * Must stay true: nothing is written here. Objects that are missing because a later event replaced them do not
- * stop the model: the repository is marked incomplete until that event comes.
+ * Must stay true: nothing is written here. Objects that are missing because a later event replaced them do not stop the
+ * model: the repository is marked incomplete until that event is applied.
  */
-import { AppendList } from '../../core/kernel/append-list.ts';
+import type { AppendList } from '../../core/kernel/append-list.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { CommittedObjects, Layer, ObjectDatabase } from '../../core/ports/object-database.ts';
+import {
+  type CommittedObjects,
+  isBeyondBounds,
+  type Layer,
+  type ObjectDatabase,
+} from '../../core/ports/object-database.ts';
+import { changeLayers, type CommittedLayers, NO_LAYERS } from '../../core/repository/layers.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
 import { StreamFault } from '../runner/faults.ts';
 import { orderCommit } from './entry.ts';
 import { isListed, type RefValue, type RepositoryChange } from './fold.ts';
 import { GitFault, type HistoryReader, isMissing, mayPass, withReader } from './git-reading.ts';
-import { findNewCommits, MissingCommits, type NewCommits, TooManyCommits } from './new-commits.ts';
+import { findNewCommits, MissingCommits, type NewCommits } from './new-commits.ts';
 import { type OrderChange, orderChange } from './order.ts';
 import type { Head, StoredHistory } from './stored.ts';
+import { type MemoryBudget, TooMuchWork, boundedOrder, type WorkBounds } from './work-bounds.ts';
 
 export interface PlanContext {
   readonly objects: Pick<ObjectDatabase, 'open'>;
   readonly events: Pick<EventStore, 'readStream'>;
   readonly stored: StoredHistory;
-  /** What is longer is not read while other repositories wait; null: everything is. */
-  readonly bounds: { readonly newCommits: number; readonly orderedCommits: number } | null;
+  readonly bounds: WorkBounds;
+  /** The memory of the whole batch. */
+  readonly memory: MemoryBudget;
+  /**
+   * If true, work beyond the bounds parks the stream until an operator requests a retry; if false, it is replayed
+   * beside the writer.
+   */
+  readonly patient: boolean;
 }
 
 /** What is stored of a repository before the batch. */
@@ -32,7 +45,7 @@ export interface Base {
   readonly layers: AppendList<Layer>;
 }
 
-export const NO_BASE: Base = { head: null, layers: AppendList.from([]) };
+export const NO_BASE: Base = { head: null, layers: NO_LAYERS.layers };
 
 export interface RepositoryPlan {
   readonly change: RepositoryChange;
@@ -40,7 +53,12 @@ export interface RepositoryPlan {
   readonly after: Head;
   readonly commits: NewCommits;
   readonly order: OrderChange;
-  readonly committed: CommittedObjects & { readonly layers: AppendList<Layer> };
+  readonly committed: CommittedObjects & CommittedLayers;
+  /**
+   * How many of the stored layers, withOrderLength from the first, stay as they are; null: all layers are deleted and stored
+   * again.
+   */
+  readonly layersKept: number | null;
 }
 
 const NO_COMMITS: NewCommits = { commits: [], walk: null };
@@ -48,70 +66,90 @@ const NO_COMMITS: NewCommits = { commits: [], walk: null };
 export async function planRepository(
   context: PlanContext,
   change: RepositoryChange,
-  { head: before, layers }: Base,
+  { head: before, layers: stored }: Base,
 ): Promise<RepositoryPlan> {
   const revision = change.revision ?? before?.revision ?? -1;
   const wanted = await wantedTips(context.stored, change, before);
-  const committed = committedObjects(change, layers, revision);
+  const storageBucketId =
+    change.storageBucketId === undefined ? (before?.storageBucketId ?? null) : change.storageBucketId;
+  const shrinkEpoch = before?.shrinkEpoch ?? 0;
+  const layers = change.layers.reduce(changeLayers, { layers: stored, shrinkEpoch });
+  const committed = { repository: change.id, storageBucketId, revision, ...layers };
+  const layersKept = change.returned === null && layers.shrinkEpoch === shrinkEpoch ? stored.length : null;
   const after: Head = {
     accountId: change.accountId,
     initialDefaultBranch: change.initialDefaultBranch ?? before?.initialDefaultBranch ?? null,
     defaultBranch: change.defaultBranch ?? before?.defaultBranch ?? null,
     revision,
+    storageBucketId,
+    shrinkEpoch: layers.shrinkEpoch,
     orderedTip: wanted.tip,
     orderedCommits: before?.orderedCommits ?? 0,
     incomplete: false,
   };
   const oldTip = before?.orderedTip ?? null;
-  const plan = { change, before, committed };
+  const plan = { change, before, committed, layersKept };
   if (wanted.tips.length === 0 && (wanted.tip === oldTip || wanted.tip === null)) {
     const order: OrderChange = wanted.tip === oldTip ? { kind: 'keep' } : { kind: 'replace', kept: 0, ids: [] };
-    return { ...plan, order, after: counted(after, order), commits: NO_COMMITS };
+    return { ...plan, order, after: withOrderLength(after, order), commits: NO_COMMITS };
   }
   try {
-    return await withReader(context.objects, committed, async (reader) => {
+    return await withReader(context.objects, committed, context.bounds.spanMs, async (reader) => {
       const { commits, order } = await readGit(context, reader, { change, before, wanted });
-      return { ...plan, commits, order, after: counted(after, order) };
+      return { ...plan, commits, order, after: withOrderLength(after, order) };
     });
   } catch (error) {
-    const gone = error instanceof MissingCommits || isMissing(error);
-    if (!gone || !(await isSuperseded(context.events, change.id, revision))) throw faultOf(change, error);
-    const standing = { orderedTip: oldTip, incomplete: true };
-    return { ...plan, order: { kind: 'keep' }, commits: NO_COMMITS, after: { ...after, ...standing } };
+    const areMissing = error instanceof MissingCommits || isMissing(error);
+    if (!areMissing || !(await isSuperseded(context.events, change.id, revision))) {
+      throw faultOf(change, error, context.patient);
+    }
+    const incomplete = { ...after, orderedTip: oldTip, incomplete: true };
+    return { ...plan, order: { kind: 'keep' }, commits: NO_COMMITS, after: incomplete };
   }
 }
 
-/** What concerns this repository alone, said to be so. */
-function faultOf({ id, accountId, revision }: RepositoryChange, error: unknown): unknown {
+/** Wraps an error that concerns this repository only in a `StreamFault`; returns any other error as it is. */
+export function faultOf({ id, accountId, revision }: RepositoryChange, error: unknown, patient: boolean): unknown {
   const stream = revision === null ? streamName('account', accountId) : streamName('repository', id);
-  const cause = { cause: error };
-  if (error instanceof TooManyCommits) return new StreamFault(stream, 'soon', error.message, cause);
-  if (error instanceof MissingCommits) return new StreamFault(stream, 'later', error.message, cause);
-  if (error instanceof GitFault)
-    return new StreamFault(stream, mayPass(error) ? 'later' : 'asked', error.message, cause);
+  const { message } = error instanceof Error ? error : { message: '' };
+  if (error instanceof TooMuchWork) {
+    return patient
+      ? new StreamFault(stream, 'on-request', message, { cause: error, beyondBounds: true })
+      : new StreamFault(stream, 'soon', message, { cause: error });
+  }
+  if (error instanceof MissingCommits) return new StreamFault(stream, 'later', message, { cause: error });
+  if (error instanceof GitFault) {
+    const options = { cause: error, beyondBounds: isBeyondBounds(error.cause) };
+    return new StreamFault(stream, mayPass(error) ? 'later' : 'on-request', message, options);
+  }
   return error;
 }
 
-function counted(after: Head, order: OrderChange): Head {
+function withOrderLength(after: Head, order: OrderChange): Head {
   return order.kind === 'keep' ? after : { ...after, orderedCommits: order.kept + order.ids.length };
 }
 
 interface Wanted {
   /** The default branch's tip after the batch. */
   readonly tip: ObjectId | null;
-  /** Where listed refs point to at any time in the batch; for an incomplete repository, all of them. */
+  /**
+   * The commits that branches and tags pointed to at any time in the batch; if the repository is incomplete, all of
+   * them.
+   */
   readonly tips: readonly ObjectId[];
-  /** Those that refs still point to at its end. */
+  /** The tips that refs still point to at the end of the batch. */
   readonly required: ReadonlySet<ObjectId>;
 }
 
 async function wantedTips(stored: StoredHistory, change: RepositoryChange, before: Head | null): Promise<Wanted> {
+  // Everything stored is deleted, and the repository's own stream has not yet said what it holds.
+  if (change.returned === 'restored') return { tip: null, tips: [], required: new Set() };
   const initial = change.initialDefaultBranch ?? before?.initialDefaultBranch ?? null;
   const branch = change.defaultBranch ?? before?.defaultBranch ?? initial ?? FALLBACK_DEFAULT_BRANCH;
   const ref = `refs/heads/${branch}`;
   const isIncomplete = before?.incomplete === true;
-  const standing = isIncomplete ? await stored.refs(change.id, null) : new Map<string, RefValue>();
-  const values = new Map<string, RefValue | null>([...standing, ...change.refs]);
+  const storedRefs = isIncomplete ? await stored.refs(change.id, null) : new Map<string, RefValue>();
+  const values = new Map<string, RefValue | null>([...storedRefs, ...change.refs]);
   const required = new Set<ObjectId>();
   for (const [name, value] of values) {
     if (value !== null && isListed(name)) required.add(value.peeled ?? value.id);
@@ -129,33 +167,27 @@ function branchOf(head: Head): string {
   return head.defaultBranch ?? head.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
 }
 
-function committedObjects(
-  change: RepositoryChange,
-  before: AppendList<Layer>,
-  revision: number,
-): RepositoryPlan['committed'] {
-  let layers = before;
-  for (const layer of change.layers) layers = layers.append(layer);
-  // No event removes layers yet, so the shrink epoch never moves (architecture, invariant 3).
-  return { repository: change.id, revision, shrinkEpoch: 0, layers };
-}
-
 async function readGit(
-  { stored, bounds }: PlanContext,
+  { stored, bounds, memory }: PlanContext,
   reader: HistoryReader,
   about: { readonly change: RepositoryChange; readonly before: Head | null; readonly wanted: Wanted },
 ): Promise<{ readonly commits: NewCommits; readonly order: OrderChange }> {
   const { change, before, wanted } = about;
-  // Where a branch stood before has its row: in the usual push that is all there is to ask.
-  const standing = before === null || before.incomplete ? new Set<ObjectId>() : change.left;
+  // The previous tip of a branch has a row: in the usual push no other commit must be looked up.
+  const withRow = before === null || before.incomplete ? new Set<ObjectId>() : change.previousTips;
   const known = async (ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> => {
-    const asked = ids.filter((id) => !standing.has(id));
-    const found = await stored.known(change.id, asked);
-    return asked.length === ids.length ? found : new Set([...found, ...ids.filter((id) => standing.has(id))]);
+    const unsure = ids.filter((id) => !withRow.has(id));
+    const found = await stored.known(change.id, unsure);
+    return unsure.length === ids.length ? found : new Set([...found, ...ids.filter((id) => withRow.has(id))]);
   };
   const commits = await findNewCommits({
-    ...{ reader, known, tips: wanted.tips, required: wanted.required, commitsMax: bounds?.newCommits ?? null },
-    standing: async () => {
+    reader,
+    known,
+    tips: wanted.tips,
+    required: wanted.required,
+    commitsMax: bounds.newCommits,
+    memory: memory.share(),
+    storedTips: async () => {
       const refs = await stored.refs(change.id, null);
       const tips = [...refs].flatMap(([name, value]) => (isListed(name) ? [value.peeled ?? value.id] : []));
       return [...(await known(tips))];
@@ -166,14 +198,14 @@ async function readGit(
     oldTip: before?.orderedTip ?? null,
     oldCommits: before?.orderedCommits ?? 0,
     newTip: wanted.tip,
-    brought: commits.commits.map(orderCommit),
-    stored: stored.order(change.id, before?.orderedCommits ?? 0),
-    commitsMax: bounds?.orderedCommits ?? null,
+    newCommits: commits.commits.map(orderCommit),
+    stored: boundedOrder(stored.order(change.id, before?.orderedCommits ?? 0), bounds.memoryBytes),
+    commitsMax: bounds.orderedCommits,
   });
   return { commits, order };
 }
 
-/** Whether the repository's stream goes on after a revision: then a later event says what is there now. */
+/** Returns whether the repository's stream has events after a revision: then a later event says what exists now. */
 async function isSuperseded(
   events: Pick<EventStore, 'readStream'>,
   repository: RepositoryId,

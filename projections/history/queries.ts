@@ -1,26 +1,39 @@
-/** Branches and the default branch's commits, as REST shows them. */
+/** The queries of branches and of the default branch's commits, for REST. */
+import { BRANCHES_COMMITS_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
-import {
-  type AtRevision,
-  type BranchRow,
-  type CommitRow,
-  type Page,
-  type PageOf,
-  ReadModelError,
-} from '../../core/ports/read-models.ts';
+import type { Page, PageOf } from '../../core/kernel/page.ts';
+import type { AtRevision, BranchRow, CommitRow } from '../../core/ports/history.ts';
+import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import { type CommitEntry, commitRow } from './entry.ts';
 
-/** Entries are JSON already, so an answer is put together as text: PostgreSQL never looks inside them. */
+/** The length to which names and addresses of people are cut in a cut entry. */
+const CUT_NAME_LENGTH = 256;
+
+/**
+ * An entry whose texts fit its share of a list: its message is cut to as many characters as the share has bytes, and
+ * its parents are left out, because no list of branches shows them. A character takes up to four bytes, so an answer
+ * may be a few times as large as the limit.
+ */
+const CUT_ENTRY = `json_build_array(c.entry::json->>0, left(c.entry::json->>1, share.bytes), ${[2, 3, 4, 5]
+  .map((member) => `left(c.entry::json->>${member}, ${CUT_NAME_LENGTH})`)
+  .join(', ')}, c.entry::json->6, c.entry::json->7)::text`;
+
+/** Entries are JSON already, so the query concatenates text: PostgreSQL parses only the entries that it cuts. */
 const branchesQuery: ReadQuery = {
-  answer: (
-    table,
-  ) => `SELECT '{"revision":' || h.revision || ',"account":"' || h.account_id || '","incomplete":' || h.incomplete || ',"branches":['
+  answer: (table) => {
+    const joinStatements = `${table('history_refs')} AS r LEFT JOIN ${table('history_commits')} AS c USING (repository_id, id)
+        WHERE r.repository_id = h.repository_id AND r.name >= 'refs/heads/' AND r.name < 'refs/heads0'`;
+    return `SELECT '{"revision":' || h.revision || ',"account":"' || h.account_id || '","incomplete":' || h.incomplete || ',"branches":['
       || coalesce((
-        SELECT string_agg('[' || to_json(substr(r.name, 12)) || ',' || coalesce(c.entry, 'null') || ']', ',' ORDER BY r.name)
-        FROM ${table('history_refs')} AS r LEFT JOIN ${table('history_commits')} AS c USING (repository_id, id)
-        WHERE r.repository_id = h.repository_id AND r.name >= 'refs/heads/' AND r.name < 'refs/heads0'), '') || ']}'
-    FROM ${table('history_repositories')} AS h WHERE h.repository_id = $1`,
+        SELECT string_agg('[' || to_json(substr(r.name, 12)) || ',' || coalesce(
+          CASE WHEN octet_length(c.entry) <= share.bytes THEN c.entry ELSE ${CUT_ENTRY} END, 'null') || ']', ',' ORDER BY r.name)
+        FROM ${joinStatements}), '') || ']}'
+    FROM ${table('history_repositories')} AS h, LATERAL (
+      SELECT CASE WHEN coalesce(sum(octet_length(c.entry)), 0) <= ${BRANCHES_COMMITS_BYTES_MAX} THEN ${BRANCHES_COMMITS_BYTES_MAX}
+        ELSE ${BRANCHES_COMMITS_BYTES_MAX} / count(*) END::int AS bytes FROM ${joinStatements}) AS share
+    WHERE h.repository_id = $1`;
+  },
 };
 
 const revisionQuery: ReadQuery = {
@@ -41,25 +54,25 @@ const commitsQuery: ReadQuery = {
     FROM ${table('history_repositories')} AS h WHERE h.repository_id = $1 AND h.ordered_tip IS NOT NULL`,
 };
 
-interface Shown {
+interface HistoryJson {
   readonly revision: number;
   readonly account: string;
-  /** The revision's objects were replaced by a later event, which is on its way. */
+  /** True if a later event, not yet applied, replaced the objects of this revision. */
   readonly incomplete?: boolean;
 }
 
-interface ShownBranches extends Shown {
+interface BranchesJson extends HistoryJson {
   readonly branches: readonly (readonly [string, CommitEntry | null])[];
 }
 
-interface ShownCommits extends Shown {
+interface CommitsJson extends HistoryJson {
   readonly tip: ObjectId;
   readonly total: number;
   readonly commits: readonly CommitEntry[];
 }
 
-/** Where a repository stands: the generation of the model, and the revision within it. */
-export interface Standing {
+/** The version of a repository's rows: the model's generation, and the repository's revision in it. */
+export interface HistoryVersion {
   readonly generation: number;
   readonly revision: number;
 }
@@ -67,57 +80,60 @@ export interface Standing {
 export type Branches = AtRevision & { readonly branches: readonly BranchRow[] };
 export type Commits = AtRevision & { readonly tip: ObjectId } & PageOf<CommitRow>;
 
-async function read<Value extends Shown>(
+async function read<Value extends HistoryJson>(
   reader: LiveReader,
   query: ReadQuery,
   repository: RepositoryId,
   values: readonly unknown[] = [],
-): Promise<{ readonly generation: number; readonly shown: Value } | null> {
+): Promise<{ readonly generation: number; readonly json: Value } | null> {
   const concerns = (value: unknown): { readonly streams: readonly string[] } => {
-    const shown = value as Value | null;
+    const json = value as Value | null;
     const own = `repository-${repository}`;
-    // The account's stream says which branch is the default at first.
-    return { streams: shown === null ? [own] : [own, `account-${shown.account}`] };
+    // The account's stream says which branch is the default until the repository's own stream changes it.
+    return { streams: json === null ? [own] : [own, `account-${json.account}`] };
   };
   const { value, generation } = await reader.read(query, [repository, ...values], concerns);
-  const shown = value as Value | null;
-  if (shown === null) return null;
-  if (shown.incomplete === true) {
-    throw new ReadModelError('read-model-behind', `Repository ${repository} is between two revisions`);
+  const json = value as Value | null;
+  if (json === null) return null;
+  if (json.incomplete === true) {
+    throw new ReadModelError(
+      'read-model-behind',
+      `Repository ${repository} is incomplete: a later event is not yet applied`,
+    );
   }
-  return { generation, shown };
+  return { generation, json };
 }
 
-/** Null for a repository that the model does not know. */
-export async function readStanding(reader: LiveReader, repository: RepositoryId): Promise<Standing | null> {
-  const found = await read<Shown>(reader, revisionQuery, repository);
-  return found === null ? null : { generation: found.generation, revision: found.shown.revision };
+/** Resolves null for a repository that the model does not know. */
+export async function readVersion(reader: LiveReader, repository: RepositoryId): Promise<HistoryVersion | null> {
+  const found = await read<HistoryJson>(reader, revisionQuery, repository);
+  return found === null ? null : { generation: found.generation, revision: found.json.revision };
 }
 
 export async function readBranches(
   reader: LiveReader,
   repository: RepositoryId,
-): Promise<(Standing & { readonly answer: Branches }) | null> {
-  const found = await read<ShownBranches>(reader, branchesQuery, repository);
+): Promise<(HistoryVersion & { readonly answer: Branches }) | null> {
+  const found = await read<BranchesJson>(reader, branchesQuery, repository);
   if (found === null) return null;
-  const { generation, shown } = found;
-  const branches = shown.branches.map(([name, entry]) => {
-    if (entry === null) throw incoherent(repository, `the tip of ${name}`);
+  const { generation, json } = found;
+  const branches = json.branches.map(([name, entry]) => {
+    if (entry === null) throw inconsistent(repository, `the tip of ${name}`);
     return { name, commit: commitRow(entry) };
   });
-  return { generation, revision: shown.revision, answer: { revision: shown.revision, branches } };
+  return { generation, revision: json.revision, answer: { revision: json.revision, branches } };
 }
 
 export async function readCommits(reader: LiveReader, repository: RepositoryId, page: Page): Promise<Commits | null> {
   const { offset, limit } = page;
-  const found = await read<ShownCommits>(reader, commitsQuery, repository, [offset, limit]);
+  const found = await read<CommitsJson>(reader, commitsQuery, repository, [offset, limit]);
   if (found === null) return null;
-  const { revision, tip, total, commits } = found.shown;
+  const { revision, tip, total, commits } = found.json;
   const expected = Math.max(0, Math.min(limit, total - offset));
-  if (commits.length !== expected) throw incoherent(repository, `${expected - commits.length} commits of its order`);
+  if (commits.length !== expected) throw inconsistent(repository, `${expected - commits.length} commits of its order`);
   return { revision, tip, total, items: commits.map(commitRow) };
 }
 
-function incoherent(repository: RepositoryId, what: string): ReadModelError {
+function inconsistent(repository: RepositoryId, what: string): ReadModelError {
   return new ReadModelError('read-model-unavailable', `Repository ${repository} lacks ${what}: verify the read models`);
 }

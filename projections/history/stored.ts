@@ -1,11 +1,11 @@
 /**
- * Reads of a generation's history tables, for the one who writes them.
+ * Reads a generation's history tables for its applier.
  *
- * Must stay true: nothing here reads Git; ids leave as 40 hex digits whatever the tables hold.
+ * Must stay true: nothing here reads Git. Object ids are returned as 40 hex digits, whatever form the tables hold.
  */
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
-import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import { type LayerId, type ObjectId, objectId, type RepositoryId, type Uuid, uuid } from '../../core/kernel/ids.ts';
 import { layerKey } from '../../core/ports/layer-store.ts';
 import type { Layer, ObjectType } from '../../core/ports/object-database.ts';
 import { prepared } from '../runner/bulk.ts';
@@ -13,17 +13,26 @@ import type { Queryable, Row, TableOf } from '../runner/projection.ts';
 import { orderCommitOf } from './entry.ts';
 import type { RefValue } from './fold.ts';
 
-/** A repository's row. */
+/** A repository's row in `history_repositories`. */
 export interface Head {
   readonly accountId: string;
   readonly initialDefaultBranch: string | null;
   readonly defaultBranch: string | null;
   /** -1 before its own stream's first event. */
   readonly revision: number;
+  /** The bucket that holds its layers; null: platform storage. */
+  readonly storageBucketId: Uuid | null;
+  readonly shrinkEpoch: number;
   readonly orderedTip: ObjectId | null;
   readonly orderedCommits: number;
   readonly incomplete: boolean;
 }
+
+/** Entries read at once: each has at most a thousand parents and a few kilobytes of text. */
+const ENTRIES_AT_ONCE = 512;
+/** An entry, without its message if it is long: the order needs only date and parents. */
+const ORDER_ENTRY = `CASE WHEN octet_length(c.entry) <= 4096 THEN c.entry
+  ELSE jsonb_set(c.entry::jsonb, '{1}', '""')::text END`;
 
 export class StoredHistory {
   readonly #database: Queryable;
@@ -71,7 +80,7 @@ export class StoredHistory {
     return new Map(rows.map((row) => [row['name'] as string, refOf(row)]));
   }
 
-  /** Which of the ids have their row, and so have all their ancestors. */
+  /** Returns which of the ids have a row; all ancestors of those have one, too. */
   async known(repository: RepositoryId, ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> {
     if (ids.length === 0) return new Set();
     const rows = await this.#rows(
@@ -82,25 +91,35 @@ export class StoredHistory {
     return new Set(rows.map((row) => row['id'] as ObjectId));
   }
 
-  /** The stored order of a repository, so many commits long, as updates of it read it. */
+  /** Returns the stored order of a repository, which is `count` commits long, for an update of it. */
   order(repository: RepositoryId, count: number): StoredOrder {
     const join = `${this.#table('history_commits')} AS c`;
     return {
       commits: async (ids) => {
-        const rows = await this.#rows(
-          `SELECT entry FROM ${join}
-            WHERE repository_id = $1 AND id = ANY(ARRAY(SELECT decode(t, 'hex') FROM unnest($2::text[]) AS t))`,
-          [repository, ids],
-        );
-        return rows.map(commitOf);
+        const read: OrderCommit[] = [];
+        for (let at = 0; at < ids.length; at += ENTRIES_AT_ONCE) {
+          const rows = await this.#rows(
+            `SELECT ${ORDER_ENTRY} AS entry FROM ${join}
+              WHERE repository_id = $1 AND id = ANY(ARRAY(SELECT decode(t, 'hex') FROM unnest($2::text[]) AS t))`,
+            [repository, ids.slice(at, at + ENTRIES_AT_ONCE)],
+          );
+          for (const row of rows) read.push(commitOf(row));
+        }
+        return read;
       },
       fromTip: async (offset, limit) => {
-        const rows = await this.#rows(
-          `SELECT entry FROM ${this.#table('history_order')} AS o JOIN ${join} USING (repository_id, id)
-            WHERE repository_id = $1 AND number < $2 AND number >= $3 ORDER BY number DESC`,
-          [repository, count - offset, count - offset - limit],
-        );
-        return rows.map(commitOf);
+        const read: OrderCommit[] = [];
+        for (let at = offset; at < offset + limit; at += ENTRIES_AT_ONCE) {
+          const end = Math.min(at + ENTRIES_AT_ONCE, offset + limit);
+          const rows = await this.#rows(
+            `SELECT ${ORDER_ENTRY} AS entry FROM ${this.#table('history_order')} AS o JOIN ${join} USING (repository_id, id)
+              WHERE repository_id = $1 AND number < $2 AND number >= $3 ORDER BY number DESC`,
+            [repository, count - at, count - end],
+          );
+          for (const row of rows) read.push(commitOf(row));
+          if (rows.length < end - at) break;
+        }
+        return read;
       },
     };
   }
@@ -113,6 +132,8 @@ function headOf(row: Row): Head {
     initialDefaultBranch: row['initial_default_branch'] as string | null,
     defaultBranch: row['default_branch'] as string | null,
     revision: row['revision'] as number,
+    storageBucketId: row['storage_bucket_id'] as Uuid | null,
+    shrinkEpoch: row['shrink_epoch'] as number,
     orderedTip: tip === null ? null : objectId(tip),
     orderedCommits: row['ordered_commits'] as number,
     incomplete: row['incomplete'] as boolean,

@@ -1,15 +1,16 @@
 /**
- * The tables of repositories' histories: refs, commits, the default branch's order, and the layers to read from.
+ * The tables of repositories' histories: refs, commits, the default branch's order, and the layers that hold the
+ * objects.
  *
- * Must stay true: refs, order and the commits they name change in one transaction, so a reader of one snapshot
- * finds every commit that a branch or the order names.
+ * Must stay true: refs, order and the commits they name change in one transaction, so a reader of one snapshot finds
+ * every commit that a branch or the order names.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 
 /**
- * One row for each repository that is not gone. `ordered_tip` is the default branch's tip, null while that
- * branch does not exist; `ordered_commits` how many rows its order has. `incomplete` marks a repository whose
- * objects of that revision are no longer there, because a later event, not yet applied, replaced them.
+ * One row for each repository that is not removed. `ordered_tip` is the default branch's tip, null while that branch
+ * does not exist; `ordered_commits` is the number of its rows in the order. `incomplete` marks a repository whose
+ * objects of this revision do not exist any more, because a later event, not yet applied, replaced them.
  */
 const repositories: ProjectionTable = {
   name: 'history_repositories',
@@ -22,6 +23,8 @@ const repositories: ProjectionTable = {
       initial_default_branch text,
       default_branch text,
       revision integer NOT NULL,
+      storage_bucket_id uuid,
+      shrink_epoch integer NOT NULL,
       ordered_tip bytea,
       ordered_commits integer NOT NULL,
       incomplete boolean NOT NULL)`,
@@ -44,7 +47,7 @@ const refs: ProjectionTable = {
   ],
 };
 
-/** Every commit that any branch or tag ever pushed reaches; `entry` is its JSON as entry.ts writes it. */
+/** Every commit that any branch or tag ever pushed reaches; `entry` is its JSON (entry.ts). */
 const commits: ProjectionTable = {
   name: 'history_commits',
   key: ['repository_id', 'id'],
@@ -72,7 +75,7 @@ const order: ProjectionTable = {
   ],
 };
 
-/** The committed layers in their order: what the object database reads the commits from. */
+/** The committed layers in order: the object database reads the commits from them. */
 const layers: ProjectionTable = {
   name: 'history_layers',
   key: ['repository_id', 'number'],

@@ -4,17 +4,21 @@
  * Must stay true: a batch is folded in memory first, so the number of statements does not grow with its events.
  */
 import { accountEventKinds, type AccountEvent } from '../../core/account/events.ts';
+import { isEventOf } from '../../core/account/facet.ts';
 import { repositoryNameKey } from '../../core/account/names.ts';
+import type { OwnedRepositoryEvent } from '../../core/account/repositories/events.ts';
+import { ownedRepositories } from '../../core/account/repositories/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { repositoryEventKinds } from '../../core/repository/events.ts';
-import { forAll } from '../runner/bulk.ts';
+import { grownBytes, layersChangeOf } from '../../core/repository/layers.ts';
+import { runForList } from '../runner/bulk.ts';
 import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
 import { repositoryTables } from './table.ts';
 
 export const repositoriesProjection: Projection = {
   name: 'repositories',
-  version: 1,
+  version: 2,
   categories: ['account', 'repository'],
   tables: repositoryTables,
   onPoison: 'park',
@@ -27,7 +31,7 @@ export const repositoriesProjection: Projection = {
   }),
 };
 
-/** What a batch makes of one repository's own stream. */
+/** The changes that a batch makes by the events of one repository's own stream. */
 interface ContentsChange {
   id: string;
   default_branch: string | null;
@@ -53,6 +57,7 @@ class Changes {
   readonly #described = new Map<string, { id: string; description: string | null }>();
   readonly #contents = new Map<string, ContentsChange>();
   readonly #deleted = new Set<string>();
+  readonly #reopened = new Set<string>();
 
   add(recorded: RecordedEvent): void {
     if (categoryOf(recorded.stream) === 'account') this.#addAccountEvent(recorded);
@@ -62,45 +67,56 @@ class Changes {
   #addAccountEvent(recorded: RecordedEvent): void {
     const account = entityIdOf(recorded.stream);
     const event = readEvent<AccountEvent>(accountEventKinds, recorded);
+    if (isEventOf(ownedRepositories, event)) this.#addListEvent(account, recorded.occurredAt, event);
+    // The erasure of an account needs no case here: each of its repositories is deleted by an event of its own.
+    else if (event.type === 'AccountCreated') {
+      this.#owners.set(account, { account_id: account, username: event.data.username });
+    }
+  }
+
+  #addListEvent(account: string, at: string, event: OwnedRepositoryEvent): void {
+    const { repository_id: id } = event.data;
     switch (event.type) {
-      case 'AccountCreated':
-        this.#owners.set(account, { account_id: account, username: event.data.username });
-        break;
       case 'RepositoryCreated': {
-        const { repository_id: id, name, description, default_branch, storage_bucket_id } = event.data;
+        const { name, description, default_branch, storage_bucket_id } = event.data;
         this.#created.set(id, {
-          ...{ id, account_id: account, name, name_key: repositoryNameKey(name), description },
-          ...{ initial_default_branch: default_branch, storage_bucket_id, created_at: recorded.occurredAt },
+          id,
+          account_id: account,
+          name,
+          name_key: repositoryNameKey(name),
+          description,
+          initial_default_branch: default_branch,
+          storage_bucket_id,
+          created_at: at,
         });
         break;
       }
       case 'RepositoryDescribed': {
-        const { repository_id: id, description } = event.data;
+        const { description } = event.data;
         const created = this.#created.get(id);
         if (created === undefined) this.#described.set(id, { id, description });
         else this.#created.set(id, { ...created, description });
         break;
       }
-      case 'RepositoryDeleted': {
-        const { repository_id: id } = event.data;
+      case 'RepositoryRestored': {
+        const { name, description, default_branch, storage_bucket_id, created_at } = event.data;
+        this.#created.set(id, {
+          id,
+          account_id: account,
+          name,
+          name_key: repositoryNameKey(name),
+          description,
+          initial_default_branch: default_branch,
+          storage_bucket_id,
+          created_at,
+        });
+        break;
+      }
+      case 'RepositoryDeleted':
         this.#created.delete(id);
         this.#described.delete(id);
         this.#contents.delete(id);
         this.#deleted.add(id);
-        break;
-      }
-      case 'Abandoned':
-      case 'PlanChanged':
-      case 'PasswordChanged':
-      case 'WebhookCreated':
-      case 'WebhookUrlChanged':
-      case 'WebhookEventsChanged':
-      case 'WebhookActivated':
-      case 'WebhookDeactivated':
-      case 'WebhookSecretRotated':
-      case 'WebhookDeleted':
-      // Its repositories follow, each by an event of its own.
-      case 'AccountErased':
         break;
     }
   }
@@ -109,12 +125,17 @@ class Changes {
     const id = entityIdOf(recorded.stream);
     const event = readEvent(repositoryEventKinds, recorded);
     const change = this.#contents.get(id) ?? {
-      ...{ id, default_branch: null, added_bytes: 0, pushed_at: null, closed: false },
+      id,
+      default_branch: null,
+      added_bytes: 0,
+      pushed_at: null,
+      closed: false,
     };
     this.#contents.set(id, change);
+    const layersChange = layersChangeOf(event);
+    if (layersChange !== null) change.added_bytes += grownBytes(layersChange);
     switch (event.type) {
       case 'RefsUpdated':
-        change.added_bytes += event.data.layer?.size_bytes ?? 0;
         change.pushed_at = recorded.occurredAt;
         break;
       case 'DefaultBranchChanged':
@@ -122,6 +143,15 @@ class Changes {
         break;
       case 'RepositoryClosed':
         change.closed = true;
+        break;
+      case 'RepositoryReopened': {
+        const { default_branch, size_bytes, pushed_at } = event.data;
+        this.#reopened.add(id);
+        this.#contents.set(id, { id, default_branch, added_bytes: size_bytes, pushed_at, closed: false });
+        break;
+      }
+      case 'LayersCompacted':
+      case 'LayersExpired':
         break;
     }
   }
@@ -159,13 +189,13 @@ class Changes {
             closed = c.closed OR excluded.closed`,
       },
     ];
-    if (gone.length === 0) return { lists };
-    // Deletions first: a name that was given back may have been taken again in the same batch.
+    const emptied = [...gone, ...this.#reopened];
+    if (emptied.length === 0) return { lists };
+    // Deletions first: in the same batch a released name may have been taken again, and a repository may have returned.
     const before = async (transaction: Queryable): Promise<void> => {
-      for (const from of [repositories, contents]) {
-        const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
-        await forAll(transaction, gone, `DELETE FROM ${from} WHERE id IN (${ids})`);
-      }
+      const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
+      await runForList(transaction, gone, `DELETE FROM ${repositories} WHERE id IN (${ids})`);
+      await runForList(transaction, emptied, `DELETE FROM ${contents} WHERE id IN (${ids})`);
     };
     return { lists, before };
   }

@@ -1,10 +1,11 @@
-/** The list of an account's repositories, as REST shows it, and the deletions that wait for their end. */
+/** The queries of an account's repositories, for REST, and of deletions that are not finished. */
 import type { AccountId, RepositoryId } from '../../core/kernel/ids.ts';
-import type { Page, PageOf, RepositoryRow } from '../../core/ports/read-models.ts';
+import type { Page, PageOf } from '../../core/kernel/page.ts';
+import type { RepositoryRow } from '../../core/ports/repository-lists.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
-/** What the list is of: open repositories of `$1`, only those of `$2` unless null. */
+/** Returns the FROM clause of the list: open repositories of account `$1`, only those in `$2` unless it is null. */
 const listed = (repositories: string, contents: string): string => `${repositories} AS r
   LEFT JOIN ${contents} AS c USING (id)
   WHERE r.account_id = $1 AND ($2::uuid[] IS NULL OR r.id = ANY($2)) AND c.closed IS NOT TRUE`;
@@ -32,7 +33,7 @@ export async function readRepositories(
   return value as PageOf<RepositoryRow>;
 }
 
-/** A deleted repository has no row in either table. */
+/** Repositories that are closed while their account still lists them. A repository that is fully deleted has no row. */
 const halfDeletedQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(r), '[]') FROM (
     SELECT r.account_id AS account, r.id AS repository
@@ -43,7 +44,7 @@ const halfDeletedQuery: ReadQuery = {
 export async function readHalfDeleted(
   reader: LiveReader,
 ): Promise<readonly { readonly account: AccountId; readonly repository: RepositoryId }[]> {
-  // Whose events are parked elsewhere changes nothing about these.
+  // No parked stream makes these rows wrong.
   const { value } = await reader.read(halfDeletedQuery, [], () => ({ streams: [] }));
   return value as readonly { readonly account: AccountId; readonly repository: RepositoryId }[];
 }

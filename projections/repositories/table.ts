@@ -1,8 +1,8 @@
 /**
  * The tables that repositories are listed from.
  *
- * Must stay true: each table is written from streams of one category, so either may be behind by parked events
- * without the other going wrong; they are joined when they are read.
+ * Must stay true: each table is written from streams of one category. So parked events may delay one table without
+ * making the other wrong; queries join them.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 
@@ -14,7 +14,9 @@ const accounts: ProjectionTable = {
   create: (table) => [`CREATE TABLE ${table} (account_id uuid PRIMARY KEY, username text NOT NULL)`],
 };
 
-/** From account streams: what exists under which name. `name_key` is the name as it is unique and sorted. */
+/**
+ * From account streams: the repositories and their names. `name_key` is the form in which names are unique and sorted.
+ */
 const repositories: ProjectionTable = {
   name: 'repositories',
   key: ['id'],
@@ -33,7 +35,10 @@ const repositories: ProjectionTable = {
   ],
 };
 
-/** From repository streams: what was pushed there. A closed one is gone for readers; its name follows. */
+/**
+ * From repository streams: the content. Readers do not see a closed repository; its account releases the name
+ * afterwards.
+ */
 const contents: ProjectionTable = {
   name: 'repository_contents',
   key: ['id'],
@@ -45,7 +50,7 @@ const contents: ProjectionTable = {
       size_bytes bigint NOT NULL DEFAULT 0,
       pushed_at text,
       closed boolean NOT NULL DEFAULT false)`,
-    // Looked for every few seconds (readHalfDeleted), and next to none at any time.
+    // Queried every few seconds (readHalfDeleted); at any time next to no row is closed.
     `CREATE INDEX ON ${table} (id) WHERE closed`,
   ],
 };

@@ -1,19 +1,20 @@
 /**
- * Builds a generation of a model beside the live one: to replace it, or to compare it with.
+ * Builds a generation of a model beside the live one: to replace it, or to compare it with the live one.
  *
- * Must stay true: the live generation is read and written as ever meanwhile; a build that fails, or is cut
- * short, leaves it untouched.
+ * Must stay true: the live generation remains in use, read and written, during the build. A build that fails or is
+ * interrupted leaves the live generation untouched.
  */
 import type { Pool, PoolClient } from 'pg';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { throughPosition } from '../../core/kernel/whole-appends.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { moveCheckpoint, readLiveState } from './checkpoint.ts';
 import { CheckpointMoved, ProjectionHalted } from './faults.ts';
-import { buildLock, createGeneration, dropGeneration, flip, makeLive } from './generations.ts';
+import { buildLock, createGeneration, dropGeneration, switchLive, makeLive } from './generations.ts';
 import type { Projection } from './projection.ts';
 import { createRunnerTables, type Generation } from './tables.ts';
-import { oneAtATime } from './transaction.ts';
+import { serialized } from './transaction.ts';
 import { GenerationWriter } from './writer.ts';
 
 export interface BuildContext {
@@ -25,16 +26,16 @@ export interface BuildContext {
 
 const ATTEMPTS_MAX = 5;
 
-/** A generation that is being built, on a connection of its own. */
+/** A generation under construction, on a connection of its own. */
 export interface Build {
   readonly generation: Generation;
-  /** The generation that was live when it began, 0 for none. */
+  /** The generation that was live when the build began, 0 for none. */
   readonly replaces: number;
   readonly client: PoolClient;
   readonly writer: GenerationWriter;
 }
 
-/** Opens an empty generation under the build lock, and drops it unless the work has made it live. */
+/** Creates an empty generation under the build lock; drops it afterwards unless `work` returns `keep: true`. */
 export async function withBuild<Result>(
   context: BuildContext,
   projection: Projection,
@@ -52,7 +53,7 @@ export async function withBuild<Result>(
       text: `SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken`,
       values: [buildLock(projection)],
     });
-    if (rows[0]?.taken !== true) throw new ProjectionHalted(`${projection.name} is being built by somebody else`);
+    if (rows[0]?.taken !== true) throw new ProjectionHalted(`${projection.name} is being built by another process`);
     await client.query('SET synchronous_commit = off');
     const { generation, replaces } = await createGeneration(client, projection);
     let keep = false;
@@ -66,9 +67,9 @@ export async function withBuild<Result>(
     }
   } finally {
     client.off('error', onError);
-    // The server ends a connection some time later; whoever builds next should not find the lock still held.
+    // The server ends a closed connection some time later: unlock now, so that the next build finds the lock free.
     if (broken === null) await client.query('SELECT pg_advisory_unlock_all()');
-    // With the connection go the session's settings.
+    // Destroying the connection discards the session's settings.
     client.release(true);
   }
 }
@@ -80,7 +81,10 @@ function openWriter(
 ): Promise<GenerationWriter> {
   const about = { projection: generation.projection.name, generation: generation.number };
   return GenerationWriter.open({
-    ...{ connection: oneAtATime(connection), generation, events, complete },
+    connection: serialized(connection),
+    generation,
+    events,
+    complete,
     checkpoint: { position: LOG_START, last: null },
     patient: true,
     movePosition: moveCheckpoint,
@@ -92,7 +96,7 @@ function openWriter(
   });
 }
 
-/** Applies the log up to exactly a position that it has reached. */
+/** Applies the log up to exactly `target`, a position that the log has reached and that lies between two appends. */
 export async function buildUpTo(
   { events }: BuildContext,
   { writer, generation }: Build,
@@ -106,10 +110,12 @@ export async function buildUpTo(
   const subscription = events.subscribe({
     after: writer.position,
     categories: generation.projection.categories,
-    onEvents: async (batch, position) => {
+    onEvents: async (batch, position, lastRecord) => {
       if (writer.position >= target) return;
-      const due = batch.filter((event) => event.position <= target);
-      await writer.apply(due, position < target ? position : target);
+      const due = throughPosition(batch, target);
+      const reachedBy = due.at(-1)?.position ?? target;
+      // Exceeds the target only if the target is inside an append, as a program before this one may have left it.
+      await writer.apply(due, position < target ? position : reachedBy > target ? reachedBy : target, lastRecord);
       if (writer.position >= target) reached();
     },
   });
@@ -120,23 +126,23 @@ export async function buildUpTo(
   }
 }
 
-/** Builds the model anew from the log and makes that generation live in one step. */
+/** Builds the model again from the log and makes that generation live in one step. */
 export function rebuild(context: BuildContext, projection: Projection): Promise<LogPosition> {
   return withBuild(context, projection, async (build) => {
     for (let attempt = 1; ; attempt += 1) {
       await buildUpTo(context, build, await context.events.head());
       try {
-        await takePlace(context, build);
+        await goLive(context, build);
         return { keep: true, result: build.writer.position };
       } catch (error) {
-        // A runner created the first generation, or replaced one that was lost, just before.
+        // Just before, a runner created the first generation or replaced one that was lost.
         if (!(error instanceof CheckpointMoved) || attempt === ATTEMPTS_MAX) throw error;
       }
     }
   });
 }
 
-async function takePlace(context: BuildContext, build: Build): Promise<void> {
+async function goLive(context: BuildContext, build: Build): Promise<void> {
   const { generation, client } = build;
   const live = await readLiveState(client, generation.projection);
   if (live === null) {
@@ -145,9 +151,10 @@ async function takePlace(context: BuildContext, build: Build): Promise<void> {
   }
   const locking = await context.pool.connect();
   try {
-    // What the log gained meanwhile is little by now, and nobody can write the live one until it is applied.
-    await flip(locking, generation, live, async (position) => {
-      // A live one that is ahead of the log was built from another, or from a tail that was lost.
+    // By now the log has few events that the build lacks, and the lock keeps the live generation still until they are
+    // applied.
+    await switchLive(locking, generation, live, async (position) => {
+      // A live generation ahead of the log was built from another log, or from a tail of this one that was lost.
       const head = await context.events.head();
       await buildUpTo(context, build, position < head ? position : head);
     });

@@ -1,14 +1,14 @@
 /**
- * Statements over lists: one round trip however many rows, prepared once for each connection.
+ * Statements over lists: one round trip for any number of rows, prepared once for each connection.
  *
- * Must stay true: no text that a user chose can fail a statement. What PostgreSQL's text cannot hold, NUL and
- * lone surrogates, is replaced by U+FFFD on its way.
+ * Must stay true: no text that a user chose can make a statement fail. NUL and lone surrogates, which PostgreSQL's text
+ * cannot hold, are replaced by U+FFFD.
  */
 import type { ListStatement, Queryable, Statement, Write } from './projection.ts';
 
 const NAMES = new Map<string, string>();
 
-/** A statement that each connection prepares at its first use. Its text must come from a bounded set. */
+/** Returns a statement that each connection prepares at its first use. `text` must be one of a bounded set. */
 export function prepared(text: string, values: readonly unknown[]): Statement {
   let name = NAMES.get(text);
   if (name === undefined) {
@@ -18,16 +18,16 @@ export function prepared(text: string, values: readonly unknown[]): Statement {
   return { name, text, values };
 }
 
-/** Runs a list statement by itself; not at all when the list is empty. */
-export async function forAll(database: Queryable, items: readonly unknown[], text: string): Promise<void> {
+/** Runs one list statement, unless its list is empty. */
+export async function runForList(database: Queryable, items: readonly unknown[], text: string): Promise<void> {
   if (items.length > 0) await database.query(prepared(text, [storableJson(items)]));
 }
 
 /**
- * One statement that does what several list statements say, those with empty lists left out, and `first` before
- * them; null when there is nothing to do. `first` has parameters of its own, from `$1`, and gives rows as `done`.
+ * Joins list statements into one, with `first` before them and without those whose list is empty; null if nothing is
+ * left. `first` has its own parameters, from `$1`; its rows are available to its `result` as `done`.
  */
-export function joined(
+export function joinStatements(
   lists: readonly ListStatement[],
   first: { readonly text: string; readonly values: readonly unknown[]; readonly result: string } | null,
 ): Statement | null {
@@ -42,17 +42,17 @@ export function joined(
   return prepared(`WITH ${parts.join(', ')} SELECT ${first === null ? '' : first.result}`, values);
 }
 
-/** Does all that a write says, within a transaction. */
-export async function carryOut(transaction: Queryable, write: Write): Promise<void> {
+/** Executes a write within a transaction. */
+export async function executeWrite(transaction: Queryable, write: Write): Promise<void> {
   await write.before?.(transaction);
-  const statement = joined(write.lists, null);
+  const statement = joinStatements(write.lists, null);
   if (statement !== null) await transaction.query(statement);
 }
 
-/** JSON whose strings PostgreSQL can hold. */
+/** Serializes to JSON whose strings PostgreSQL can hold. */
 function storableJson(value: unknown): string {
   const text = JSON.stringify(value);
-  // JSON.stringify writes NUL and lone surrogates, and of their kind only those, as these escapes.
+  // JSON.stringify escapes NUL and lone surrogates this way; no other character has an escape with these prefixes.
   if (!text.includes('\\u0000') && !text.includes('\\ud')) return text;
   return JSON.stringify(value, (_key, member: unknown) => (typeof member === 'string' ? storableText(member) : member));
 }

@@ -1,27 +1,31 @@
 /**
- * How far a generation of a model is: the row that fences its writers.
+ * The checkpoint of a generation: the row that says how far it is and that fences its writers.
  *
- * Must stay true: a checkpoint moves only from exactly the position its writer last saw, in the transaction
- * that holds the rows of those events; so each event is applied once, whoever else believes to be the runner.
+ * Must stay true: a writer moves the checkpoint only from exactly the position it last saw, in the transaction that
+ * writes the rows of those events. So each event is applied once, even if several processes believe that they are the
+ * writer.
  */
-import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
-import { categoryOf, type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import { type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { joined, prepared } from './bulk.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
+import { lastRecordOf } from '../../core/runtime/read-mark.ts';
+import { joinStatements, prepared } from './bulk.ts';
 import { CheckpointMoved, codeOf, ProjectionHalted } from './faults.ts';
 import type { ListStatement, Projection, Queryable } from './projection.ts';
 import type { Generation } from './tables.ts';
 
-/** The last record event a generation has seen. Operational ones are pruned, so they prove nothing later. */
-export interface LastEvent {
-  readonly stream: StreamName;
-  readonly revision: number;
-  readonly id: string;
-  /** Where it stood in the log; null when an older program wrote the checkpoint. */
+/**
+ * The last record event at or before a checkpoint. Operational events may be pruned, so they cannot identify a log
+ * later.
+ */
+export interface LastEvent extends Omit<RecordPlace, 'position' | 'eventId'> {
+  readonly eventId: string;
+  /** The event's position in the log; null if an older program wrote the checkpoint. */
   readonly position: LogPosition | null;
 }
 
 export interface Checkpoint {
+  /** The position of the last event that was passed, whether or not the model wants it. */
   readonly position: LogPosition;
   readonly last: LastEvent | null;
 }
@@ -56,14 +60,14 @@ export async function readLiveState(database: Queryable, projection: Projection)
           : {
               stream,
               revision: row['event_revision'] as number,
-              id: row['event_id'] as string,
+              eventId: row['event_id'] as string,
               position: eventPosition === null ? null : (BigInt(eventPosition) as LogPosition),
             },
     },
   };
 }
 
-/** One step of a generation's checkpoint. */
+/** One move of a generation's checkpoint. */
 export interface CheckpointMove {
   readonly generation: Generation;
   readonly from: LogPosition;
@@ -73,54 +77,72 @@ export interface CheckpointMove {
 const MOVE = `UPDATE read_models.checkpoints
   SET position = $5, event_stream = $6, event_revision = $7, event_id = $8, event_position = $9
   WHERE name = $1 AND version = $2 AND generation = $3 AND position = $4`;
-/** What `done` divides by when the checkpoint did not stand where it should: it fails the whole statement. */
+/**
+ * The statement divides by the row count of `done`: if the checkpoint was not at `from`, the division fails all of it.
+ */
 const DIVISION_BY_ZERO = '22012';
 
 function valuesOf({ generation, from, to }: CheckpointMove): unknown[] {
   const { projection, number } = generation;
   return [
-    ...[projection.name, projection.version, number, from, to.position],
-    ...[to.last?.stream ?? null, to.last?.revision ?? null, to.last?.id ?? null, to.last?.position ?? null],
+    projection.name,
+    projection.version,
+    number,
+    from,
+    to.position,
+    to.last?.stream ?? null,
+    to.last?.revision ?? null,
+    to.last?.eventId ?? null,
+    to.last?.position ?? null,
   ];
 }
 
-/** Moves the checkpoint; throws `CheckpointMoved` when it no longer stands where this writer left it. */
+/** Moves the checkpoint; throws `CheckpointMoved` if it is not at `from` any more. */
 export async function moveCheckpoint(database: Queryable, move: CheckpointMove): Promise<void> {
   const { rowCount } = await database.query(prepared(MOVE, valuesOf(move)));
-  if (rowCount !== 1) throw movedAway(move);
+  if (rowCount !== 1) throw checkpointMoved(move);
 }
 
-/** The same together with list statements, all of it one statement and so one transaction. */
+/** Moves the checkpoint and runs the list statements as one statement, and so as one transaction. */
 export async function moveCheckpointWith(
   database: Queryable,
   move: CheckpointMove,
   lists: readonly ListStatement[],
 ): Promise<void> {
   const first = { text: `${MOVE} RETURNING 1`, values: valuesOf(move), result: '1 / count(*) FROM done' };
-  const statement = joined(lists, first);
+  const statement = joinStatements(lists, first);
   if (statement === null) return;
   try {
     await database.query(statement);
   } catch (error) {
-    if (codeOf(error) === DIVISION_BY_ZERO) throw movedAway(move);
+    if (codeOf(error) === DIVISION_BY_ZERO) throw checkpointMoved(move);
     throw error;
   }
 }
 
-/** Of several generations at once, by their positions alone: the last event that each has seen stays. */
-const MOVE_POSITIONS = `UPDATE read_models.checkpoints AS c SET position = m.after
-  FROM json_to_recordset($1) AS m(name text, version integer, generation integer, before bigint, after bigint)
+/** Moves the checkpoints of several generations with one statement. */
+const MOVE_POSITIONS = `UPDATE read_models.checkpoints AS c SET position = m.after, event_stream = m.event_stream,
+    event_revision = m.event_revision, event_id = m.event_id, event_position = m.event_position
+  FROM json_to_recordset($1) AS m(name text, version integer, generation integer, before bigint, after bigint,
+    event_stream text, event_revision integer, event_id uuid, event_position bigint)
   WHERE c.name = m.name AND c.version = m.version AND c.generation = m.generation AND c.position = m.before
   RETURNING c.name, c.generation`;
 
-/** Moves several checkpoints past events that their models have nothing to do with; returns those that moved. */
+/** Moves several checkpoints past events that their models do not want; returns the moves that took effect. */
 export async function movePositions(
   database: Queryable,
   moves: readonly CheckpointMove[],
 ): Promise<ReadonlySet<CheckpointMove>> {
   const rows = moves.map(({ generation: { projection, number }, from, to }) => ({
-    ...{ name: projection.name, version: projection.version, generation: number },
-    ...{ before: String(from), after: String(to.position) },
+    name: projection.name,
+    version: projection.version,
+    generation: number,
+    before: String(from),
+    after: String(to.position),
+    event_stream: to.last?.stream ?? null,
+    event_revision: to.last?.revision ?? null,
+    event_id: to.last?.eventId ?? null,
+    event_position: to.last?.position?.toString() ?? null,
   }));
   const moved = (await database.query(prepared(MOVE_POSITIONS, [JSON.stringify(rows)]))).rows;
   const has = ({ generation: { projection, number } }: CheckpointMove): boolean =>
@@ -128,29 +150,27 @@ export async function movePositions(
   return new Set(moves.filter(has));
 }
 
-function movedAway({ generation: { projection, number }, from }: CheckpointMove): CheckpointMoved {
-  return new CheckpointMoved(`${projection.name} generation ${number} is no longer at ${from}`);
+function checkpointMoved({ generation: { projection, number }, from }: CheckpointMove): CheckpointMoved {
+  return new CheckpointMoved(`${projection.name} generation ${number} is no longer at position ${from}`);
 }
 
-/** The checkpoint after a batch that ends at a position. */
+/**
+ * Returns the checkpoint after a batch that ends at `position`. `passed` is the last record event between the previous
+ * batch and `position`, whether or not the batch contains it.
+ */
 export function checkpointAfter(
   before: Checkpoint,
   events: readonly RecordedEvent[],
   position: LogPosition,
+  passed: RecordPlace | null,
 ): Checkpoint {
-  const last = events.findLast(({ stream, type }) => EVENT_CATALOGUE[categoryOf(stream)]?.[type]?.record === true);
-  return {
-    position,
-    last:
-      last === undefined
-        ? before.last
-        : { stream: last.stream, revision: last.revision, id: last.id, position: last.position },
-  };
+  const known = passed !== null && passed.position <= position ? passed : lastRecordOf(events);
+  return { position, last: known ?? before.last };
 }
 
 /**
- * The log must still hold the event a checkpoint stands at, and where it stood: a failover or a restore may have
- * replaced it, and a log that was moved has the same events at other positions.
+ * Throws `ProjectionHalted` unless the log still holds the checkpoint's event at the same position. A failover or a
+ * restore may have replaced the event; a log that was copied holds the same events at other positions.
  */
 export async function checkAgainstLog(
   events: Pick<EventStore, 'readStream'>,
@@ -158,13 +178,13 @@ export async function checkAgainstLog(
   { last }: Checkpoint,
 ): Promise<void> {
   if (last === null) return;
-  const { stream, revision, id, position } = last;
+  const { stream, revision, eventId: id, position } = last;
   const [found] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
   if (found?.id === id) {
     if (position === null || found.position === position) return;
     throw new ProjectionHalted(
-      `${projection.name} was built from another copy of this log, where event ${id} stood at ${position}; ` +
-        `here it stands at ${found.position}: rebuild it`,
+      `${projection.name} was built from another copy of this log, where event ${id} has position ${position}; ` +
+        `here it has position ${found.position}: rebuild it`,
     );
   }
   const there = found === undefined ? 'no event' : `event ${found.id}`;

@@ -1,8 +1,8 @@
 /**
  * The life of a model's generations: created empty, made live in one step, dropped when nobody needs them.
  *
- * Must stay true: readers see one whole generation at a time, since which one is live is a single row; and
- * nothing is dropped that is live, that is being built, or that another program's version still runs.
+ * Must stay true: one row says which generation is live, so readers see one whole generation at a time. Nothing is
+ * dropped that is live, that is being built, or that a process of another program version still runs.
  */
 import type { Pool } from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
@@ -13,19 +13,19 @@ import { inTransaction } from './transaction.ts';
 
 type Named = Pick<Projection, 'name' | 'version'>;
 
-/** The advisory lock of the process that writes a model's live generation. */
+/** Names the advisory lock of the process that writes a model's live generation. */
 export function leadLock({ name, version }: Named): string {
   return `strata.read_models.${name}.v${version}`;
 }
 
-/** The advisory lock of the process that builds a generation beside the live one. */
+/** Names the advisory lock of the process that builds a generation beside the live one. */
 export function buildLock({ name, version }: Named): string {
   return `strata.read_models.${name}.v${version}.build`;
 }
 
 /**
- * A new generation with empty tables at the log's start; it is read only once it is made live. `replaces` is the
- * one that is live now, 0 for none.
+ * Creates a generation with empty tables and its checkpoint at the log's start. Nobody reads it until it is made live.
+ * Returns in `replaces` the generation that is live now, 0 for none.
  */
 export async function createGeneration(
   database: Queryable,
@@ -49,8 +49,9 @@ export async function createGeneration(
 }
 
 /**
- * Makes a generation live without looking at the one it replaces, whose tables were lost or never were. Its
- * checkpoint goes in the same step, so that whoever writes it notices. Throws `CheckpointMoved` when another is live.
+ * Makes a generation live in place of `replaces`, whose tables were lost or never existed and are not read. Deletes the
+ * checkpoint of `replaces` in the same transaction, so that a process that writes it notices. Throws `CheckpointMoved`
+ * if another generation is live.
  */
 export async function makeLive(database: Queryable, next: Generation, replaces: number): Promise<void> {
   await inTransaction(database, () => replaceLive(database, next, replaces));
@@ -68,10 +69,11 @@ async function replaceLive(database: Queryable, { projection, number }: Generati
 }
 
 /**
- * Makes a generation live in place of another, whose writer stands still for the moment: `catchUp` brings the new
- * one to exactly its position, on another connection. Throws `CheckpointMoved` when another is live by now.
+ * Makes a generation live in place of the live one, whose writer it blocks meanwhile: `catchUp` brings the new
+ * generation to exactly the live one's position, on another connection. Throws `CheckpointMoved` if another generation
+ * is live.
  */
-export async function flip(
+export async function switchLive(
   database: Queryable,
   next: Generation,
   live: { readonly generation: number; readonly tables: readonly string[] },
@@ -87,13 +89,13 @@ export async function flip(
     const position = rows[0]?.['position'];
     if (position === undefined) throw new CheckpointMoved(`${name} generation ${live.generation} is gone`);
     await catchUp(BigInt(position as string) as LogPosition);
-    // The old one's checkpoint goes in the same step, so that its writer notices.
+    // Also deletes the old generation's checkpoint, so that its writer notices.
     await replaceLive(database, next, live.generation);
   });
   await dropTables(database, live.tables);
 }
 
-/** Removes a generation that is not live: first its rows, so that nobody takes it for whole, then its tables. */
+/** Drops a generation that is not live: first its checkpoint, so that nobody takes it for complete, then its tables. */
 export async function dropGeneration(database: Queryable, generation: Generation): Promise<void> {
   await inTransaction(database, () => deleteCheckpoint(database, generation.projection, generation.number));
   await dropTables(database, tableNames(generation));
@@ -108,7 +110,7 @@ async function deleteCheckpoint(database: Queryable, { name, version }: Named, g
   }
 }
 
-/** Notes why a model stands still, where every node sees it; null when it goes on. */
+/** Stores why a model is halted, for every node to see; null when it continues. */
 export async function setHalted(database: Queryable, { name, version }: Named, reason: string | null): Promise<void> {
   await database.query({
     text: `UPDATE read_models.projections SET halted = $3 WHERE name = $1 AND version = $2`,
@@ -117,8 +119,8 @@ export async function setHalted(database: Queryable, { name, version }: Named, r
 }
 
 /**
- * Drops what an older program left behind, unless it still runs, and what a rebuild that was cut short did; false
- * when something must wait. Called once the live generation has caught up.
+ * Drops the generations of older program versions that no process runs any more, and those of interrupted builds.
+ * Returns false if a lock keeps some of them. The caller calls it after the live generation has caught up.
  */
 export async function dropUnused(pool: Pool, projection: Projection): Promise<boolean> {
   let complete = true;
@@ -153,7 +155,7 @@ export async function dropUnused(pool: Pool, projection: Projection): Promise<bo
     client.release();
     return complete;
   } catch (error) {
-    // With the connection go the locks it may still hold.
+    // Destroying the connection releases the locks that it may still hold.
     client.release(true);
     throw error;
   }

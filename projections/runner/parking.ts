@@ -1,18 +1,18 @@
 /**
- * Streams that were set aside: the event that could not be applied, and every later one of its stream.
+ * Parked streams: the event that could not be applied, and every later event of its stream.
  *
- * Must stay true: `parked_streams` of the live generation is how many streams have a row here, since readers
- * look here only when it is not zero.
+ * Must stay true: `parked_streams` of the live generation is the number of streams with a row here, because readers
+ * query this table only if that number is not zero.
  */
 import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
-import { CheckpointMoved, type Retry } from './faults.ts';
+import { CheckpointMoved, type ParkingReason } from './faults.ts';
 import type { Projection, Queryable } from './projection.ts';
 import type { Generation } from './tables.ts';
 
 export interface ParkedStream {
   readonly projection: string;
   readonly stream: StreamName;
-  /** The first event that is not applied. */
+  /** The revision of the first event that is not applied. */
   readonly revision: number;
   readonly events: number;
   readonly error: string;
@@ -23,16 +23,23 @@ function keyOf({ projection, number }: Generation): readonly [string, number, nu
   return [projection.name, projection.version, number];
 }
 
-export async function parkedStreams(database: Queryable, generation: Generation): Promise<ReadonlySet<string>> {
+/** Returns the parked streams, each with whether it exceeded a limit of its own; otherwise the model failed on it. */
+export async function parkedStreams(
+  database: Queryable,
+  generation: Generation,
+): Promise<ReadonlyMap<string, { readonly beyondBounds: boolean }>> {
   const { rows } = await database.query({
-    text: `SELECT DISTINCT stream FROM read_models.parked WHERE name = $1 AND version = $2 AND generation = $3`,
+    text: `SELECT stream, bool_or(beyond_bounds) AS beyond_bounds FROM read_models.parked
+      WHERE name = $1 AND version = $2 AND generation = $3 GROUP BY stream`,
     values: [...keyOf(generation)],
   });
-  return new Set(rows.map((row) => row['stream'] as string));
+  return new Map(
+    rows.map((row) => [row['stream'] as string, { beyondBounds: row['beyond_bounds'] as boolean }] as const),
+  );
 }
 
-/** Records events of parked streams; within the transaction that moves the checkpoint over them. */
-export async function holdEvents(
+/** Records events of parked streams; runs in the transaction that moves the checkpoint past them. */
+export async function insertParked(
   database: Queryable,
   generation: Generation,
   events: readonly RecordedEvent[],
@@ -52,7 +59,7 @@ export async function holdEvents(
   await countParked(database, generation);
 }
 
-/** The first parked events of a stream, in order. */
+/** Returns the first parked events of a stream, in order. */
 export async function readParked(
   database: Queryable,
   generation: Generation,
@@ -71,7 +78,7 @@ export async function readParked(
   }));
 }
 
-/** Keeps others from replaying the same events; throws `CheckpointMoved` when some are no longer parked. */
+/** Locks parked events against other replays; throws `CheckpointMoved` if some of them are not parked any more. */
 export async function lockParked(
   database: Queryable,
   generation: Generation,
@@ -84,7 +91,7 @@ export async function lockParked(
       WHERE name = $1 AND version = $2 AND generation = $3 AND stream = $4 AND revision <= $5 FOR UPDATE`,
     values: [...keyOf(generation), stream, upToRevision],
   });
-  if (rowCount !== events) throw new CheckpointMoved(`Somebody else replayed ${stream}`);
+  if (rowCount !== events) throw new CheckpointMoved(`Another process replayed ${stream}`);
 }
 
 export async function removeParked(
@@ -101,27 +108,26 @@ export async function removeParked(
   await countParked(database, generation);
 }
 
-/** How soon a stream whose fault may pass by itself is tried again. */
+/** The wait before a retry of a stream whose fault may pass without help. */
 const LATER_MS = 15_000;
 
-/** Notes why a parked stream failed, and when to try it again. */
+/** Stores why a parked stream failed, and when to retry it. */
 export async function setRetry(
   database: Queryable,
   generation: Generation,
   stream: string,
-  error: string,
-  retry: Retry,
+  { fault, retry, beyondBounds }: ParkingReason,
 ): Promise<void> {
-  const delayMs = { soon: 0, later: LATER_MS, asked: null }[retry];
+  const delayMs = { soon: 0, later: LATER_MS, 'on-request': null }[retry];
   await database.query({
     text: `UPDATE read_models.parked
-      SET error = $5, attempts = attempts + 1, retry_at = now() + $6::int * interval '1 millisecond'
+      SET error = $5, attempts = attempts + 1, retry_at = now() + $6::int * interval '1 millisecond', beyond_bounds = $7
       WHERE name = $1 AND version = $2 AND generation = $3 AND stream = $4`,
-    values: [...keyOf(generation), stream, error, delayMs],
+    values: [...keyOf(generation), stream, fault, delayMs, beyondBounds],
   });
 }
 
-/** Streams whose time to be tried again has come. */
+/** Returns the streams that are due for a retry. */
 export async function streamsToRetry(database: Queryable, generation: Generation): Promise<readonly string[]> {
   const { rows } = await database.query({
     text: `SELECT stream FROM read_models.parked
@@ -132,7 +138,7 @@ export async function streamsToRetry(database: Queryable, generation: Generation
 }
 
 async function countParked(database: Queryable, generation: Generation): Promise<void> {
-  // A statement of its own, so that the count is taken after whoever counted before has committed.
+  // A separate statement: the count below then sees what the previous holder of this lock committed.
   await database.query({
     text: `SELECT FROM read_models.projections WHERE name = $1 AND version = $2 FOR UPDATE`,
     values: keyOf(generation).slice(0, 2),
@@ -145,7 +151,19 @@ async function countParked(database: Queryable, generation: Generation): Promise
   });
 }
 
-/** What is parked in the live generations of the models. */
+/** Returns how many streams wait for an operator in the live generations; a stream counts once for each model. */
+export async function countWaiting(database: Queryable, projections: readonly Projection[]): Promise<number> {
+  const { rows } = await database.query({
+    text: `SELECT count(DISTINCT (p.name, p.stream))::int AS streams
+      FROM read_models.parked AS p JOIN read_models.projections AS l USING (name, version)
+      WHERE p.generation = l.live_generation AND p.retry_at IS NULL AND p.error IS NOT NULL
+        AND (name, version) IN (SELECT * FROM unnest($1::text[], $2::int[]))`,
+    values: [projections.map(({ name }) => name), projections.map(({ version }) => version)],
+  });
+  return (rows[0]?.['streams'] as number | undefined) ?? 0;
+}
+
+/** Returns the parked streams of the models' live generations. */
 export async function listParked(
   database: Queryable,
   projections: readonly Projection[],
@@ -168,21 +186,21 @@ export async function listParked(
   }));
 }
 
-/** Asks whoever runs the models to try parked streams again now; all of them, or one. Returns how many. */
+/** Makes parked streams (all, or `stream`) due for a retry by the models' leaders now. Returns how many. */
 export async function requestReplay(
   database: Queryable,
   projections: readonly Projection[],
   stream: string | null,
 ): Promise<number> {
   const { rows } = await database.query({
-    text: `WITH asked AS (
+    text: `WITH requested AS (
         UPDATE read_models.parked AS p SET retry_at = now()
         FROM read_models.projections AS l
         WHERE l.name = p.name AND l.version = p.version AND p.generation = l.live_generation
           AND ($3::text IS NULL OR p.stream = $3)
           AND (p.name, p.version) IN (SELECT * FROM unnest($1::text[], $2::int[]))
         RETURNING p.name, p.stream)
-      SELECT count(DISTINCT (name, stream))::int AS streams FROM asked`,
+      SELECT count(DISTINCT (name, stream))::int AS streams FROM requested`,
     values: [projections.map(({ name }) => name), projections.map(({ version }) => version), stream],
   });
   return (rows[0]?.['streams'] as number | undefined) ?? 0;

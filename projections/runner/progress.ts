@@ -1,10 +1,11 @@
 /**
- * How far every model is, and who waits for it: read-your-writes.
+ * The position of every model, and the callers that wait for one: read-your-writes.
  *
- * Must stay true: a wait resolves only once the rows of that position are committed, in this process's runner
- * or in another's. Positions known here may lag behind the database, never run ahead of it.
+ * Must stay true: a wait resolves only after the rows of its position are committed, by this process's runner or
+ * another's. Positions known here may lag behind the database, but are never ahead of it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backoff } from '../../core/kernel/backoff.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { Projection, Queryable } from './projection.ts';
@@ -13,22 +14,25 @@ interface Model {
   readonly name: string;
   readonly version: number;
   position: LogPosition;
-  /** Why it stands still until an operator acts. */
+  /** Why the model is halted until an operator acts; null while it is not. */
   halted: string | null;
-  /** Set while this process writes it: it then tells of every step, and can be asked to look at the log now. */
+  /**
+   * Set while this process writes the model: it then reports every commit here, and this call makes it read the log
+   * now.
+   */
   pull: (() => void) | null;
 }
 
 interface Waiter {
   readonly position: LogPosition;
-  /** Null: all of them. */
+  /** Null: all models. */
   readonly models: readonly string[] | null;
   readonly resolve: () => void;
 }
 
-/** Before the log's start: nothing is known of the model yet, not even that it exists. */
+/** Before the log's start: this process has read nothing of the model, not even that it exists. */
 const UNKNOWN = -1n as LogPosition;
-/** When a position is not reached by then, the models of this process look at the log themselves. */
+/** If a position is not reached by then, the models that this process writes read the log at once. */
 const PULL_AFTER_MS = 10;
 const POLL_FIRST_MS = 1;
 const POLL_LAST_MS = 20;
@@ -50,7 +54,8 @@ export class Progress {
   constructor(options: ProgressOptions) {
     this.#options = options;
     this.#models = options.projections.map(({ name, version }) => ({
-      ...{ name, version },
+      name,
+      version,
       position: UNKNOWN,
       halted: null,
       pull: null,
@@ -58,8 +63,8 @@ export class Progress {
   }
 
   /**
-   * Resolves when every model that is not halted, or each of those named, has reached the position; a halted one
-   * fails its own readers. Rejects with `read-model-behind` after the time-out.
+   * Resolves when every model, or every one of `models`, has reached the position or is halted; the readers of a halted
+   * model fail on their own. Rejects with `read-model-behind` after the time-out.
    */
   waitFor(position: LogPosition, timeoutMs: number, models: readonly string[] | null = null): Promise<void> {
     if (this.#isReached({ position, models })) return Promise.resolve();
@@ -83,24 +88,26 @@ export class Progress {
     });
   }
 
-  /** The log mostly tells its subscribers by itself; asking each of them at once would only make them look twice. */
+  /**
+   * Usually the log notifies its subscribers in time; pulling at once would only make each of them read the log twice.
+   */
   #pull(waiter: Waiter): void {
     if (!this.#waiters.includes(waiter)) return;
-    for (const model of this.#awaited(waiter)) if (model.position < waiter.position) model.pull?.();
+    for (const model of this.#modelsOf(waiter)) if (model.position < waiter.position) model.pull?.();
   }
 
   position(name: string): LogPosition {
     return this.#model(name).position;
   }
 
-  /** This process begins, or with null ends, to write a model. */
-  writing(name: string, pull: (() => void) | null): void {
+  /** Sets how to make this process's writer of a model read the log; null when it stops writing the model. */
+  setWriter(name: string, pull: (() => void) | null): void {
     this.#model(name).pull = pull;
     this.#poll();
   }
 
-  /** A model's committed position. It may go back: a lost tail of the log, or tables that were dropped. */
-  at(name: string, position: LogPosition, halted: string | null): void {
+  /** Sets a model's committed position. It may go back: after a lost tail of the log, or dropped tables. */
+  setPosition(name: string, position: LogPosition, halted: string | null): void {
     const model = this.#model(name);
     model.position = position;
     model.halted = halted;
@@ -117,12 +124,12 @@ export class Progress {
     return model;
   }
 
-  #awaited({ models }: Pick<Waiter, 'models'>): readonly Model[] {
+  #modelsOf({ models }: Pick<Waiter, 'models'>): readonly Model[] {
     return models === null ? this.#models : this.#models.filter(({ name }) => models.includes(name));
   }
 
   #isReached(waiter: Pick<Waiter, 'position' | 'models'>): boolean {
-    return this.#awaited(waiter).every((model) => model.position >= waiter.position || model.halted !== null);
+    return this.#modelsOf(waiter).every((model) => model.position >= waiter.position || model.halted !== null);
   }
 
   #wake(): void {
@@ -134,32 +141,36 @@ export class Progress {
 
   #describe(waiter: Pick<Waiter, 'position' | 'models'>): string {
     const { position } = waiter;
-    const behind = this.#awaited(waiter).filter((model) => model.position < position && model.halted === null);
+    const behind = this.#modelsOf(waiter).filter((model) => model.position < position && model.halted === null);
     return behind.map((model) => `${model.name} is at ${model.position}`).join(', ');
   }
 
-  /** While somebody waits for a model that another process writes, asks the database how far it is. */
+  /** Polls the database for positions while a caller waits for a model that another process writes. */
   #poll(): void {
     if (this.#polling || this.#closed) return;
     if (this.#waiters.length === 0 || this.#models.every(({ pull }) => pull !== null)) return;
     this.#polling = true;
-    void this.#pollWhileAwaited();
+    this.#pollWhileAwaited().catch(this.#options.onFault);
   }
 
   async #pollWhileAwaited(): Promise<void> {
-    let pauseMs = POLL_FIRST_MS;
-    while (!this.#closed && this.#waiters.length > 0 && this.#models.some(({ pull }) => pull === null)) {
-      try {
-        await this.#readPositions();
-      } catch (error) {
-        this.#options.onFault(error);
-        pauseMs = POLL_AFTER_FAULT_MS;
+    const pauses = backoff(POLL_FIRST_MS, POLL_LAST_MS);
+    try {
+      while (!this.#closed && this.#waiters.length > 0 && this.#models.some(({ pull }) => pull === null)) {
+        let pauseMs = pauses.next();
+        try {
+          await this.#readPositions();
+        } catch (error) {
+          this.#options.onFault(error);
+          pauseMs = POLL_AFTER_FAULT_MS;
+        }
+        if (this.#waiters.length === 0) break;
+        await sleep(pauseMs);
       }
-      if (this.#waiters.length === 0) break;
-      await sleep(pauseMs);
-      pauseMs = Math.min(pauseMs * 2, POLL_LAST_MS);
+    } finally {
+      // No await lies between the last check for waiters and this line, so a later waiter starts a new poll.
+      this.#polling = false;
     }
-    this.#polling = false;
   }
 
   async #readPositions(): Promise<void> {
@@ -172,7 +183,7 @@ export class Progress {
     for (const row of rows) {
       const model = this.#models.find(({ name, version }) => name === row['name'] && version === row['version']);
       if (model === undefined || model.pull !== null) continue;
-      this.at(model.name, BigInt(row['position'] as string) as LogPosition, row['halted'] as string | null);
+      this.setPosition(model.name, BigInt(row['position'] as string) as LogPosition, row['halted'] as string | null);
     }
   }
 }

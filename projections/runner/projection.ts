@@ -1,45 +1,45 @@
 /**
- * What a read model is to the runner: its tables, the events it wants, and how it writes them.
+ * The runner's view of a read model: its tables, the events it wants, and how it writes them.
  *
- * Must stay true: a model's rows are a function of the events alone, whatever batches they come in. So it
- * keeps nothing between batches but what it could read back from its own tables, and each of its rows is
- * decided by one stream (others are joined when it is read): a parked stream can then be replayed later.
+ * Must stay true: a model's rows are a function of the events alone, however the events are split into batches. So an
+ * applier keeps nothing between batches except what it could read back from its own tables. Each row is decided by one
+ * stream, and queries join rows of several streams: therefore a parked stream can be replayed later.
  */
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 
-/** What the runner's connections and transactions can do; `pg` clients and pools fit. */
+/** The part of a connection or transaction that the runner uses; `pg` clients and pools have this shape. */
 export interface Queryable {
   query(statement: Statement): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number | null }>;
 }
 
 export interface Statement {
-  /** Prepared once for each connection under this name. */
+  /** The connection prepares the statement under this name at its first use. */
   readonly name?: string;
   readonly text: string;
   readonly values?: readonly unknown[];
 }
 
-/** A row as the driver gives it: int8 as a string, json parsed, bytea as a Buffer. */
+/** A row as the driver returns it: int8 as a string, json parsed, bytea as a Buffer. */
 export type Row = { readonly [column: string]: unknown };
 
-/** The qualified name of one of the model's tables, in the generation that is worked on. */
+/** Returns the qualified name of one of the model's tables, in the generation that is read or written. */
 export type TableOf = (table: string) => string;
 
 export interface ProjectionTable {
   /** Lower-case letters and underscores. */
   readonly name: string;
-  /** Statements that create the table, and its indexes, under the given qualified name. */
+  /** Returns the statements that create the table and its indexes under this qualified name. */
   readonly create: (table: string) => readonly string[];
-  /** Columns that name a row. */
+  /** The columns that identify a row. */
   readonly key: readonly string[];
   /**
-   * `leftovers` where the live table may hold rows that a rebuild no longer finds, such as commits whose
-   * objects left storage meanwhile; each row that a rebuild does find must be there and equal.
+   * `leftovers` if the live table may hold rows that a rebuild no longer finds, such as commits whose objects have left
+   * storage; every row that a rebuild does find must exist and be equal.
    */
   readonly compare: 'exact' | 'leftovers';
 }
 
-/** A statement over a list: its `$1`, the only parameter, is the list as JSON, for `json_to_recordset`. */
+/** A statement over a list: `$1`, its only parameter, is the list as JSON, for `json_to_recordset`. */
 export interface ListStatement {
   readonly text: string;
   readonly items: readonly unknown[];
@@ -48,45 +48,45 @@ export interface ListStatement {
 /** What a batch changes. */
 export interface Write {
   /**
-   * Statements that do not depend on one another: they run as one, at once with the checkpoint, and see the
-   * tables as they were before. So no two may touch the same row.
+   * Independent statements: they run as one statement together with the checkpoint, and all see the tables as they were
+   * before. So no two may touch the same row.
    */
   readonly lists: readonly ListStatement[];
-  /** Work that must come before them, or that one statement cannot do; within the checkpoint's transaction. */
+  /** Work that must run before `lists`, or needs several statements; runs in the checkpoint's transaction. */
   readonly before?: (transaction: Queryable) => Promise<void>;
-  /** After the commit: what the applier may keep for the next batch. */
+  /** Called after the commit: stores what the applier may keep for the next batch. */
   readonly committed?: () => void;
 }
 
 /**
- * One generation of a model being written by this process. It may cache what it wrote: the runner opens a new
- * one after any transaction that failed, and whenever somebody else has moved the checkpoint.
+ * Writes one generation of a model in this process. It may cache what it wrote: the runner opens a new applier after
+ * any transaction that failed, and whenever another process has moved the checkpoint.
  */
 export interface Applier {
   /**
-   * Reads what it needs, in the database or elsewhere, and returns what to write. Events are in log order.
-   * Throws `StreamFault` for what it knows to be one stream's trouble, and, unless it may be `patient`, for what
-   * would hold up every other stream.
+   * Reads what it needs, in the database or elsewhere, and returns what to write. Events are in log order. Throws
+   * `StreamFault` for a failure that concerns one stream only and, unless `patient`, for work that would make every
+   * other stream wait too long.
    */
   prepare(events: readonly RecordedEvent[], database: Queryable, mode: PrepareMode): Promise<Write>;
 }
 
 export interface PrepareMode {
-  /** Nobody waits for it: a rebuild, or the replay of one stream beside the others. */
+  /** True if nobody waits for the work: a rebuild, or the replay of one stream beside the writer. */
   readonly patient: boolean;
 }
 
 export interface Projection {
   /** Lower-case letters and underscores. */
   readonly name: string;
-  /** Raised whenever tables or their content change meaning: the model is then built anew. */
+  /** Raised whenever the tables or the meaning of their content change: the model is then built again from the log. */
   readonly version: number;
   /** Categories of the streams it wants. */
   readonly categories: readonly string[];
   readonly tables: readonly ProjectionTable[];
-  /** What to do with an event that cannot be applied: stop, or set its stream aside and go on. */
+  /** What to do with an event that cannot be applied: halt the model, or park the event's stream and continue. */
   readonly onPoison: 'halt' | 'park';
-  /** How much of a transaction's bound an event takes; the default is 1. */
+  /** How much an event counts towards a transaction's limit; the default is 1. */
   readonly weight?: (event: RecordedEvent) => number;
   readonly open: (table: TableOf) => Applier;
 }

@@ -1,38 +1,43 @@
 /**
- * The runner of the read models: one for each process, all of them together keep every model current.
+ * The runner of the read models: one per process, and together they keep every model current.
  *
- * Must stay true: any number of processes may run one; per model one of them writes, and each can tell its
- * readers when a position of the log has become visible.
+ * Must stay true: any number of processes may run one. Each model has one writer among them, and each process can tell
+ * its readers when a position of the log has become visible.
  */
 import type { Pool } from 'pg';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { TakeLead } from '../../core/ports/lead.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type BuildContext, rebuild } from './build.ts';
 import { describeFault } from './faults.ts';
 import { setHalted } from './generations.ts';
-import { leadWhenever } from './lead.ts';
-import { listParked, type ParkedStream, requestReplay } from './parking.ts';
+import { leadModel } from './lead.ts';
+import { countWaiting, listParked, type ParkedStream, requestReplay } from './parking.ts';
 import { Progress } from './progress.ts';
-import type { Projection } from './projection.ts';
+import type { Projection, Queryable } from './projection.ts';
 import { createSharedMoves } from './shared-moves.ts';
 import { createRunnerTables } from './tables.ts';
 import { type Verification, verify } from './verify.ts';
 
 export interface ProjectionRunnerOptions {
   readonly events: EventStore;
-  /** Gives a connection to each model that this process leads, one to each rebuild, and some for a moment. */
+  /** Lends one connection to each rebuild, and connections for short work. */
   readonly database: Pool;
+  /** Lends a connection to each model that this process leads. */
+  readonly takeLead: TakeLead<Queryable>;
   readonly models: readonly Projection[];
-  /** Puts back what an event leaves to other streams: `withUpdatesInPlace`. */
+  /** Returns the event with the data that it keeps in other streams: `withUpdatesInPlace`. */
   readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
+  readonly pause: Pause;
   readonly log: Log;
   readonly metrics?: ProjectionMetrics;
-  /** How soon a process notices that a model has no runner any more, and a parked stream that may be tried. */
+  /** The longest time until a process notices that a model has no writer, or that a parked stream may be retried. */
   readonly intervalMs?: number;
 }
 
-/** What is counted; each call follows a commit. */
+/** Counters; each method is called after a commit. */
 export interface ProjectionMetrics {
   applied(model: string, position: LogPosition, events: number, durationMs: number): void;
   parked(model: string): void;
@@ -41,30 +46,36 @@ export interface ProjectionMetrics {
 
 export interface ProjectionRunner {
   /**
-   * Creates what is missing and, unless told not to lead, begins to keep the models current; resolves once their
-   * tables can be asked. One that does not lead only tells its readers how far the others have come.
+   * Creates missing tables and, unless `lead` is false, begins to keep the models current. Resolves when the tables can
+   * be queried. A process that does not lead only tracks how far the others are.
    */
   start(options?: { readonly lead: boolean }): Promise<void>;
-  /** Resolves when nothing is written any more. */
+  /** Resolves when this process writes nothing any more. */
   close(): Promise<void>;
   /**
-   * Resolves when every model that is not halted, or each of those named, shows the position; rejects with
-   * `read-model-behind` in time.
+   * Resolves when every model, or every one of `models`, has reached the position or is halted. Rejects with
+   * `read-model-behind` after `timeoutMs`.
    */
   waitFor(position: LogPosition, timeoutMs: number, models?: readonly string[]): Promise<void>;
-  /** How far the model is, as this process knows: no further than the database, unless that lost its last commits. */
-  known(model: string): LogPosition;
-  /** The database showed an older position than is known: a crash took commits that were not on its disk yet. */
-  wentBack(model: string, position: LogPosition): void;
-  /** Builds a model, or each of them, anew from the log and puts it in the old one's place; works unstarted too. */
-  rebuild(model: string | null): Promise<void>;
-  /** Builds each model, or one, anew beside the live one, compares row by row, and drops what it built. */
-  verify(model: string | null): Promise<readonly Verification[]>;
-  /** Streams that were set aside, in all models; works unstarted too. */
-  parked(): Promise<readonly ParkedStream[]>;
   /**
-   * Asks the running process to try parked streams again, all or one, of every model or one, and halted models too.
-   * Returns how many streams, each model's counted apart.
+   * The model's position as far as this process knows: never ahead of the database, unless that lost its last commits.
+   */
+  knownPosition(model: string): LogPosition;
+  /**
+   * Reports that the database returned an older position than the known one: a crash lost commits not yet on its disk.
+   */
+  positionWentBack(model: string, position: LogPosition): void;
+  /** Builds one model, or each, again from the log and replaces the live generation; also works before `start`. */
+  rebuild(model: string | null): Promise<void>;
+  /** Builds one model, or each, beside the live one, compares row by row, and drops the build. */
+  verify(model: string | null): Promise<readonly Verification[]>;
+  /** Lists the parked streams of all models; also works before `start`. */
+  parked(): Promise<readonly ParkedStream[]>;
+  /** Returns how many parked streams wait for an operator; a stream counts once for each model. */
+  waiting(): Promise<number>;
+  /**
+   * Requests that the leading process retry parked streams (all, or `stream`) of every model or of `model`, and clears
+   * the halt of those models. Returns how many streams; a stream counts once for each model.
    */
   replay(stream: string | null, model?: string | null): Promise<number>;
 }
@@ -72,48 +83,19 @@ export interface ProjectionRunner {
 const INTERVAL_MS = 1_000;
 
 export function createProjectionRunner(options: ProjectionRunnerOptions): ProjectionRunner {
-  const { events, database: pool, models, complete, log, metrics } = options;
+  const { events, database: pool, models, complete, log } = options;
   const ending = new AbortController();
   const progress = new Progress({
     database: pool,
     projections: models,
     onFault: (error) => log.warn({ fault: describeFault(error) }, 'The positions of the read models cannot be read'),
   });
-  const movePosition = createSharedMoves();
+  const lead = leader(options, progress, ending.signal);
   let leading: readonly Promise<void>[] = [];
-  const context: BuildContext = { pool, events, complete, log };
-  const chosen = (model: string | null): readonly Projection[] => {
-    const found = models.filter(({ name }) => model === null || name === model);
-    if (found.length === 0) throw new TypeError(`No model is called ${model}`);
-    return found;
-  };
-
-  function leadModel(projection: Projection): Promise<void> {
-    const { name } = projection;
-    return leadWhenever({
-      ...{ projection, pool, events, complete, progress, movePosition, log },
-      intervalMs: options.intervalMs ?? INTERVAL_MS,
-      signal: ending.signal,
-      hooks: {
-        applied: (position, batch) => metrics?.applied(name, position, batch.events, batch.durationMs),
-        halted: () => metrics?.halted(name),
-        parked: ({ stream, revision }, fault, retry) => {
-          const about = { projection: name, stream, revision, fault };
-          if (retry === 'soon') {
-            log.info(about, 'An event takes long: its stream is applied beside the others');
-            return;
-          }
-          log.error(about, 'An event could not be applied: its stream is parked');
-          metrics?.parked(name);
-        },
-      },
-    });
-  }
-
   return {
-    async start({ lead } = { lead: true }) {
+    async start(how = { lead: true }) {
       await createTables(pool);
-      if (lead) leading = models.map(leadModel);
+      if (how.lead) leading = models.map(lead);
     },
     async close() {
       ending.abort();
@@ -121,8 +103,57 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       await Promise.all(leading);
     },
     waitFor: (position, timeoutMs, names) => progress.waitFor(position, timeoutMs, names),
-    known: (model) => progress.position(model),
-    wentBack: (model, position) => progress.at(model, position, null),
+    knownPosition: (model) => progress.position(model),
+    positionWentBack: (model, position) => progress.setPosition(model, position, null),
+    ...operations({ pool, events, complete, log }, models),
+  };
+}
+
+/**
+ * Returns the function that keeps one model current until the signal, as its writer or on standby for another process.
+ */
+function leader(
+  options: ProjectionRunnerOptions,
+  progress: Progress,
+  signal: AbortSignal,
+): (projection: Projection) => Promise<void> {
+  const { events, database: pool, takeLead, complete, pause, log, metrics, intervalMs = INTERVAL_MS } = options;
+  const movePosition = createSharedMoves();
+  const shared = { pool, takeLead, events, complete, progress, movePosition, pause, log, intervalMs, signal };
+  return (projection) => {
+    const { name } = projection;
+    return leadModel({
+      ...shared,
+      projection,
+      hooks: {
+        applied: (position, batch) => metrics?.applied(name, position, batch.events, batch.durationMs),
+        halted: () => metrics?.halted(name),
+        parked: ({ stream, revision }, fault, retry) => {
+          const about = { projection: name, stream, revision, fault };
+          if (retry === 'soon') {
+            log.info(about, 'An event takes long: its stream is replayed beside the others');
+            return;
+          }
+          log.error(about, 'An event could not be applied: its stream is parked');
+          metrics?.parked(name);
+        },
+      },
+    });
+  };
+}
+
+/** The operations that operators request; they work whether or not the runner was started. */
+function operations(
+  context: BuildContext,
+  models: readonly Projection[],
+): Pick<ProjectionRunner, 'rebuild' | 'verify' | 'parked' | 'waiting' | 'replay'> {
+  const { pool, log } = context;
+  const chosen = (model: string | null): readonly Projection[] => {
+    const found = models.filter(({ name }) => model === null || name === model);
+    if (found.length === 0) throw new TypeError(`No model is called ${model}`);
+    return found;
+  };
+  return {
     async rebuild(model) {
       for (const projection of chosen(model)) {
         const position = await rebuild(context, projection);
@@ -138,16 +169,17 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
       await createTables(pool);
       return listParked(pool, models);
     },
+    waiting: () => countWaiting(pool, models),
     async replay(stream, model = null) {
-      const asked = chosen(model);
+      const chosenModels = chosen(model);
       await createTables(pool);
-      for (const projection of asked) await setHalted(pool, projection, null);
-      return requestReplay(pool, asked, stream);
+      for (const projection of chosenModels) await setHalted(pool, projection, null);
+      return requestReplay(pool, chosenModels, stream);
     },
   };
 }
 
-/** On one connection, since it is a transaction. */
+/** Uses one connection, because the creation is one transaction. */
 async function createTables(pool: Pool): Promise<void> {
   const client = await pool.connect();
   try {

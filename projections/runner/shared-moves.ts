@@ -1,16 +1,20 @@
 /**
- * One statement for the checkpoints of all models that have nothing to do with what the log brought.
+ * Moves the checkpoints of all models that do not want the newest events with one statement.
  *
- * Must stay true: each moves only from where its own writer left it; and what keeps one from moving keeps no other.
+ * Must stay true: each checkpoint moves only from where its own writer left it, and a checkpoint that cannot move stops
+ * no other.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CheckpointMove, moveCheckpoint, movePositions } from './checkpoint.ts';
 import type { Queryable } from './projection.ts';
 
-/** Moves a checkpoint's position alone, by the writer's connection or another's; throws as `moveCheckpoint` does. */
+/** Moves a checkpoint without rows, on this connection or another writer's; throws as `moveCheckpoint` does. */
 export type MovePosition = (connection: Queryable, move: CheckpointMove) => Promise<void>;
 
-/** An append reaches every model of a process in one go: their moves are gathered until the turn ends. */
+/**
+ * An append reaches every model of a process in the same turn of the event loop: their moves are collected until it
+ * ends.
+ */
 export function createSharedMoves(): MovePosition {
   let gathered: CheckpointMove[] = [];
   let moving: Promise<ReadonlySet<CheckpointMove>> | null = null;
@@ -20,7 +24,7 @@ export function createSharedMoves(): MovePosition {
     const moves = gathered;
     gathered = [];
     moving = null;
-    // One alone needs no more than its own statement.
+    // A single move uses the caller's own statement.
     return moves.length === 1 ? new Set() : movePositions(connection, moves);
   }
 
@@ -31,7 +35,7 @@ export function createSharedMoves(): MovePosition {
     try {
       moved = await moving;
     } catch {
-      // The connection was another writer's: what is wrong with it is not wrong with this one.
+      // The shared statement ran on another writer's connection: its failure need not concern this one.
       return moveCheckpoint(connection, move);
     }
     if (!moved.has(move)) await moveCheckpoint(connection, move);

@@ -1,23 +1,24 @@
 /**
- * The schema `read_models`: the runner's own tables, and those of every generation of every model.
+ * The schema `read_models`: the runner's own tables, and the tables of every generation of every model.
  *
- * Must stay true: nothing outside this schema depends on it. It may be dropped whole while no runner works,
- * and the next start builds it again from the log.
+ * Must stay true: nothing outside this schema depends on it. An operator may drop all of it while no runner is running;
+ * the next start builds it again from the log.
  */
 import type { Projection, Queryable, TableOf } from './projection.ts';
 
-/** One build of a model: its code version and a number that is never used twice. */
+/** One build of a model: the projection in its code version, and a number that is never used twice. */
 export interface Generation {
   readonly projection: Projection;
   readonly number: number;
 }
 
 /**
- * - `projections`: which generation is read, why it halted, how many streams are parked. Rarely written, since
- *   every read looks at it.
- * - `checkpoints`: how far each generation is, the last event's places and id beside it, and its tables' names,
- *   so that a later program can drop what it no longer knows.
- * - `parked`: events that were set aside, each with every later one of its stream.
+ * - `projections`: which generation is read, why the model halted, how many streams are parked. Rarely written, because
+ *   every read consults it.
+ * - `checkpoints`: how far each generation is; the stream, revision, position and id of the last event; and the names
+ *   of the generation's tables, so that a later program can drop tables it no longer knows.
+ * - `parked`: events that were parked, each with every later event of its stream. `retry_at` is null if an operator
+ *   must request the next try; `beyond_bounds` is true if the stream needs more work than one stream may.
  */
 const RUNNER_TABLES = `
   CREATE SCHEMA IF NOT EXISTS read_models;
@@ -42,7 +43,7 @@ const RUNNER_TABLES = `
     event_position bigint,
     PRIMARY KEY (name, version, generation)
   ) WITH (fillfactor = 20);
-  -- Tables of an older program lack it. Looked for first, since ALTER TABLE waits for every reader.
+  -- Tables that an older program created lack it. Checked first, because ALTER TABLE waits for every reader.
   DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_attribute
         WHERE attrelid = 'read_models.checkpoints'::regclass AND attname = 'event_position') THEN
@@ -61,19 +62,26 @@ const RUNNER_TABLES = `
     attempts integer NOT NULL DEFAULT 0,
     retry_at timestamptz,
     parked_at timestamptz NOT NULL DEFAULT now(),
+    beyond_bounds boolean NOT NULL DEFAULT false,
     PRIMARY KEY (name, version, generation, stream, revision)
   );
+  DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_attribute
+        WHERE attrelid = 'read_models.parked'::regclass AND attname = 'beyond_bounds') THEN
+      ALTER TABLE read_models.parked ADD COLUMN beyond_bounds boolean NOT NULL DEFAULT false;
+    END IF;
+  END $$;
 `;
 
-/** Two starts at once would both see no schema: one does the work, the other waits. */
+/** Two processes that start at once would both find no schema: the lock lets one create it while the other waits. */
 const CREATION_LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('strata.read_models', 0))`;
 
-/** Creates the runner's own tables where they are missing. Several statements in one text are one transaction. */
+/** Creates the runner's own tables that are missing. Several statements in one text are one transaction. */
 export async function createRunnerTables(database: Queryable): Promise<void> {
   await database.query({ text: `${CREATION_LOCK}; ${RUNNER_TABLES}` });
 }
 
-/** The names of a generation's tables; throws for a table that the model does not define. */
+/** Returns the names of a generation's tables; the result throws for a table that the model does not define. */
 export function tablesOf({ projection, number }: Generation): TableOf {
   const known = new Set(projection.tables.map(({ name }) => name));
   return (table) => {
@@ -82,12 +90,12 @@ export function tablesOf({ projection, number }: Generation): TableOf {
   };
 }
 
-/** The names of all tables of a generation. */
+/** Returns the names of all tables of a generation. */
 export function tableNames(generation: Generation): readonly string[] {
   return generation.projection.tables.map(({ name }) => tablesOf(generation)(name));
 }
 
-/** Creates a generation's tables, empty. Those of an attempt that was cut short go first. */
+/** Creates a generation's empty tables, after dropping those of an attempt that was interrupted. */
 export async function createTables(database: Queryable, generation: Generation): Promise<void> {
   const table = tablesOf(generation);
   for (const definition of generation.projection.tables) {
@@ -97,8 +105,8 @@ export async function createTables(database: Queryable, generation: Generation):
 }
 
 /**
- * Drops tables one by one: dropping several in one transaction could deadlock with a reader that holds the
- * second and asks for the first.
+ * Drops tables one by one. Dropping several in one transaction could deadlock with a reader that holds a lock on the
+ * second and waits for the first.
  */
 export async function dropTables(database: Queryable, tables: readonly string[]): Promise<void> {
   for (const table of tables) {
@@ -107,17 +115,17 @@ export async function dropTables(database: Queryable, tables: readonly string[])
   }
 }
 
-/** Forgets every read model, for a log that is replaced whole. No runner may be at work. */
+/** Drops every read model, for a log that is replaced as a whole. No runner may be running. */
 export async function dropReadModels(database: Queryable): Promise<void> {
   const { rows } = await database.query({
     text: `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'read_models'`,
   });
-  // One by one: all in one transaction may need more locks than the server has.
+  // One by one: a single transaction could need more locks than the server has.
   for (const { name } of rows) await database.query({ text: `DROP TABLE IF EXISTS ${String(name)} CASCADE` });
   await database.query({ text: `DROP SCHEMA IF EXISTS read_models CASCADE` });
 }
 
-/** Whether all of them are there. */
+/** Returns whether all of the tables exist. */
 export async function tablesExist(database: Queryable, tables: readonly string[]): Promise<boolean> {
   const { rows } = await database.query({
     text: `SELECT count(*) FILTER (WHERE to_regclass(name) IS NULL)::int AS missing FROM unnest($1::text[]) AS name`,

@@ -1,7 +1,8 @@
-/** Work on one connection: statements one after another, and transactions that nobody else uses meanwhile. */
+/** Work on one connection: statements one after another, and transactions that no other work shares. */
+import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
 import type { Queryable } from './projection.ts';
 
-/** Commits what the work did, or rolls back and throws what it threw. */
+/** Commits what the work did, or rolls back and throws what the work threw. */
 export async function inTransaction<Result>(connection: Queryable, work: () => Promise<Result>): Promise<Result> {
   await connection.query({ text: 'BEGIN' });
   let result: Result;
@@ -11,12 +12,14 @@ export async function inTransaction<Result>(connection: Queryable, work: () => P
     await rollBack(connection, error);
     throw error;
   }
-  // Its failure leaves nothing to roll back: either the server refused it, or the connection is gone.
+  // A failed COMMIT leaves nothing to roll back: either the server refused it, or the connection is gone.
   await connection.query({ text: 'COMMIT' });
   return result;
 }
 
-/** A connection that cannot even roll back is of no more use: that outweighs why the work failed. */
+/**
+ * Throws if the rollback itself fails: the connection is then unusable, which matters more than why the work failed.
+ */
 async function rollBack(connection: Queryable, reason: unknown): Promise<void> {
   try {
     await connection.query({ text: 'ROLLBACK' });
@@ -26,15 +29,8 @@ async function rollBack(connection: Queryable, reason: unknown): Promise<void> {
   }
 }
 
-/** The connection for callers that ask at the same time: each statement is sent when the one before is answered. */
-export function oneAtATime(connection: Queryable): Queryable {
-  let last: Promise<unknown> = Promise.resolve();
-  return {
-    query(statement) {
-      const send = (): ReturnType<Queryable['query']> => connection.query(statement);
-      const answer = last.then(send, send);
-      last = answer;
-      return answer;
-    },
-  };
+/** Wraps a connection for concurrent callers: sends each statement after the previous one has been answered. */
+export function serialized(connection: Queryable): Queryable {
+  const inTurn = createConcurrencyLimit(1);
+  return { query: (statement) => inTurn(() => connection.query(statement)) };
 }

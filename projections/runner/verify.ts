@@ -1,7 +1,7 @@
 /**
- * Compares the live generation of a model with one built anew from the log, row by row.
+ * Compares the live generation of a model with one built from the log, row by row.
  *
- * Must stay true: both are compared as they were at one position of the log, and nothing live is written.
+ * Must stay true: both are compared as of one position of the log, and nothing live is written.
  */
 import type { PoolClient } from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
@@ -15,37 +15,37 @@ export interface RowDifference {
   readonly table: string;
   /** The row's key columns as text. */
   readonly key: string;
-  /** `missing` in the live table, `extra` there, or `different` from what the log says. */
+  /** `missing`: only the build has the row; `extra`: only the live table has it; `different`: the two differ. */
   readonly kind: 'missing' | 'extra' | 'different';
 }
 
 export interface Verification {
   readonly projection: string;
   readonly position: LogPosition;
-  /** Rows that the log gives. */
+  /** The number of rows in the build. */
   readonly rows: number;
   readonly differences: number;
-  /** The first of them. */
+  /** The first differences, at most `EXAMPLES_MAX`. */
   readonly examples: readonly RowDifference[];
 }
 
 const EXAMPLES_MAX = 20;
 const FETCH_ROWS = 5_000;
 
-/** Builds the model beside the live one up to where that stands, compares, and drops the build. */
+/** Builds the model beside the live one, up to the live one's position, compares, and drops the build. */
 export function verify(context: BuildContext, projection: Projection): Promise<Verification> {
   return withBuild(context, projection, async (build) => {
-    const reached = await livePosition(build);
+    const reached = await readLivePosition(build);
     if (reached > (await context.events.head())) {
       throw new ProjectionHalted(`${projection.name} is ahead of the log, at ${reached}: rebuild it`);
     }
     await buildUpTo(context, build, reached);
     const snapshot = await context.pool.connect();
     try {
-      // From here on the live generation is looked at as of one moment, however far it goes on.
+      // From here on reads of the live generation see it as of one moment, while its writer continues.
       await snapshot.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const live = await readLiveState(snapshot, projection);
-      if (live === null) throw new ProjectionHalted(`${projection.name} has nothing live to compare with`);
+      if (live === null) throw new ProjectionHalted(`${projection.name} has no live generation to compare with`);
       const { position } = live.checkpoint;
       await buildUpTo(context, build, position);
       const found = await compare(snapshot, build, live.generation);
@@ -59,9 +59,9 @@ export function verify(context: BuildContext, projection: Projection): Promise<V
   });
 }
 
-async function livePosition({ client, generation }: Build): Promise<LogPosition> {
+async function readLivePosition({ client, generation }: Build): Promise<LogPosition> {
   const live = await readLiveState(client, generation.projection);
-  if (live === null) throw new ProjectionHalted(`${generation.projection.name} has nothing live to compare with`);
+  if (live === null) throw new ProjectionHalted(`${generation.projection.name} has no live generation to compare with`);
   return live.checkpoint.position;
 }
 
@@ -90,7 +90,7 @@ async function compare(
 }
 
 interface RowDigest {
-  /** A digest of the key, which gives both sides one order whatever the collation. */
+  /** A digest of the key: orders the rows of both sides equally, whatever the collation. */
   readonly place: string;
   readonly key: string;
   readonly digest: string;
@@ -107,7 +107,7 @@ function differenceOf({ live, built }: Pair, table: ProjectionTable): RowDiffere
   return live.digest === built.digest ? null : 'different';
 }
 
-/** Every row of a table by its key's digest, read through a cursor. */
+/** Yields every row of a table in the order of its key's digest, read through a cursor. */
 async function* digests(client: PoolClient, name: string, table: ProjectionTable): AsyncGenerator<RowDigest> {
   const inSnapshot = client.getTransactionStatus() === 'T';
   if (!inSnapshot) await client.query('BEGIN READ ONLY');
@@ -127,7 +127,7 @@ async function* digests(client: PoolClient, name: string, table: ProjectionTable
   if (!inSnapshot) await client.query('COMMIT');
 }
 
-/** Rows with the same key together; both sides come in the order of `place`. */
+/** Pairs the rows with the same key; both sides must be in the order of `place`. */
 async function* pairUp(live: AsyncGenerator<RowDigest>, built: AsyncGenerator<RowDigest>): AsyncGenerator<Pair> {
   let left = await live.next();
   let right = await built.next();

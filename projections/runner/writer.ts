@@ -2,25 +2,30 @@
  * Writes events into one generation of a model: batches, their checkpoint, and events that cannot be applied.
  *
  * Must stay true:
- * - rows, checkpoint and parked events of a batch are one transaction;
- * - an event is applied, or parked with every later one of its stream, or the writer halts: never skipped;
- * - after any failed transaction nothing that was cached from before it is used.
+ * - the rows, checkpoint and parked events of a batch are one transaction;
+ * - an event is applied, or parked with every later event of its stream, or the writer halts: it is never skipped;
+ * - the events of one append are applied, or parked, in one transaction: readers see all of them or none;
+ * - after any failed transaction the writer uses nothing that was cached before it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
+import { wholeAppends } from '../../core/kernel/whole-appends.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { carryOut } from './bulk.ts';
+import { executeWrite } from './bulk.ts';
 import { type Checkpoint, checkpointAfter, moveCheckpoint, moveCheckpointWith } from './checkpoint.ts';
 import {
   CheckpointMoved,
   describeFault,
   type FaultKind,
   faultKind,
+  type ParkingReason,
+  parkingReason,
   ProjectionHalted,
   type Retry,
   StreamFault,
 } from './faults.ts';
-import { holdEvents, parkedStreams, setRetry, streamsToRetry } from './parking.ts';
+import { insertParked, parkedStreams, setRetry, streamsToRetry } from './parking.ts';
 import type { Applier, Queryable, Write } from './projection.ts';
 import { replayPage } from './replay.ts';
 import type { MovePosition } from './shared-moves.ts';
@@ -28,55 +33,57 @@ import { type Generation, tableNames, tablesExist, tablesOf } from './tables.ts'
 import { inTransaction } from './transaction.ts';
 
 export interface WriterOptions {
-  /** One connection, used by nobody else. */
+  /** A connection that nothing else uses. */
   readonly connection: Queryable;
   readonly generation: Generation;
   readonly checkpoint: Checkpoint;
   readonly events: Pick<EventStore, 'readStream'>;
-  /** Puts back what an event leaves to other streams (a wide push's parts). */
+  /** Returns the event with the data that it keeps in other streams (the parts of a wide push). */
   readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
-  /** Whether nobody waits: then nothing takes too long to be done at once. */
+  /** True if nobody waits for this writer: then no work is too long to be done at once. */
   readonly patient: boolean;
-  /** Moves the checkpoint past what the model has nothing to do with. */
+  /** Moves the checkpoint past events that the model does not want. */
   readonly movePosition: MovePosition;
   readonly hooks: WriterHooks;
 }
 
 export interface WriterHooks {
-  /** After the commit of a batch, or of a position alone. */
+  /** Called after the commit of a batch, or of a checkpoint move without rows. */
   readonly advanced: (position: LogPosition, batch: { readonly events: number; readonly durationMs: number }) => void;
   readonly parked: (event: RecordedEvent, fault: string, retry: Retry) => void;
 }
 
-/** Why a stream is parked, until it is committed that it is. */
-interface Reason {
-  readonly fault: string;
-  readonly retry: Retry;
-}
-
-/** What became of a parked stream that was tried again. `long`: it takes too long to be done between batches. */
+/** The result of retrying a parked stream. `long`: the replay takes too long to run between batches. */
 export type Replayed = 'whole' | 'failed' | 'long';
 
-/** Rows that one transaction may be about: a bound for memory and for the time readers wait. */
+/** The largest weight of one transaction: bounds memory, and the time that readers wait. */
 const BATCH_WEIGHT_MAX = 20_000;
-/** Waits before what failed is tried again. */
+/** The waits before a failed attempt is repeated. */
 const RETRY_DELAYS_MS = [20, 200] as const;
-/** So many streams do not break by themselves: the model is wrong, or something it needs is, and it halts. */
-const PARKED_STREAMS_MAX = 100;
+/**
+ * The number of failed streams at which the model halts: so many do not fail by chance, so the model, or something it
+ * needs, is broken. Streams that exceed a limit of their own do not count: their owners could stop the model for
+ * everybody.
+ */
+export const PARKED_STREAMS_MAX = 100;
 const NOTHING: Write = { lists: [] };
 
 export class GenerationWriter {
   readonly #options: WriterOptions;
   readonly #parked: Set<string>;
-  readonly #reasons = new Map<string, Reason>();
+  /** The parked streams on which the model failed. */
+  readonly #failed: Set<string>;
+  /** Why a stream is parked, until the transaction that parks it is committed. */
+  readonly #reasons = new Map<string, ParkingReason>();
   #checkpoint: Checkpoint;
   #applier: Applier | null = null;
   #work: Promise<unknown> = Promise.resolve();
 
-  private constructor(options: WriterOptions, parked: ReadonlySet<string>) {
+  private constructor(options: WriterOptions, parked: Awaited<ReturnType<typeof parkedStreams>>) {
     this.#options = options;
     this.#checkpoint = options.checkpoint;
-    this.#parked = new Set(parked);
+    this.#parked = new Set(parked.keys());
+    this.#failed = new Set([...parked].filter(([, { beyondBounds }]) => !beyondBounds).map(([stream]) => stream));
   }
 
   static async open(options: WriterOptions): Promise<GenerationWriter> {
@@ -87,86 +94,99 @@ export class GenerationWriter {
     return this.#checkpoint.position;
   }
 
-  /** Applies a batch as a subscription gives it. Throws what is no single stream's fault. */
-  apply(events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
-    return this.#alone(async () => {
+  /** Applies a batch that a subscription delivers. Throws every failure that is not one stream's own. */
+  apply(events: readonly RecordedEvent[], position: LogPosition, lastRecord: RecordPlace | null): Promise<void> {
+    return this.#inTurn(async () => {
       const attempts = new Map<string, number>();
       for (;;) {
-        const fault = await this.#try(events, position);
+        const fault = await this.#try(events, position, lastRecord);
         if (fault === null) return;
         if (!(fault instanceof StreamFault)) break;
         const attempt = attempts.get(fault.stream) ?? 0;
         attempts.set(fault.stream, attempt + 1);
-        const delayMs = fault.retry === 'soon' ? undefined : RETRY_DELAYS_MS[attempt];
-        if (delayMs === undefined) this.#hold(fault.stream, fault, fault.retry);
+        const delayMs = delayBefore(fault, attempt);
+        if (delayMs === undefined) this.#startParking(fault.stream, fault);
         else await sleep(delayMs);
       }
-      await this.#oneByOne(events);
-      if (position > this.#checkpoint.position) await this.#commit([], position);
+      await this.#appendByAppend(events);
+      if (position > this.#checkpoint.position) await this.#commit([], position, lastRecord);
     });
   }
 
-  /** Tries parked streams again whose time has come, but those that are replayed beside this writer. */
+  /** Retries parked streams whose time has come, except those that are replayed beside this writer. */
   async retryParked(isElsewhere: (stream: string) => boolean): Promise<ReadonlyMap<string, Replayed>> {
     const results = new Map<string, Replayed>();
     if (this.#parked.size === 0) return results;
     const { connection, generation } = this.#options;
-    const streams = await this.#alone(() => streamsToRetry(connection, generation));
-    // Batches go on between one stream and the next.
+    const streams = await this.#inTurn(() => streamsToRetry(connection, generation));
+    // Batches may run between one stream and the next.
     for (const stream of streams) {
-      if (!isElsewhere(stream)) results.set(stream, await this.#alone(() => this.#replay(stream)));
+      if (!isElsewhere(stream)) results.set(stream, await this.#inTurn(() => this.#replay(stream)));
     }
     return results;
   }
 
-  /** Notes that a stream was replayed beside this writer; false when more of it was parked meanwhile. */
+  /** Takes back a stream that was replayed beside this writer; resolves false if more of it was parked meanwhile. */
   released(stream: string): Promise<boolean> {
-    return this.#alone(async () => {
+    return this.#inTurn(async () => {
       const parked = await parkedStreams(this.#options.connection, this.#options.generation);
       if (parked.has(stream)) return false;
-      this.#parked.delete(stream);
-      // It may hold what was stored before the replay.
+      this.#release(stream);
+      // The applier may have cached what was stored before the replay.
       this.#applier = null;
       return true;
     });
   }
 
-  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const done = this.#work.then(work, work);
     this.#work = done;
     return done;
   }
 
-  async #oneByOne(events: readonly RecordedEvent[]): Promise<void> {
-    for (const event of events.filter(({ position }) => position > this.#checkpoint.position)) {
+  #release(stream: string): void {
+    this.#parked.delete(stream);
+    this.#failed.delete(stream);
+  }
+
+  async #appendByAppend(events: readonly RecordedEvent[]): Promise<void> {
+    for (const append of wholeAppends(events.filter(({ position }) => position > this.#checkpoint.position))) {
+      const last = append.at(-1);
+      if (last === undefined) continue;
       for (let attempt = 0; ; attempt += 1) {
-        const fault = await this.#try([event], event.position);
+        const fault = await this.#try(append, last.position, null);
         if (fault === null) break;
-        const delayMs = RETRY_DELAYS_MS[attempt];
-        if (delayMs === undefined)
-          this.#hold(event.stream, fault, fault instanceof StreamFault ? fault.retry : 'asked');
+        const delayMs = delayBefore(fault, attempt);
+        if (delayMs === undefined) this.#startParking(last.stream, fault);
         else await sleep(delayMs);
       }
     }
   }
 
-  /** From now on the stream's events are parked. Throws when the model must halt instead. */
-  #hold(stream: string, fault: unknown, retry: Retry): void {
+  /** Parks the stream's events from now on. Throws `ProjectionHalted` if the model must halt instead. */
+  #startParking(stream: string, fault: unknown): void {
     const { projection } = this.#options.generation;
-    const mayPark = projection.onPoison === 'park' && this.#parked.size < PARKED_STREAMS_MAX;
-    if (retry !== 'soon' && (!mayPark || this.#parked.has(stream))) {
+    const reason = parkingReason(fault);
+    const isStreamsOwn = reason.retry === 'soon' || (reason.beyondBounds && projection.onPoison === 'park');
+    const mayPark = projection.onPoison === 'park' && this.#failed.size < PARKED_STREAMS_MAX;
+    if (!isStreamsOwn && (!mayPark || this.#parked.has(stream))) {
       throw new ProjectionHalted(`${projection.name} cannot apply ${stream}: ${describeFault(fault)}`, {
         cause: fault,
       });
     }
     this.#parked.add(stream);
-    this.#reasons.set(stream, { fault: describeFault(fault), retry });
+    if (!isStreamsOwn) this.#failed.add(stream);
+    this.#reasons.set(stream, reason);
   }
 
-  /** Null when the events were committed, else what failed; throws what is no stream's fault. */
-  async #try(events: readonly RecordedEvent[], position: LogPosition): Promise<unknown> {
+  /** Resolves null if the events were committed, else the failure; throws a failure that the events did not cause. */
+  async #try(
+    events: readonly RecordedEvent[],
+    position: LogPosition,
+    lastRecord: RecordPlace | null,
+  ): Promise<unknown> {
     try {
-      await this.#commit(events, position);
+      await this.#commit(events, position, lastRecord);
       return null;
     } catch (error) {
       this.#applier = null;
@@ -175,56 +195,65 @@ export class GenerationWriter {
     }
   }
 
-  async #commit(events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
+  async #commit(
+    events: readonly RecordedEvent[],
+    position: LogPosition,
+    lastRecord: RecordPlace | null,
+  ): Promise<void> {
     const { generation, complete } = this.#options;
     const weigh = generation.projection.weight ?? (() => 1);
     let chunk: RecordedEvent[] = [];
     let weight = 0;
-    for (const event of events) {
-      // A part of the batch may have been committed before another part failed.
-      if (event.position <= this.#checkpoint.position) continue;
-      const whole = this.#parked.has(event.stream) ? event : await complete(event);
-      const added = weigh(whole);
+    // An earlier part of the batch may have been committed before a later part failed.
+    const due = events.filter((event) => event.position > this.#checkpoint.position);
+    for (const append of wholeAppends(due)) {
+      const whole: RecordedEvent[] = [];
+      for (const event of append) whole.push(this.#parked.has(event.stream) ? event : await complete(event));
+      const added = whole.reduce((sum, event) => sum + weigh(event), 0);
       if (chunk.length > 0 && weight + added > BATCH_WEIGHT_MAX) {
-        await this.#commitChunk(chunk, chunk.at(-1)?.position ?? position);
+        await this.#commitChunk(chunk, chunk.at(-1)?.position ?? position, null);
         chunk = [];
         weight = 0;
       }
-      chunk.push(whole);
+      chunk.push(...whole);
       weight += added;
     }
-    await this.#commitChunk(chunk, position);
+    await this.#commitChunk(chunk, position, lastRecord);
   }
 
-  async #commitChunk(events: readonly RecordedEvent[], position: LogPosition): Promise<void> {
+  async #commitChunk(
+    events: readonly RecordedEvent[],
+    position: LogPosition,
+    lastRecord: RecordPlace | null,
+  ): Promise<void> {
     const { connection, generation, movePosition, hooks } = this.#options;
     const startedMs = performance.now();
-    const next = checkpointAfter(this.#checkpoint, events, position);
-    const held = events.filter(({ stream }) => this.#parked.has(stream));
-    const free = held.length === 0 ? events : events.filter(({ stream }) => !this.#parked.has(stream));
+    const next = checkpointAfter(this.#checkpoint, events, position, lastRecord);
+    const parked = events.filter(({ stream }) => this.#parked.has(stream));
+    const applicable = parked.length === 0 ? events : events.filter(({ stream }) => !this.#parked.has(stream));
     const move = { generation, from: this.#checkpoint.position, to: next };
-    const write = free.length === 0 ? NOTHING : await this.#prepare(free);
+    const write = applicable.length === 0 ? NOTHING : await this.#prepare(applicable);
     if (events.length === 0) await movePosition(connection, move);
-    else if (write.before === undefined && held.length === 0) await moveCheckpointWith(connection, move, write.lists);
+    else if (write.before === undefined && parked.length === 0) await moveCheckpointWith(connection, move, write.lists);
     else {
       await inTransaction(connection, async () => {
         await moveCheckpoint(connection, move);
-        await carryOut(connection, write);
-        await this.#park(held);
+        await executeWrite(connection, write);
+        await this.#park(parked);
       });
     }
     write.committed?.();
     this.#checkpoint = next;
-    for (const event of held) this.#reportParked(event);
+    for (const event of parked) this.#reportParked(event);
     hooks.advanced(position, { events: events.length, durationMs: performance.now() - startedMs });
   }
 
-  async #park(held: readonly RecordedEvent[]): Promise<void> {
+  async #park(events: readonly RecordedEvent[]): Promise<void> {
     const { connection, generation } = this.#options;
-    await holdEvents(connection, generation, held);
-    for (const stream of new Set(held.map((event) => event.stream))) {
+    await insertParked(connection, generation, events);
+    for (const stream of new Set(events.map((event) => event.stream))) {
       const reason = this.#reasons.get(stream);
-      if (reason !== undefined) await setRetry(connection, generation, stream, reason.fault, reason.retry);
+      if (reason !== undefined) await setRetry(connection, generation, stream, reason);
     }
   }
 
@@ -248,31 +277,40 @@ export class GenerationWriter {
 
   async #replay(stream: string): Promise<Replayed> {
     const { connection, generation, events, complete, patient } = this.#options;
-    // Standing still, but fenced: another writer of this generation would fail here.
+    // Moves the checkpoint from its position to the same position: this fails if another writer of this generation
+    // moved it.
     const fence = (): Promise<void> =>
       moveCheckpoint(connection, { generation, from: this.#checkpoint.position, to: this.#checkpoint });
     try {
       const context = { connection, generation, events, complete, patient, fence };
       while (await replayPage({ ...context, applier: this.#openApplier() }, stream)) {
-        // One page a transaction, until none is left.
+        // Each call replays one page in one transaction, until no parked event of the stream is left.
       }
-      this.#parked.delete(stream);
+      this.#release(stream);
       return 'whole';
     } catch (error) {
       this.#applier = null;
       if ((await this.#kindOf(error)) !== 'fault') throw error;
-      const retry = error instanceof StreamFault ? error.retry : 'asked';
-      if (retry === 'soon') return 'long';
-      await setRetry(connection, generation, stream, describeFault(error), retry);
+      const reason = parkingReason(error);
+      if (reason.retry === 'soon') return 'long';
+      await setRetry(connection, generation, stream, reason);
       return 'failed';
     }
   }
 
-  /** A missing table is a fault of the model, unless somebody dropped the generation under it. */
+  /**
+   * Classifies a failure. A missing table is a fault of the model, unless another process dropped the whole generation.
+   */
   async #kindOf(error: unknown): Promise<FaultKind> {
     const kind = faultKind(error);
-    if (kind !== 'void' || error instanceof CheckpointMoved) return kind;
+    if (kind !== 'stale' || error instanceof CheckpointMoved) return kind;
     const { connection, generation } = this.#options;
-    return (await tablesExist(connection, tableNames(generation))) ? 'fault' : 'void';
+    return (await tablesExist(connection, tableNames(generation))) ? 'fault' : 'stale';
   }
+}
+
+/** Returns the wait before a retry; undefined if a retry would end the same way. */
+function delayBefore(fault: unknown, attempt: number): number | undefined {
+  const mayPass = !(fault instanceof StreamFault) || fault.retry === 'later';
+  return mayPass ? RETRY_DELAYS_MS[attempt] : undefined;
 }

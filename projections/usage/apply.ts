@@ -1,20 +1,22 @@
 /**
  * Folds repositories, pushes and transfer into what an account uses.
  *
- * Must stay true: ingress counts in the month in which the push was committed, transfer in the month in which
- * it was sent; the storage of a repository counts until it is closed.
+ * Must stay true: ingress counts in the month in which the push was committed, transfer in the month in which it was
+ * sent. The storage of a repository counts until the repository is closed.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import { repositoryEventKinds } from '../../core/repository/events.ts';
-import { transferEventKinds } from '../../core/transfer/events.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+import { grownBytes, layersChangeOf } from '../../core/repository/layers.ts';
+import { transferEventKinds } from '../../core/usage/events.ts';
+import { runForList } from '../runner/bulk.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 1,
+  version: 2,
   categories: ['account', 'repository', 'transfer'],
   tables: usageTables,
   onPoison: 'park',
@@ -27,7 +29,7 @@ export const usageProjection: Projection = {
   }),
 };
 
-/** The month of an instant, `YYYY-MM`: instants are RFC 3339 in UTC. */
+/** Returns the month of an instant as `YYYY-MM`; instants are RFC 3339 in UTC. */
 export function monthOf(instant: string): string {
   return instant.slice(0, 7);
 }
@@ -37,6 +39,7 @@ class Changes {
   readonly #deleted = new Set<string>();
   readonly #storage = new Map<string, { repository_id: string; account_id: string; size_bytes: number }>();
   readonly #closed = new Set<string>();
+  readonly #reopened = new Set<string>();
   readonly #traffic = new Map<
     string,
     { account_id: string; month: string; ingress_bytes: number; transfer_bytes: number }
@@ -60,8 +63,9 @@ class Changes {
 
   #addAccountEvent(recorded: RecordedEvent): void {
     const event = readEvent(accountEventKinds, recorded);
-    if (event.type === 'RepositoryCreated') {
+    if (event.type === 'RepositoryCreated' || event.type === 'RepositoryRestored') {
       const { repository_id } = event.data;
+      this.#deleted.delete(repository_id);
       this.#created.set(repository_id, { repository_id, account_id: entityIdOf(recorded.stream) });
     } else if (event.type === 'RepositoryDeleted') {
       this.#created.delete(event.data.repository_id);
@@ -72,17 +76,39 @@ class Changes {
   #addRepositoryEvent(recorded: RecordedEvent): void {
     const id = entityIdOf(recorded.stream);
     const event = readEvent(repositoryEventKinds, recorded);
-    if (event.type === 'RepositoryClosed') {
-      this.#storage.delete(id);
-      this.#closed.add(id);
-    } else if (event.type === 'RefsUpdated') {
-      const account = ownerOf(recorded);
-      const { layer, received_bytes } = event.data;
-      const stored = this.#storage.get(id) ?? { repository_id: id, account_id: account, size_bytes: 0 };
-      stored.size_bytes += layer?.size_bytes ?? 0;
-      this.#storage.set(id, stored);
-      this.#trafficOf(account, monthOf(recorded.occurredAt)).ingress_bytes += received_bytes;
+    switch (event.type) {
+      case 'RepositoryClosed':
+        this.#storage.delete(id);
+        this.#reopened.delete(id);
+        this.#closed.add(id);
+        break;
+      case 'RepositoryReopened': {
+        const { size_bytes } = event.data;
+        this.#closed.delete(id);
+        this.#reopened.add(id);
+        this.#storage.set(id, { repository_id: id, account_id: ownerOf(recorded), size_bytes });
+        break;
+      }
+      case 'RefsUpdated':
+        this.#trafficOf(ownerOf(recorded), monthOf(recorded.occurredAt)).ingress_bytes += event.data.received_bytes;
+        this.#addStorage(recorded, event);
+        break;
+      case 'LayersCompacted':
+        this.#addStorage(recorded, event);
+        break;
+      // Expiry concerns closed repositories only, whose storage does not count. No other event removes current layers.
+      case 'LayersExpired':
+      case 'DefaultBranchChanged':
+        break;
     }
+  }
+
+  #addStorage(recorded: RecordedEvent, event: RepositoryEvent): void {
+    const id = entityIdOf(recorded.stream);
+    const stored = this.#storage.get(id) ?? { repository_id: id, account_id: ownerOf(recorded), size_bytes: 0 };
+    const change = layersChangeOf(event);
+    if (change !== null) stored.size_bytes += grownBytes(change);
+    this.#storage.set(id, stored);
   }
 
   #trafficOf(account: string, month: string): { ingress_bytes: number; transfer_bytes: number } {
@@ -95,41 +121,44 @@ class Changes {
     return sums;
   }
 
-  /** No repository stands in two of the lists: its id is never used again. */
+  /** No repository is in two of the statements that run together. */
   toWrite(table: TableOf): Write {
     const repositories = table('usage_repositories');
     const storage = table('usage_storage');
     const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
-    return {
-      lists: [
-        { items: [...this.#deleted], text: `DELETE FROM ${repositories} WHERE repository_id IN (${ids})` },
-        {
-          items: [...this.#created.values()],
-          text: `INSERT INTO ${repositories}
-            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid)`,
-        },
-        { items: [...this.#closed], text: `DELETE FROM ${storage} WHERE repository_id IN (${ids})` },
-        {
-          items: [...this.#storage.values()],
-          text: `INSERT INTO ${storage} AS s
+    const lists = [
+      { items: [...this.#deleted], text: `DELETE FROM ${repositories} WHERE repository_id IN (${ids})` },
+      {
+        items: [...this.#created.values()],
+        text: `INSERT INTO ${repositories}
+            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid)
+            ON CONFLICT DO NOTHING`,
+      },
+      { items: [...this.#closed], text: `DELETE FROM ${storage} WHERE repository_id IN (${ids})` },
+      {
+        items: [...this.#storage.values()],
+        text: `INSERT INTO ${storage} AS s
             SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, size_bytes bigint)
             ON CONFLICT (repository_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
-        },
-        {
-          items: [...this.#traffic.values()],
-          text: `INSERT INTO ${table('usage_traffic')} AS t
+      },
+      {
+        items: [...this.#traffic.values()],
+        text: `INSERT INTO ${table('usage_traffic')} AS t
             SELECT * FROM json_to_recordset($1)
               AS r(account_id uuid, month text, ingress_bytes bigint, transfer_bytes bigint)
             ON CONFLICT (account_id, month) DO UPDATE SET
               ingress_bytes = t.ingress_bytes + excluded.ingress_bytes,
               transfer_bytes = t.transfer_bytes + excluded.transfer_bytes`,
-        },
-      ],
-    };
+      },
+    ];
+    if (this.#reopened.size === 0) return { lists };
+    // Removes the storage that counted before the closing, if the closing is in this batch as well.
+    const text = `DELETE FROM ${storage} WHERE repository_id IN (${ids})`;
+    return { lists, before: (transaction) => runForList(transaction, [...this.#reopened], text) };
   }
 }
 
-/** The account whose record an event belongs to; events of these streams always name it. */
+/** Returns the account whose record an event belongs to; events of these streams always name it. */
 function ownerOf({ accountId, stream, revision }: RecordedEvent): string {
   if (accountId === null) throw new TypeError(`${stream} revision ${revision} names no account`);
   return accountId;

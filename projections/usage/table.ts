@@ -1,12 +1,12 @@
 /**
  * The tables that an account's usage is summed from.
  *
- * Must stay true: a row is written from one stream's events, or is a sum that only the checkpoint's
- * transaction adds to, so nothing is ever counted twice.
+ * Must stay true: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds
+ * to. So nothing is counted twice.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 
-/** From account streams: the repositories that count. */
+/** From account streams: the repositories that count for an account. */
 const repositories: ProjectionTable = {
   name: 'usage_repositories',
   key: ['repository_id'],
@@ -17,7 +17,7 @@ const repositories: ProjectionTable = {
   ],
 };
 
-/** From repository streams: bytes of layers; the row goes when the repository is closed. */
+/** From repository streams: bytes of layers. Closing a repository deletes its row. */
 const storage: ProjectionTable = {
   name: 'usage_storage',
   key: ['repository_id'],
@@ -28,7 +28,7 @@ const storage: ProjectionTable = {
   ],
 };
 
-/** Bytes by calendar month, UTC: `month` is `YYYY-MM`. Deleting a repository takes nothing from them. */
+/** Bytes by calendar month in UTC; `month` is `YYYY-MM`. Deleting a repository subtracts nothing from them. */
 const traffic: ProjectionTable = {
   name: 'usage_traffic',
   key: ['account_id', 'month'],

@@ -1,8 +1,8 @@
 /**
- * Folds deliveries' streams into one row for each.
+ * Folds deliveries' streams into one row for each delivery.
  *
- * Must stay true: it holds what events say and nothing that was sent or answered; what is due by it is decided on the
- * delivery's own stream.
+ * Must stay true: a row holds what events say, and nothing of the sent or received bodies. A row that says an attempt
+ * is due is only a hint: the delivery's own stream decides.
  */
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { prepared } from '../runner/bulk.ts';
@@ -44,7 +44,7 @@ async function fold(
   return rows;
 }
 
-/** Rows of our own table, as `toWrite` wrote them. */
+/** Parses a row of this model's own table, as `toWrite` wrote it. */
 function parseRow(row: object): StoredDelivery {
   return row as StoredDelivery;
 }

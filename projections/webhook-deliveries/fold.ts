@@ -1,8 +1,8 @@
-/** One delivery's events folded into the row that is listed of it. */
+/** Folds one delivery's events into its row. */
 import { readEvent } from '../../core/kernel/decider.ts';
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
-import type { AttemptRow, WebhookDeliveryRow } from '../../core/ports/read-models.ts';
+import type { AttemptRow, WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists.ts';
 import { retryAt } from '../../core/webhook-delivery/attempt.ts';
 import { type WebhookDeliveryEvent, webhookDeliveryEventKinds } from '../../core/webhook-delivery/events.ts';
 
@@ -23,16 +23,24 @@ export interface StoredDelivery {
   readonly position: string;
 }
 
-/** The row after its next event; null before the first. */
+/** Returns the row after the next event; `row` is null before the first. */
 export function foldDelivery(row: StoredDelivery | null, recorded: RecordedEvent): StoredDelivery {
   const event = readEvent<WebhookDeliveryEvent>(webhookDeliveryEventKinds, recorded);
   const { occurredAt } = recorded;
   if (event.type === 'WebhookDeliveryRequested') {
     const { payload_sha256: _digest, ...facts } = event.data;
     return {
-      ...{ id: entityIdOf(recorded.stream), account_id: recorded.accountId, ...facts },
-      ...{ status: 'PENDING', series: 1, created_at: occurredAt, next_attempt_at: occurredAt, due_since: occurredAt },
-      ...{ is_first: true, attempt_log: [], position: String(recorded.position) },
+      id: entityIdOf(recorded.stream),
+      account_id: recorded.accountId,
+      ...facts,
+      status: 'PENDING',
+      series: 1,
+      created_at: occurredAt,
+      next_attempt_at: occurredAt,
+      due_since: occurredAt,
+      is_first: true,
+      attempt_log: [],
+      position: String(recorded.position),
     };
   }
   if (row === null) throw new TypeError(`${recorded.stream} does not begin with a request`);

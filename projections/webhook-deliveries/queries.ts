@@ -1,6 +1,7 @@
-/** The deliveries of a webhook as REST lists them, and what is due as the dispatcher asks. */
+/** The queries of a webhook's deliveries, for REST, and of due deliveries, for the dispatcher. */
 import type { AccountId, Timestamp, WebhookId } from '../../core/kernel/ids.ts';
-import type { DueDeliveryRow, DueWebhook, WebhookDeliveryRow } from '../../core/ports/read-models.ts';
+import type { DueDeliveryRow, DueWebhook } from '../../core/ports/due-deliveries.ts';
+import type { WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
 const deliveriesQuery: ReadQuery = {
@@ -31,7 +32,7 @@ const dueWebhooksQuery: ReadQuery = {
 const NO_CONCERNS = { streams: [] } as const;
 
 export async function readDueWebhooks(reader: LiveReader): Promise<readonly DueWebhook[]> {
-  // A parked delivery waits for its operator; the others do not wait with it.
+  // A parked delivery waits for an operator; the other deliveries do not wait for it.
   return (await reader.read(dueWebhooksQuery, [], () => NO_CONCERNS)).value as readonly DueWebhook[];
 }
 

@@ -1,10 +1,10 @@
-/** The table that deliveries are listed from, and that says which are due: one row for each. */
+/** The table of deliveries and of which are due: one row for each delivery. */
 import type { ProjectionTable } from '../runner/projection.ts';
 
 /**
- * `due_since` while the next attempt may be claimed; null while it waits, is claimed, or there is none. `is_first` until
- * the first attempt was recorded: these are made in the order of `position`, where the delivery was requested.
- * `attempt_log` holds the attempts of all series.
+ * `due_since` is set while the next attempt may be claimed; it is null while the attempt waits or is claimed, or if
+ * there is none. `is_first` is true until the first attempt was recorded: first attempts are made in the order of
+ * `position`, which is that of the delivery's request. `attempt_log` holds the attempts of all series.
  */
 export const webhookDeliveryTables: readonly ProjectionTable[] = [
   {

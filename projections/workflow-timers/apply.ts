@@ -1,8 +1,8 @@
 /**
  * Folds the streams of workflows into what each run waits for, by the workflow's own `next`.
  *
- * Must stay true: a row is a function of its stream's events alone; each event of the stream leaves its revision in
- * the row, so that a step decided by an older one is known as such.
+ * Must stay true: a row is a function of its stream's events alone. Each event of the stream stores its revision in the
+ * row, so that a step that was decided at an older revision is recognized.
  */
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
@@ -12,7 +12,7 @@ import { prepared } from '../runner/bulk.ts';
 import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
 import { timerTables } from './table.ts';
 
-/** Its version follows those of the workflows: a change of any builds it anew. */
+/** The version includes those of all workflows: a change of any one rebuilds the model. */
 export function createTimersProjection(workflows: readonly Workflow[]): Projection {
   return {
     name: 'timers',
@@ -50,7 +50,7 @@ async function prepare(
   );
   for (const { workflow, event } of concerned) {
     const run = runs.get(keyOf(workflow.name, entityIdOf(event.stream)));
-    if (run === undefined) throw new TypeError(`${event.stream} was not looked for`);
+    if (run === undefined) throw new TypeError(`${event.stream} is not among the runs that were read`);
     run.wait = workflow.next(run.wait, event);
     run.revision = event.revision;
   }

@@ -1,4 +1,4 @@
-/** What is due first, for the engine that carries it out (core/ports/workflows.ts). */
+/** The queries of timers, for the engine that carries the steps out (core/ports/workflows.ts). */
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { OverdueTimers, Timer, Timers } from '../../core/ports/workflows.ts';
@@ -19,10 +19,10 @@ const overdueQuery: ReadQuery = {
 
 export interface TimersOptions {
   readonly database: Queryable;
-  /** The very projection of the runner. */
+  /** The same object that the runner keeps. */
   readonly projection: Projection;
-  /** This process's. */
-  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'known' | 'wentBack'>;
+  /** This process's runner. */
+  readonly runner: Pick<ProjectionRunner, 'waitFor' | 'knownPosition' | 'positionWentBack'>;
 }
 
 export function createTimers({ database, projection, runner }: TimersOptions): Timers & OverdueTimers {
@@ -30,7 +30,8 @@ export function createTimers({ database, projection, runner }: TimersOptions): T
   return {
     caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [projection.name]),
     async earliest(workflow, limit) {
-      // A parked stream stands where it was: its step is carried out again, and finds out what is true.
+      // A parked stream keeps its old timer. So the engine may carry a step out again, which is harmless: each step
+      // reads its stream first and is repeatable.
       const { value } = await reader.read(earliestQuery, [workflow, limit], () => ({ streams: [] }));
       return value as readonly Timer[];
     },

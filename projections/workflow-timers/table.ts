@@ -1,4 +1,4 @@
-/** What every run of a workflow waits for: one row for each that waits. */
+/** The timers of workflows: one row for each run that waits. */
 import type { ProjectionTable } from '../runner/projection.ts';
 
 export const timerTables: readonly ProjectionTable[] = [
@@ -6,7 +6,8 @@ export const timerTables: readonly ProjectionTable[] = [
     name: 'timers',
     key: ['workflow', 'workflow_id'],
     compare: 'exact',
-    // Instants in the one form that sorts as they do. `revision` is that of the last event the row was decided by.
+    // `due_at` has the one form of instants whose text sorts as the instants do. `revision` is that of the stream's
+    // last event.
     create: (table) => [
       `CREATE TABLE ${table} (
         workflow text COLLATE "C" NOT NULL,

@@ -1,8 +1,8 @@
 /**
- * Device login as a workflow: it writes that a session ran out, and closes what has ended.
+ * Device login as a workflow: records that a session expired, and closes sessions that have ended.
  *
- * Must stay true: no answer to a user rests on it. Polls and grants look at the log and the session's own time, so an
- * engine that is down delays these events and nothing else.
+ * Must stay true: no answer to a user depends on it. Polls and grants read the log and compare the session's own times,
+ * so an engine that is down delays these events and nothing else.
  */
 import { deviceSessionEventKinds } from '../../core/device-session/events.ts';
 import { deviceSessions } from '../../core/device-session/evolve.ts';
@@ -25,8 +25,11 @@ export const deviceLogin: Workflow<DeviceLoginStep> = {
     switch (event.type) {
       case 'DeviceLoginRequested':
         return { step: 'expire', dueAt: timestamp(event.data.expires_at), memory: NOTHING };
-      case 'DeviceLoginGranted':
-        return wait;
+      case 'DeviceLoginGranted': {
+        const { request } = event.data;
+        if (request === null) return wait;
+        return { step: 'expire', dueAt: timestamp(request.session_expires_at), memory: NOTHING };
+      }
       case 'DeviceLoginClaimed':
         return { step: 'close', dueAt: plusMs(occurredAt, DEVICE_TOKEN_SPAN_MS), memory: NOTHING };
       case 'DeviceLoginDenied':

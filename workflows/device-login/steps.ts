@@ -1,4 +1,4 @@
-/** What the steps of a device login do. */
+/** The steps of a device login. */
 import type { Cause } from '../../core/kernel/envelope.ts';
 import { type DeviceSessionId, uuid } from '../../core/kernel/ids.ts';
 import type { Vault } from '../../core/ports/vault.ts';

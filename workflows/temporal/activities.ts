@@ -1,43 +1,47 @@
 /**
- * What runs in Temporal have this program do: look at their streams, and carry steps out.
+ * The activities of the runs in Temporal: reading the state of a run, and carrying out its due step.
  *
- * Must stay true: whatever goes wrong is told to Temporal as a stable code alone, since histories outlive secrets; the
- * cause goes to `onFault`. A step is carried out only after another look at its stream, at its time or later.
+ * Must stay true: Temporal learns of a failure only as a stable code, because its histories are kept for long and must
+ * hold no secret; the cause goes to `onFault`. A step is carried out only after its stream was read again, at its time
+ * or later.
  */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { timestamp } from '../../core/kernel/ids.ts';
-import type { Alarm } from '../../core/ports/clock.ts';
+import type { Alarm, Pause } from '../../core/ports/clock.ts';
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
-import { type LookContext, lookAt } from './read-run-state.ts';
-import { pause } from './pause.ts';
-import type { DueArguments, LookActivities, Standing, StepActivities } from './protocol.ts';
+import { type RunStateContext, readRunState } from './read-run-state.ts';
+import type { DueArguments, LookActivities, RunState, StepActivities } from './protocol.ts';
 
-export interface ActivityContext extends LookContext {
+export interface ActivityContext extends RunStateContext {
   readonly workflows: readonly CarriedOutWorkflow[];
   readonly alarm: Alarm;
+  readonly pause: Pause;
   readonly onFault: (workflow: string, cause: unknown) => void;
   /** Aborted when this process ends. */
   readonly ended: AbortSignal;
 }
 
-/** What stands in a history of what went wrong. */
+/** The failure codes that histories hold. */
 type FailureCode = 'unknown-workflow' | 'look-failed' | 'step-failed' | 'step-left-its-stream' | 'worker-ended';
 
-/** A step that comes early by less is held here: Temporal's clock and ours differ by so little on a sound machine. */
-const HELD_MS_MAX = 1_000;
-/** What a step may still take once its process ends. */
+/**
+ * A step that arrives early by no more than this waits here: sound clocks of Temporal and of this process differ by
+ * less.
+ */
+const EARLY_MS_MAX = 1_000;
+/** How long a step may take after its process was told to end. */
 const GRACE_MS = 2_000;
-/** How often a step under way says that its worker lives. */
+/** How often a running step reports to Temporal that its worker is alive. */
 const HEARTBEAT_MS = 2_000;
 
 export function createLookActivities(context: ActivityContext): LookActivities {
   return {
     look: async ({ workflow, id }) => {
-      const { workflow: known } = find(context, workflow);
-      const standing = await settled(context, workflow, () => lookAt(context, known, id));
-      if (standing === FAILED) throw failure('look-failed');
-      return standing;
+      const { workflow: known } = findWorkflow(context, workflow);
+      const state = await reportingFaults(context, workflow, () => readRunState(context, known, id));
+      if (state === FAILED) throw failure('look-failed');
+      return state;
     },
   };
 }
@@ -56,24 +60,24 @@ export function createStepActivities(context: ActivityContext): StepActivities {
   };
 }
 
-async function carryOut(context: ActivityContext, due: DueArguments, cancelled: AbortSignal): Promise<Standing> {
-  const { alarm, ended } = context;
-  const { workflow, steps } = find(context, due.workflow);
-  const look = async (): Promise<Standing> => {
-    const standing = await settled(context, workflow.name, () => lookAt(context, workflow, due.id));
-    if (standing === FAILED) throw failure('look-failed');
-    return standing;
+async function carryOut(context: ActivityContext, due: DueArguments, cancelled: AbortSignal): Promise<RunState> {
+  const { alarm, pause, ended } = context;
+  const { workflow, steps } = findWorkflow(context, due.workflow);
+  const look = async (): Promise<RunState> => {
+    const state = await reportingFaults(context, workflow.name, () => readRunState(context, workflow, due.id));
+    if (state === FAILED) throw failure('look-failed');
+    return state;
   };
-  let standing = await look();
-  if (isEarly(standing, due) && (standing.wait?.restMs ?? 0) <= HELD_MS_MAX) {
+  let state = await look();
+  if (isEarly(state, due) && (state.wait?.restMs ?? 0) <= EARLY_MS_MAX) {
     await alarm.until(timestamp(due.dueAt), AbortSignal.any([ended, cancelled]));
-    standing = await look();
+    state = await look();
   }
-  if (!isWaitedFor(standing, due) || isEarly(standing, due)) return standing;
-  const carriedOut = await settled(context, workflow.name, async () => {
+  if (!isWaitedFor(state, due) || isEarly(state, due)) return state;
+  const carriedOut = await reportingFaults(context, workflow.name, async () => {
     const action = steps[due.step];
     if (action === undefined) throw new TypeError(`The workflow ${workflow.name} has no step ${due.step}`);
-    await withinGrace(ended, action({ id: due.id, revision: due.revision }, ended));
+    await withinGrace(ended, pause, action({ id: due.id, revision: due.revision }, ended));
   });
   if (carriedOut === FAILED) throw failure(ended.aborted ? 'worker-ended' : 'step-failed');
   const after = await look();
@@ -81,16 +85,19 @@ async function carryOut(context: ActivityContext, due: DueArguments, cancelled: 
   return after;
 }
 
-function isWaitedFor({ revision, wait }: Standing, due: DueArguments): boolean {
+function isWaitedFor({ revision, wait }: RunState, due: DueArguments): boolean {
   return revision === due.revision && wait?.step === due.step;
 }
 
-function isEarly(standing: Standing, due: DueArguments): boolean {
-  return isWaitedFor(standing, due) && standing.wait !== null && standing.wait.restMs > 0;
+function isEarly(state: RunState, due: DueArguments): boolean {
+  return isWaitedFor(state, due) && state.wait !== null && state.wait.restMs > 0;
 }
 
-/** A process of an older version may be asked for what only newer ones know: they come to it in time. */
-function find({ workflows }: ActivityContext, name: string): CarriedOutWorkflow {
+/**
+ * A process of an older version may receive a workflow that it does not know: Temporal retries, until a newer one gets
+ * it.
+ */
+function findWorkflow({ workflows }: ActivityContext, name: string): CarriedOutWorkflow {
   const found = workflows.find(({ workflow }) => workflow.name === name);
   if (found === undefined) throw failure('unknown-workflow');
   return found;
@@ -98,8 +105,8 @@ function find({ workflows }: ActivityContext, name: string): CarriedOutWorkflow 
 
 const FAILED = Symbol('failed');
 
-/** Tells the fault here, so that nothing of it goes further. */
-async function settled<Answer>(
+/** Reports an error to `onFault` and resolves `FAILED`, so that the error itself goes no further. */
+async function reportingFaults<Answer>(
   { onFault, ended }: ActivityContext,
   workflow: string,
   work: () => Promise<Answer>,
@@ -112,8 +119,8 @@ async function settled<Answer>(
   }
 }
 
-/** Waits no longer for a step that goes on after its process was asked to end: its worker could not end either. */
-async function withinGrace(ended: AbortSignal, step: Promise<void>): Promise<void> {
+/** Stops waiting for a step some time after its process was told to end; otherwise its worker could not end either. */
+async function withinGrace(ended: AbortSignal, pause: Pause, step: Promise<void>): Promise<void> {
   const done = new AbortController();
   const over = AbortSignal.any([ended, done.signal]);
   const overdue = new Promise<void>((resolve) => {
@@ -128,7 +135,7 @@ async function withinGrace(ended: AbortSignal, step: Promise<void>): Promise<voi
   }
 }
 
-/** Tried again by Temporal; without a stack, which tells of the machine. */
+/** Returns a failure that Temporal retries. It has no stack, because a stack describes the machine. */
 function failure(code: FailureCode): ApplicationFailure {
   const made = ApplicationFailure.create({ type: code, message: code });
   made.stack = code;

@@ -1,24 +1,24 @@
 /**
- * How Temporal is spoken to: where it is, and what proves both ends to each other.
+ * How to connect to Temporal: its address, and the credentials of both sides.
  *
- * Must stay true: the client and the workers speak the same way; without TLS no key is sent.
+ * Must stay true: the client and the workers connect in the same way; without TLS no key is sent.
  */
 
-export interface Line {
+export interface TemporalConnection {
   /** `host:port` of the frontend. */
   readonly address: string;
-  /** Null: in the clear. */
+  /** Null: without encryption. */
   readonly tls?: {
     /** PEM; null: the authorities that the machine trusts. */
     readonly ca: Uint8Array | null;
-    /** PEM, for a server that asks its clients who they are. */
+    /** The client's certificate and key in PEM, for a server that requires them; null for none. */
     readonly client: { readonly cert: Uint8Array; readonly key: Uint8Array } | null;
   } | null;
   /** Sent with every call; null for none. */
   readonly apiKey?: string | null;
 }
 
-interface LineOptions {
+interface ConnectionOptions {
   readonly address: string;
   readonly tls: {
     serverRootCACertificate?: Uint8Array;
@@ -27,8 +27,8 @@ interface LineOptions {
   readonly apiKey?: string;
 }
 
-/** As the SDK takes it, for a client and for a worker alike. */
-export function lineOptions({ address, tls = null, apiKey = null }: Line): LineOptions {
+/** Returns the options in the SDK's form, for a client and for a worker. */
+export function connectionOptions({ address, tls = null, apiKey = null }: TemporalConnection): ConnectionOptions {
   if (tls === null) return { address, tls };
   const { ca, client } = tls;
   return {

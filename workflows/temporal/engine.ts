@@ -1,34 +1,37 @@
 /**
- * The engine on Temporal: every run of a workflow that waits is a run of one small workflow there, which holds the time
- * and has the steps carried out by any process of the service.
+ * The engine on Temporal: for every run of a workflow that waits, Temporal runs one small workflow. That workflow keeps
+ * the time and lets any process of the service carry out the steps.
  *
- * Must stay true: the events are the truth. Temporal keeps ids, names of steps, times and revisions only, and whatever
- * it lost is told to it again from the log. It may be away for as long as it likes: nothing here fails for that.
+ * Must stay true: the events are the truth. Temporal keeps only ids, names of steps, times and revisions; whatever it
+ * lost, the feed sends again from the log. Temporal may be unreachable for any length of time: nothing here fails
+ * because of that.
  */
-import type { Alarm, Clock } from '../../core/ports/clock.ts';
+import type { Alarm, Clock, Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
-import type { CarriedOutWorkflow, Lead } from '../../core/ports/workflows.ts';
+import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
+import type { Lead } from '../../core/ports/lead.ts';
 import { type Behind, startFeed } from './feed.ts';
-import type { Line } from './connection-options.ts';
+import type { TemporalConnection } from './connection-options.ts';
 import { openTemporalServer, type Reachability } from './server.ts';
 import { createSignals } from './signals.ts';
 import { keepWorking } from './worker.ts';
 
-export interface TemporalEngineOptions extends Line {
+export interface TemporalEngineOptions extends TemporalConnection {
   readonly workflows: readonly CarriedOutWorkflow[];
   readonly events: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
-  /** One process of all tells Temporal of events. */
+  /** Elects the one process that sends events to Temporal. */
   readonly lead: Lead;
-  /** How far it was told. */
+  /** How far in the log Temporal was notified. */
   readonly marks: PolicyMarks;
   readonly clock: Pick<Clock, 'now'>;
   readonly alarm: Alarm;
-  /** A step that failed, or a server that does not answer: it is tried again by itself. */
+  readonly pause: Pause;
+  /** Called for a step that failed, or a server that does not answer; the engine retries. */
   readonly onFault: (workflow: string, cause: unknown) => void;
   readonly log: Log;
-  /** It must exist there. */
+  /** The namespace must exist on the server. */
   readonly namespace: string;
   readonly stepsAtOnceMax?: number;
   /** Runs kept in memory between their turns; with 0, each turn replays its run. */
@@ -36,21 +39,26 @@ export interface TemporalEngineOptions extends Line {
 }
 
 export interface TemporalEngineState extends Reachability {
-  /** What Temporal is still to be told of; null in a process that does not tell it: another does. */
+  /**
+   * The events that Temporal has not been notified of; null in a process that does not notify it, because another does.
+   */
   readonly behind: Behind | null;
 }
 
 export interface TemporalEngine {
-  /** From memory, at once. */
+  /** Returns the state from memory, at once. */
   state(): TemporalEngineState;
-  /** Ends it within seconds, whether Temporal answers or not; steps that are still under way are carried out again. */
+  /** Ends within seconds, whether Temporal answers or not; steps that are still running are carried out again later. */
   close(): Promise<void>;
 }
 
-/** Queues of this name, and of this name with a workflow's, are ours in the namespace. */
+/**
+ * The task queue of runs; each workflow's steps have a queue whose name begins with this one. No other program uses
+ * them.
+ */
 const TASK_QUEUE = 'strata';
 
-/** Begins to carry out what is due, now or as soon as Temporal answers. */
+/** Starts carrying out due steps, now or as soon as Temporal answers. */
 export function startTemporalEngine(options: TemporalEngineOptions): TemporalEngine {
   const { onFault } = options;
   const server = openTemporalServer({ ...options, onLost: (cause) => onFault('temporal', cause) });

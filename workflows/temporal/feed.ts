@@ -1,21 +1,25 @@
 /**
- * Tells Temporal of events: each run whose stream moved gets a signal, and is begun where something is waited for.
+ * Notifies Temporal of events: signals each run whose stream moved, and starts the run if its stream waits for
+ * something.
  *
- * Must stay true: the mark stands before the oldest event that was not told, so none is lost whatever dies; what is told
- * twice changes nothing. Temporal being away holds up this alone, for as long as it lasts.
+ * Must stay true: the saved mark is before the oldest event that Temporal was not notified of, so no event is lost if a
+ * process dies; a repeated notice changes nothing. An unreachable Temporal delays only this feed, for as long as it
+ * lasts.
  */
 import { aborted } from '../../core/kernel/aborted.ts';
+import { backoff } from '../../core/kernel/backoff.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { Timestamp } from '../../core/kernel/ids.ts';
-import type { Clock } from '../../core/ports/clock.ts';
+import type { Clock, Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
-import type { Lead, Workflow } from '../../core/ports/workflows.ts';
+import type { Workflow } from '../../core/ports/workflows.ts';
+import type { ReadMark } from '../../core/ports/read-mark.ts';
+import type { Lead } from '../../core/ports/lead.ts';
 import { isOutage } from '../../core/runtime/is-outage.ts';
-import { markOf, standingPosition } from '../../core/use-cases/read-mark.ts';
-import { lookAt } from './read-run-state.ts';
-import { pause } from './pause.ts';
+import { markAfter, provenMark } from '../../core/runtime/read-mark.ts';
+import { readRunState } from './read-run-state.ts';
 import { type Moved, type RunName, runIdOf } from './protocol.ts';
 import type { TemporalServer } from './server.ts';
 import type { Signals } from './signals.ts';
@@ -26,81 +30,85 @@ export interface FeedOptions {
   readonly lead: Lead;
   readonly marks: PolicyMarks;
   readonly clock: Pick<Clock, 'now'>;
-  readonly server: Pick<TemporalServer, 'standing'>;
+  readonly pause: Pause;
+  readonly server: Pick<TemporalServer, 'identify'>;
   readonly signals: Signals;
   readonly log: Log;
   readonly onFault: (workflow: string, cause: unknown) => void;
 }
 
 export interface Behind {
-  /** So many runs at least have events that Temporal was not told of. */
+  /** The number of runs, at least, with events that Temporal was not notified of. */
   readonly runs: number;
-  /** When the oldest of these events happened; null for none. */
+  /** The time of the oldest of these events; null for none. */
   readonly oldestAt: Timestamp | null;
 }
 
 export interface Feed {
-  /** Null where this process does not tell. */
+  /** Returns null if this process does not notify Temporal. */
   behind(): Behind | null;
   close(): Promise<void>;
 }
 
-/** Runs that are told at once. */
-const TOLD_AT_ONCE_MAX = 16;
+/** Notices sent concurrently. */
+const NOTICES_AT_ONCE_MAX = 16;
 const PAUSE_FIRST_MS = 100;
 const PAUSE_LAST_MS = 5_000;
 
-/** One run's newest event of those that came together. */
-interface News {
+/** The newest event of one run among events that arrived together. */
+interface Notice {
   readonly workflow: Workflow;
   readonly event: RecordedEvent;
-  /** Of the oldest of them. */
+  /** The time of the run's oldest event among them. */
   readonly firstAt: Timestamp;
 }
 
-/** Begins to tell, in the one process that leads. */
+/** Starts notifying Temporal, in the one process that leads. */
 export function startFeed(options: FeedOptions): Feed {
-  const untold = new Set<News>();
+  const pending = new Set<Notice>();
   let leads = false;
   const close = options.lead.whenever('workflows', async (signal) => {
     leads = true;
     try {
-      await follow(options, untold, signal);
+      await follow(options, pending, signal);
     } finally {
       leads = false;
-      untold.clear();
+      pending.clear();
     }
   });
   return {
-    behind: () => (leads ? { runs: untold.size, oldestAt: oldestOf(untold) } : null),
+    behind: () => (leads ? { runs: pending.size, oldestAt: oldestOf(pending) } : null),
     close,
   };
 }
 
-function oldestOf(untold: ReadonlySet<News>): Timestamp | null {
+function oldestOf(pending: ReadonlySet<Notice>): Timestamp | null {
   let oldest: Timestamp | null = null;
-  for (const { firstAt } of untold) if (oldest === null || firstAt < oldest) oldest = firstAt;
+  for (const { firstAt } of pending) if (oldest === null || firstAt < oldest) oldest = firstAt;
   return oldest;
 }
 
-/** Until the signal, or until the server is another than it was. Rejects when the log or the marks cannot be read. */
-async function follow(options: FeedOptions, untold: Set<News>, signal: AbortSignal): Promise<void> {
+/** Runs until the signal, or until another server replaces this one. Rejects if the log or the marks cannot be read. */
+async function follow(options: FeedOptions, pending: Set<Notice>, signal: AbortSignal): Promise<void> {
   const { events, marks, workflows } = options;
-  const server = await untilDone(options, signal, () => options.server.standing());
+  const server = await untilDone(options, signal, () => options.server.identify());
   if (server === null) return;
   const ended = AbortSignal.any([signal, server.replaced]);
   const policy = policyOf(server.id, workflows);
-  const { after, endedUpTo } = await startOf(options, policy);
+  const { mark: start, skipEndedUpTo } = await readStart(options, policy);
+  let mark = start;
   const subscription = events.subscribe({
-    after,
+    after: start?.position ?? LOG_START,
     categories: [...new Set(workflows.map(({ category }) => category))],
-    onEvents: async (batch) => {
-      const last = batch.at(-1);
-      if (last === undefined || ended.aborted) return;
-      for (const news of newsOf(workflows, batch)) untold.add(news);
-      await tellAll(options, untold, endedUpTo, ended);
+    onEvents: async (batch, position, lastRecord) => {
       if (ended.aborted) return;
-      await untilDone(options, ended, () => marks.save(policy, markOf(last)));
+      const next = markAfter(mark, position, lastRecord);
+      mark = next;
+      if (batch.length === 0) return;
+      for (const notice of noticesOf(workflows, batch)) pending.add(notice);
+      await notifyAll(options, pending, skipEndedUpTo, ended);
+      if (ended.aborted) return;
+      if (next !== null) await untilDone(options, ended, () => marks.save(policy, next));
     },
   });
   try {
@@ -110,69 +118,76 @@ async function follow(options: FeedOptions, untold: Set<News>, signal: AbortSign
   }
 }
 
-/** Another server, or a workflow that answers otherwise, knows nothing of what was told before: it has its own mark. */
+/** Names the mark. A new server, or a changed workflow, needs all notices again, and so has a mark of its own. */
 function policyOf(serverId: string, workflows: readonly Workflow[]): string {
   const versions = workflows.map(({ name, version }) => `${name}.${version}`).sort();
   return `temporal/${serverId}/${versions.join(',')}`;
 }
 
 interface Start {
-  readonly after: LogPosition;
-  /** Of what stands up to here, Temporal needs no word of runs that wait for nothing: it never had them. */
-  readonly endedUpTo: LogPosition;
+  /** Null for the log's start. */
+  readonly mark: ReadMark | null;
+  /** Events up to here need no notice if their run waits for nothing: this server never had the run. */
+  readonly skipEndedUpTo: LogPosition;
 }
 
-async function startOf({ events, marks, log }: FeedOptions, policy: string): Promise<Start> {
+async function readStart({ events, marks, log }: FeedOptions, policy: string): Promise<Start> {
   const mark = await marks.read(policy);
-  const after = mark === null ? null : await standingPosition(events, mark);
-  if (after !== null) return { after, endedUpTo: LOG_START };
+  const standing = mark === null ? null : await provenMark(events, mark);
+  if (standing !== null) return { mark: standing, skipEndedUpTo: LOG_START };
   if (mark !== null) {
-    const { stream, revision } = mark;
-    log.warn({ stream, revision }, 'The log is another than the one Temporal was told of: from its start');
+    const { stream, revision } = mark.record;
+    log.warn(
+      { stream, revision },
+      'The log differs from the one that Temporal was notified of: the feed starts again from its start',
+    );
   }
-  return { after: LOG_START, endedUpTo: await events.head() };
+  return { mark: null, skipEndedUpTo: await events.head() };
 }
 
-function newsOf(workflows: readonly Workflow[], batch: readonly RecordedEvent[]): readonly News[] {
-  const news = new Map<string, News>();
+function noticesOf(workflows: readonly Workflow[], batch: readonly RecordedEvent[]): readonly Notice[] {
+  const notices = new Map<string, Notice>();
   for (const event of batch) {
     for (const workflow of workflows) {
       if (workflow.category !== categoryOf(event.stream)) continue;
       const key = runIdOf({ workflow: workflow.name, id: entityIdOf(event.stream) });
-      news.set(key, { workflow, event, firstAt: news.get(key)?.firstAt ?? event.occurredAt });
+      notices.set(key, { workflow, event, firstAt: notices.get(key)?.firstAt ?? event.occurredAt });
     }
   }
-  return [...news.values()];
+  return [...notices.values()];
 }
 
-/** Resolves when all were told, or the signal is aborted. */
-async function tellAll(
+/** Resolves when all notices were sent, or the signal is aborted. */
+async function notifyAll(
   options: FeedOptions,
-  untold: Set<News>,
-  endedUpTo: LogPosition,
+  pending: Set<Notice>,
+  skipEndedUpTo: LogPosition,
   signal: AbortSignal,
 ): Promise<void> {
-  const waiting = [...untold];
-  const tellNext = async (): Promise<void> => {
-    for (let news = waiting.shift(); news !== undefined && !signal.aborted; news = waiting.shift()) {
-      const next = news;
-      if ((await untilDone(options, signal, () => tell(options, next, endedUpTo))) !== null) untold.delete(next);
+  const waiting = [...pending];
+  const sendNext = async (): Promise<void> => {
+    for (let notice = waiting.shift(); notice !== undefined && !signal.aborted; notice = waiting.shift()) {
+      const next = notice;
+      if ((await untilDone(options, signal, () => notify(options, next, skipEndedUpTo))) !== null) pending.delete(next);
     }
   };
-  await Promise.all(Array.from({ length: TOLD_AT_ONCE_MAX }, tellNext));
+  await Promise.all(Array.from({ length: NOTICES_AT_ONCE_MAX }, sendNext));
 }
 
-async function tell(options: FeedOptions, { workflow, event }: News, endedUpTo: LogPosition): Promise<void> {
+async function notify(options: FeedOptions, { workflow, event }: Notice, skipEndedUpTo: LogPosition): Promise<void> {
   const run: RunName = { workflow: workflow.name, id: entityIdOf(event.stream) };
   const moved: Moved = { revision: event.revision, version: workflow.version };
-  if (await waits(options, workflow, run.id)) await options.signals.begin(run, moved);
-  else if (event.position > endedUpTo) await options.signals.tell(run, moved);
+  if (await isWaiting(options, workflow, run.id)) await options.signals.signalWithStart(run, moved);
+  else if (event.position > skipEndedUpTo) await options.signals.signal(run, moved);
 }
 
-/** Also where an event cannot be read: its own run then says so, and holds up no other. */
-async function waits(options: FeedOptions, workflow: Workflow, id: string): Promise<boolean> {
+/**
+ * Returns whether the run waits for something. Also true for an event that cannot be read: the run itself then reports
+ * the failure, and delays no other run.
+ */
+async function isWaiting(options: FeedOptions, workflow: Workflow, id: string): Promise<boolean> {
   try {
-    return (await lookAt(options, workflow, id)).wait !== null;
+    return (await readRunState(options, workflow, id)).wait !== null;
   } catch (error) {
     if (isOutage(error)) throw error;
     options.onFault(workflow.name, error);
@@ -180,21 +195,20 @@ async function waits(options: FeedOptions, workflow: Workflow, id: string): Prom
   }
 }
 
-/** Tries again and again, with growing pauses; null once the signal is aborted. */
+/** Retries with growing pauses until it succeeds; resolves null if the signal is aborted. */
 async function untilDone<Answer>(
-  { onFault }: Pick<FeedOptions, 'onFault'>,
+  { onFault, pause }: Pick<FeedOptions, 'onFault' | 'pause'>,
   signal: AbortSignal,
   attempt: () => Promise<Answer>,
 ): Promise<Answer | null> {
-  let pauseMs = PAUSE_FIRST_MS;
+  const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
   while (!signal.aborted) {
     try {
       return await attempt();
     } catch (error) {
       if (!signal.aborted) onFault('temporal', error);
     }
-    await pause(pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, PAUSE_LAST_MS);
+    await pause(pauses.next(), signal);
   }
   return null;
 }

@@ -1,31 +1,32 @@
 /**
- * What is said between Temporal's runs and this program, by names that stand in histories for years.
+ * What Temporal's runs and this program send to each other, under names that histories keep for years.
  *
- * Must stay true: ids, names of steps, revisions and times only. A name or a shape is never changed, only added to.
+ * Must stay true: only ids, names of steps, revisions and times. Names and shapes never change; they may only gain
+ * members.
  */
 
-/** Which run of which workflow. */
+/** Identifies a run of a workflow. */
 export interface RunName {
-  /** The workflow's. */
+  /** The workflow's name. */
   readonly workflow: string;
-  /** The entity's. */
+  /** The entity's id. */
   readonly id: string;
 }
 
-/** How a run stands, by the events of its stream. */
-export interface Standing {
-  /** Of the last event that was looked at; -1 before the first. */
+/** The state of a run, computed from the events of its stream. */
+export interface RunState {
+  /** The revision of the last event that was read; -1 before the first. */
   readonly revision: number;
-  /** Of the workflow that looked at it. */
+  /** The version of the workflow that read it. */
   readonly version: number;
-  readonly wait: StandingWait | null;
+  readonly wait: RunWait | null;
 }
 
-export interface StandingWait {
+export interface RunWait {
   readonly step: string;
-  /** A timestamp, by the clock of this program. */
+  /** A timestamp, by this program's clock. */
   readonly dueAt: string;
-  /** Until then by that clock when it was looked at; not above 0 for what is due. */
+  /** The time left until `dueAt` at the reading, by the same clock; 0 or less if it is due. */
   readonly restMs: number;
 }
 
@@ -35,36 +36,36 @@ export interface DueArguments extends RunName {
   readonly dueAt: string;
 }
 
-/** An event was appended to a run's stream. */
+/** The signal's argument: an event was appended to the run's stream. */
 export interface Moved {
-  /** The event's. */
+  /** The event's revision. */
   readonly revision: number;
-  /** Of the workflow now. */
+  /** The workflow's current version. */
   readonly version: number;
 }
 
-/** The type of every run in Temporal. */
+/** The workflow type of every run in Temporal. */
 export const RUN_TYPE = 'run';
-/** The signal that an event came. */
-export const MOVED = 'moved';
-/** Asks a run how it stands, for operators: null before it looked. */
-export const STANDING = 'standing';
+/** The signal that a stream moved. */
+export const MOVED_SIGNAL = 'moved';
+/** The query for a run's state, for operators; null before its first look. */
+export const STATE_QUERY = 'standing';
 
 export interface LookActivities {
-  look(run: RunName): Promise<Standing>;
+  look(run: RunName): Promise<RunState>;
 }
 
 export interface StepActivities {
-  /** Carries the step out if it is still waited for and its time has come; answers how the run stands afterwards. */
-  carryOut(due: DueArguments): Promise<Standing>;
+  /** Carries the step out if it is due and still waited for; returns the run's state afterwards. */
+  carryOut(due: DueArguments): Promise<RunState>;
 }
 
-/** What a run is called in Temporal: one at a time has it. */
+/** Returns the workflow id of a run in Temporal; at most one open run has it. */
 export function runIdOf({ workflow, id }: RunName): string {
   return `${workflow}-${id}`;
 }
 
-/** Where the steps of one workflow queue, so that its slow ones hold up no other's. */
+/** Returns the task queue of one workflow's steps: a queue of its own, so that slow steps delay no other workflow. */
 export function stepQueueOf(taskQueue: string, workflow: string): string {
   return `${taskQueue}-${workflow}`;
 }

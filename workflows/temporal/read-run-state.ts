@@ -1,20 +1,26 @@
-/** How a run stands: its stream, folded by the workflow's own `next`. */
+/** Reads the state of a run: folds its stream with the workflow's own `next`. */
 import { streamName } from '../../core/kernel/envelope.ts';
 import { msBetween } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Wait, Workflow } from '../../core/ports/workflows.ts';
-import type { Standing } from './protocol.ts';
+import type { RunState } from './protocol.ts';
 
-export interface LookContext {
+export interface RunStateContext {
   readonly events: Pick<EventStore, 'readStream'>;
   readonly clock: Pick<Clock, 'now'>;
 }
 
 const PAGE_EVENTS_MAX = 500;
 
-/** By the log as it is now. Rejects with `EventStoreError`, or with what `next` throws at an event it cannot read. */
-export async function lookAt({ events, clock }: LookContext, workflow: Workflow, id: string): Promise<Standing> {
+/**
+ * Reads the log as it is now. Rejects with `EventStoreError`, or with the error of `next` for an event it cannot read.
+ */
+export async function readRunState(
+  { events, clock }: RunStateContext,
+  workflow: Workflow,
+  id: string,
+): Promise<RunState> {
   const stream = streamName(workflow.category, id);
   let wait: Wait | null = null;
   let revision = -1;

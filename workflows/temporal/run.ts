@@ -1,9 +1,10 @@
 /**
- * The one workflow that Temporal knows: it carries a run of any of ours, by looking at its stream, waiting, and having
- * the due step carried out.
+ * The one workflow that Temporal runs. It carries a run of any of this program's workflows: reads the stream's state,
+ * waits, and has the due step carried out.
  *
- * Must stay true: it is pure, and replayed for as long as runs last: a change of what it asks of Temporal breaks the
- * histories in test/golden/temporal unless it stands behind `patched`. It remembers nothing that a look would not tell.
+ * Must stay true: it is deterministic, because Temporal replays it for as long as runs last. A change of the commands
+ * it sends to Temporal breaks the histories in test/golden/temporal, unless the change is behind `patched`. It
+ * remembers nothing that reading the stream again would not return.
  */
 import {
   allHandlersFinished,
@@ -19,21 +20,23 @@ import {
 } from '@temporalio/workflow';
 import {
   type LookActivities,
-  MOVED,
+  MOVED_SIGNAL,
   type Moved,
   type RunName,
-  STANDING,
-  type Standing,
-  type StandingWait,
+  STATE_QUERY,
+  type RunState,
+  type RunWait,
   type StepActivities,
   stepQueueOf,
 } from './protocol.ts';
 
-/** A run begins a new history when it has more events: Temporal warns at 10,240 and ends it at 51,200. */
+/** A run with more events continues in a new history: Temporal warns at 10,240 events and ends the run at 51,200. */
 const HISTORY_EVENTS_MAX = 500;
-/** What a step that moved its stream usually still takes: its answer spares another look. */
+/**
+ * The time that a step usually still takes after it has moved its stream: its answer makes another look unnecessary.
+ */
 const STEP_ENDS_WITHIN = '2 seconds';
-const NOTHING_TOLD: Moved = { revision: -1, version: 0 };
+const NOTHING_NOTIFIED: Moved = { revision: -1, version: 0 };
 const RETRY = { initialInterval: '1 second', backoffCoefficient: 2, maximumInterval: '60 seconds' } as const;
 
 const { look } = proxyActivities<LookActivities>({
@@ -41,86 +44,95 @@ const { look } = proxyActivities<LookActivities>({
   retry: { ...RETRY, maximumInterval: '10 seconds' },
 });
 
-/** Ends when nothing is waited for; the next event begins it anew. */
+/** Ends when nothing is waited for; the feed starts the run again at the next event. */
 export async function run(name: RunName): Promise<void> {
   const { carryOut } = proxyActivities<StepActivities>({
     taskQueue: stepQueueOf(workflowInfo().taskQueue, name.workflow),
     startToCloseTimeout: '10 minutes',
-    // A worker that died is known by its silence; they speak every 2 seconds.
+    // Workers send a heartbeat every 2 seconds, so this one's silence means that the worker died.
     heartbeatTimeout: '6 seconds',
     retry: RETRY,
   });
-  const now: Memory = { told: NOTHING_TOLD, asked: NOTHING_TOLD, standing: null };
+  const memory: Memory = { notified: NOTHING_NOTIFIED, lookedAfter: NOTHING_NOTIFIED, state: null };
 
-  async function ask(activity: () => Promise<Standing>): Promise<void> {
-    now.asked = now.told;
-    now.standing = await activity();
+  async function readState(activity: () => Promise<RunState>): Promise<void> {
+    memory.lookedAfter = memory.notified;
+    memory.state = await activity();
   }
 
   /**
-   * Resolves when the step was carried out, or soon after its stream moved: then whoever moved it, be it the step itself,
-   * decides what comes next, and what is still under way finds that by itself.
+   * Resolves when the step was carried out, or soon after its stream moved. The event that moved the stream, the step's
+   * own or another, decides what comes next; a step that is still running finds that event itself.
    */
-  async function askForStep({ revision }: Standing, { step, dueAt }: StandingWait): Promise<void> {
-    now.asked = now.told;
-    const carrying = carryOut({ ...name, revision, step, dueAt });
+  async function carryOutStep({ revision }: RunState, { step, dueAt }: RunWait): Promise<void> {
+    memory.lookedAfter = memory.notified;
+    const carriedOut = carryOut({ ...name, revision, step, dueAt });
     const scope = new CancellationScope();
-    const overtaken = scope.run(async () => {
-      await condition(() => isBehind(now));
+    const movedOn = scope.run(async () => {
+      await condition(() => isBehind(memory));
       await sleep(STEP_ENDS_WITHIN);
       return null;
     });
-    const answer = await Promise.race([carrying, overtaken]);
-    if (answer !== null) now.standing = answer;
-    // Neither is waited for any more, nor is what becomes of it.
-    for (const other of [carrying, overtaken]) other.catch(() => undefined);
+    const answer = await Promise.race([carriedOut, movedOn]);
+    if (answer !== null) memory.state = answer;
+    // Nothing waits for the slower one any more, so its failure must not count as unhandled.
+    for (const other of [carriedOut, movedOn]) other.catch(() => undefined);
     scope.cancel();
   }
 
-  setHandler(defineQuery<Standing | null>(STANDING), () => now.standing);
-  setHandler(defineSignal<[Moved]>(MOVED), ({ revision, version }) => {
-    now.told = { revision: Math.max(revision, now.told.revision), version: Math.max(version, now.told.version) };
+  setHandler(defineQuery<RunState | null>(STATE_QUERY), () => memory.state);
+  setHandler(defineSignal<[Moved]>(MOVED_SIGNAL), ({ revision, version }) => {
+    memory.notified = {
+      revision: Math.max(revision, memory.notified.revision),
+      version: Math.max(version, memory.notified.version),
+    };
   });
 
   let early = false;
   for (;;) {
-    const { standing } = now;
-    if (standing === null || isBehind(now)) {
-      await ask(() => look(name));
+    const { state } = memory;
+    if (state === null || isBehind(memory)) {
+      await readState(() => look(name));
       early = false;
       continue;
     }
-    if (standing.wait === null || workflowInfo().historyLength > HISTORY_EVENTS_MAX) {
+    if (state.wait === null || workflowInfo().historyLength > HISTORY_EVENTS_MAX) {
       await condition(allHandlersFinished);
-      if (isBehind(now)) continue;
-      if (standing.wait === null) return;
+      if (isBehind(memory)) continue;
+      if (state.wait === null) return;
       await continueAsNew<typeof run>(name);
     }
-    const { wait } = standing;
+    const { wait } = state;
     if (wait === null) return;
-    const spanMs = spanUntil(wait, early);
-    if (spanMs > 0 && (await condition(() => isBehind(now), spanMs))) continue;
-    await askForStep(standing, wait);
-    // After a step the stream stands elsewhere: if it does not, this program's clock is behind Temporal's.
-    early = now.standing?.revision === standing.revision;
+    const waitMs = msUntil(wait, early);
+    if (waitMs > 0 && (await condition(() => isBehind(memory), waitMs))) continue;
+    await carryOutStep(state, wait);
+    // A step changes the stream's revision. If it did not, this program's clock is behind Temporal's.
+    early = memory.state?.revision === state.revision;
   }
 }
 
 interface Memory {
-  /** The newest there was word of, and what it was when the last look began. */
-  told: Moved;
-  asked: Moved;
+  /** The newest notice, and the newest one when the last look began. */
+  notified: Moved;
+  lookedAfter: Moved;
   /** Null before the first look. */
-  standing: Standing | null;
+  state: RunState | null;
 }
 
-/** Whether a look would find something new. What one that began after the word did not find is another log's. */
-function isBehind({ told, asked, standing }: Memory): boolean {
-  if (standing === null) return true;
-  return told !== asked && (told.revision > standing.revision || told.version > standing.version);
+/**
+ * Returns whether another look could find something new. A notice that a later look did not confirm is from another
+ * log.
+ */
+function isBehind({ notified, lookedAfter, state }: Memory): boolean {
+  if (state === null) return true;
+  return notified !== lookedAfter && (notified.revision > state.revision || notified.version > state.version);
 }
 
-/** By Temporal's clock, or by ours where that one was found to be ahead; the first knows how old the answer is. */
-function spanUntil({ dueAt, restMs }: StandingWait, early: boolean): number {
+/**
+ * Returns the time to wait. Temporal's clock counts, too, because the state may be old when it arrives; except after a
+ * step that was sent too early: then Temporal's clock is ahead, and only this program's counts.
+ */
+function msUntil({ dueAt, restMs }: RunWait, early: boolean): number {
   return early ? restMs : Math.min(restMs, Date.parse(dueAt) - Date.now());
 }

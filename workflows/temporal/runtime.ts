@@ -1,19 +1,19 @@
 /**
- * The SDK's part that a process has once: its threads, and where it writes.
+ * The part of the SDK that a process has only once: its threads, and its log output.
  *
- * Must stay true: it writes to our log only, warnings and errors, by chosen fields; it takes no signals of the process
- * and sends no telemetry.
+ * Must stay true: it writes to this program's log only, warnings and errors, in chosen fields. It handles no process
+ * signals and sends no telemetry.
  */
 import type { Logger, LogLevel, LogMetadata } from '@temporalio/common';
 import { Runtime } from '@temporalio/worker';
 import type { Log } from '../../core/ports/log.ts';
 
-/** Of what the SDK tells with a line. */
+/** The fields of the SDK's log entries that are kept. */
 const FIELDS = ['workflowId', 'activityType', 'attempt', 'taskQueue', 'sdkComponent'] as const;
 
 let current: Log | null = null;
 
-/** Has the SDK write to this log from now on: the process has one, and so the last one given counts. */
+/** Makes the SDK write to this log from now on. A process has one runtime, so the log of the last call counts. */
 export function useRuntime(log: Log): void {
   const first = current === null;
   current = log;
@@ -39,7 +39,7 @@ function fieldOf(meta: LogMetadata, name: string): unknown {
   return meta[name];
 }
 
-/** What the SDK writes by, here and while it bundles. */
+/** The logger of the SDK, at run time and while it bundles workflow code. */
 export const sdkLogger: Logger = {
   log: write,
   trace: (message, meta) => write('TRACE', message, meta),

@@ -1,109 +1,109 @@
 /**
- * The line to Temporal's server, and what is known of it: whether it answers now, and since when.
+ * The connection to Temporal's server, and what is known of the server: whether it answers, and since when.
  *
- * Must stay true: no call waits for longer than its bound, and none is repeated by itself; whoever makes one decides. A
- * server that came back is reached again within seconds.
+ * Must stay true: no call waits longer than its bound, and none is repeated here: the caller decides. A server that
+ * answers again is reached within seconds.
  */
 import { Client, Connection } from '@temporalio/client';
 import type { Timestamp } from '../../core/kernel/ids.ts';
-import type { Clock } from '../../core/ports/clock.ts';
-import { type Line, lineOptions } from './connection-options.ts';
-import { pause } from './pause.ts';
+import type { Clock, Pause } from '../../core/ports/clock.ts';
+import { type TemporalConnection, connectionOptions } from './connection-options.ts';
 
 export interface Reachability {
-  /** Whether the namespace answered when it was last asked; false before the first answer. */
+  /** Whether the namespace answered the last probe; false before the first answer. */
   readonly reachable: boolean;
-  /** Since when that is so. */
+  /** Since when `reachable` has its value. */
   readonly since: Timestamp;
 }
 
-/** A server, told by its namespace's id from one that lost its data. */
-export interface StandingServer {
+/** A server, identified by its namespace's id; a server that lost its data has another id. */
+export interface ServerInstance {
   readonly id: string;
-  /** Aborted when another answers in its place. */
+  /** Aborted when a server with another id answers. */
   readonly replaced: AbortSignal;
 }
 
-export interface TemporalServerOptions extends Line {
+export interface TemporalServerOptions extends TemporalConnection {
   readonly namespace: string;
   readonly clock: Pick<Clock, 'now'>;
-  /** Each time that the server no longer answers, and why. */
+  readonly pause: Pause;
+  /** Called each time the server stops answering, with the reason. */
   readonly onLost: (cause: unknown) => void;
 }
 
 export interface TemporalServer {
   readonly client: Client;
   reachability(): Reachability;
-  /** One call, with a bound on its time: rejects when it did not answer by then. */
+  /** Makes one call with a bound on its time; rejects if the server does not answer by then. */
   call<Answer>(make: () => Promise<Answer>): Promise<Answer>;
-  /** Asks which server it is. */
-  standing(): Promise<StandingServer>;
+  /** Asks the server for its identity. */
+  identify(): Promise<ServerInstance>;
   close(): Promise<void>;
 }
 
-const CALL_SPAN_MS = 3_000;
-/** How often it is asked whether it is there: while it is, and while it is not. */
-const LOOK_MS = 5_000;
-const LOOK_AGAIN_MS = 1_000;
-/** gRPC would wait for up to two minutes before it tries a line that broke again. */
+const CALL_MS_MAX = 3_000;
+/** The pauses between probes: while the server answers, and while it does not. */
+const PROBE_MS = 5_000;
+const PROBE_AGAIN_MS = 1_000;
+/** By default, gRPC waits up to two minutes before it reconnects a broken connection. */
 const RECONNECT_MS_MAX = 2_000;
 
 export function openTemporalServer(options: TemporalServerOptions): TemporalServer {
-  const { namespace, clock, onLost } = options;
+  const { namespace, clock, pause, onLost } = options;
   const connection = Connection.lazy({
-    ...lineOptions(options),
+    ...connectionOptions(options),
     channelArgs: { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX },
-    // The default repeats calls for 20 seconds.
+    // The default interceptor repeats calls for 20 seconds.
     interceptors: [],
   });
   const client = new Client({ connection, namespace });
   const ending = new AbortController();
-  let known: Reachability = { reachable: false, since: clock.now() };
+  let reachabilityNow: Reachability = { reachable: false, since: clock.now() };
 
-  function learn(reachable: boolean, cause?: unknown): void {
-    if (known.reachable === reachable) return;
-    known = { reachable, since: clock.now() };
+  function setReachable(reachable: boolean, cause?: unknown): void {
+    if (reachabilityNow.reachable === reachable) return;
+    reachabilityNow = { reachable, since: clock.now() };
     if (!reachable) onLost(cause);
   }
 
   async function call<Answer>(make: () => Promise<Answer>): Promise<Answer> {
-    return connection.withDeadline(Date.now() + CALL_SPAN_MS, make);
+    return connection.withDeadline(Date.now() + CALL_MS_MAX, make);
   }
 
-  let standing: { readonly id: string; readonly replacing: AbortController } | null = null;
+  let current: { readonly id: string; readonly replacing: AbortController } | null = null;
 
-  async function describe(): Promise<StandingServer> {
+  async function identify(): Promise<ServerInstance> {
     const { namespaceInfo } = await call(() => connection.workflowService.describeNamespace({ namespace }));
     const id = namespaceInfo?.id ?? '';
-    if (standing?.id !== id) {
-      standing?.replacing.abort();
-      standing = { id, replacing: new AbortController() };
+    if (current?.id !== id) {
+      current?.replacing.abort();
+      current = { id, replacing: new AbortController() };
     }
-    return { id, replaced: standing.replacing.signal };
+    return { id, replaced: current.replacing.signal };
   }
 
   async function watch(): Promise<void> {
     let first = true;
     while (!ending.signal.aborted) {
       try {
-        await describe();
-        learn(true);
+        await identify();
+        setReachable(true);
       } catch (error) {
         if (ending.signal.aborted) return;
         if (first) onLost(error);
-        learn(false, error);
+        setReachable(false, error);
       }
       first = false;
-      await pause(known.reachable ? LOOK_MS : LOOK_AGAIN_MS, ending.signal);
+      await pause(reachabilityNow.reachable ? PROBE_MS : PROBE_AGAIN_MS, ending.signal);
     }
   }
 
   const watching = watch();
   return {
     client,
-    reachability: () => known,
+    reachability: () => reachabilityNow,
     call,
-    standing: describe,
+    identify,
     close: async () => {
       ending.abort();
       await connection.close();

@@ -1,44 +1,44 @@
 /**
- * Word to the runs in Temporal that their streams moved.
+ * Signals to the runs in Temporal that their streams moved.
  *
- * Must stay true: said twice, it changes nothing; of two runs of one name, at most one lives.
+ * Must stay true: a repeated signal changes nothing; of two runs with one id, at most one is open.
  */
 import { WorkflowIdReusePolicy, WorkflowNotFoundError } from '@temporalio/common';
-import { MOVED, type Moved, RUN_TYPE, type RunName, runIdOf } from './protocol.ts';
+import { MOVED_SIGNAL, type Moved, RUN_TYPE, type RunName, runIdOf } from './protocol.ts';
 import type { TemporalServer } from './server.ts';
 
-/** Both reject when the server does not take it, or does not answer: then it may have. */
+/** Both methods reject if the server refuses or does not answer; in the latter case it may have taken the signal. */
 export interface Signals {
-  /** Tells a run, and begins it where there is none. */
-  begin(run: RunName, moved: Moved): Promise<void>;
-  /** Tells a run, if there is one. */
-  tell(run: RunName, moved: Moved): Promise<void>;
+  /** Signals a run, and starts it if there is none. */
+  signalWithStart(run: RunName, moved: Moved): Promise<void>;
+  /** Signals a run, if there is one. */
+  signal(run: RunName, moved: Moved): Promise<void>;
 }
 
-/** A run's turn is given to another worker when the one that has it says nothing for so long. */
-const TURN_SPAN = '2 seconds';
+/** How long a worker may be silent about a run's turn before Temporal gives the turn to another worker. */
+const TURN_TIMEOUT = '2 seconds';
 
-/** Signals to runs that queue there. */
+/** Returns the signals to runs whose task queue is `taskQueue`. */
 export function createSignals({ client, call }: Pick<TemporalServer, 'client' | 'call'>, taskQueue: string): Signals {
   return {
-    begin: async (run, moved) => {
+    signalWithStart: async (run, moved) => {
       await call(() =>
         client.workflow.signalWithStart(RUN_TYPE, {
           workflowId: runIdOf(run),
           workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
           taskQueue,
-          workflowTaskTimeout: TURN_SPAN,
+          workflowTaskTimeout: TURN_TIMEOUT,
           args: [run],
-          signal: MOVED,
+          signal: MOVED_SIGNAL,
           signalArgs: [moved],
         }),
       );
     },
-    tell: async (run, moved) => {
+    signal: async (run, moved) => {
       try {
-        await call(() => client.workflow.getHandle(runIdOf(run)).signal(MOVED, moved));
+        await call(() => client.workflow.getHandle(runIdOf(run)).signal(MOVED_SIGNAL, moved));
       } catch (error) {
-        // It has ended by itself, as it should.
+        // The run has ended already, because nothing was waited for.
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }
     },

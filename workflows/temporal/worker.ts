@@ -1,41 +1,41 @@
 /**
- * This process's workers: one that carries the runs, and one for the steps of each workflow, so that the slow steps of
- * one hold up no other's.
+ * This process's workers: one for the runs, and one for the steps of each workflow, so that slow steps of one workflow
+ * delay no other workflow.
  *
- * Must stay true: they are made anew whenever they end by themselves or the server could not be reached, until they are
- * closed; closing ends within `CLOSE_MS_MAX`, whether the server answers or not.
+ * Must stay true: until they are closed, they are created again whenever they end on their own or the server was
+ * unreachable. Closing ends within `CLOSE_MS_MAX`, whether the server answers or not.
  */
 import { bundleWorkflowCode, NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { aborted } from '../../core/kernel/aborted.ts';
+import { backoff } from '../../core/kernel/backoff.ts';
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type ActivityContext, createLookActivities, createStepActivities } from './activities.ts';
-import { type Line, lineOptions } from './connection-options.ts';
-import { pause } from './pause.ts';
+import { type TemporalConnection, connectionOptions } from './connection-options.ts';
 import { stepQueueOf } from './protocol.ts';
 import { sdkLogger, useRuntime } from './runtime.ts';
 
-export interface WorkersOptions extends Omit<ActivityContext, 'ended'>, Line {
+export interface WorkersOptions extends Omit<ActivityContext, 'ended'>, TemporalConnection {
   readonly namespace: string;
   readonly taskQueue: string;
   readonly log: Log;
-  /** Whether the server answers: a worker's line to one that does not could not be given up in time. */
+  /** Returns whether the server answers. A worker whose server does not answer could not be closed in time. */
   readonly isReachable: () => boolean;
   readonly stepsAtOnceMax?: number;
   readonly runsCachedMax?: number;
 }
 
-/** Steps are told at once that they should end, and may take so long to. */
+/** Steps are told at once to end; they may take this long. */
 const CLOSE_GRACE_MS = 3_000;
 const CLOSE_MS_MAX = 5_000;
-const LOOK_MS = 200;
+const REACHABLE_CHECK_MS = 200;
 const PAUSE_FIRST_MS = 200;
 const PAUSE_LAST_MS = 5_000;
 const LOOKS_AT_ONCE_MAX = 50;
-/** Runs kept in memory between their turns; others are replayed from their history, which is short. */
+/** Runs kept in memory between their turns; the others are replayed from their history, which is short. */
 const RUNS_CACHED_MAX = 500;
 
-/** Begins to work; the function returned ends it. */
+/** Starts the workers; the returned function ends them. */
 export function keepWorking(options: WorkersOptions): () => Promise<void> {
   const ending = new AbortController();
   const working = workUntil(options, ending.signal);
@@ -46,35 +46,35 @@ export function keepWorking(options: WorkersOptions): () => Promise<void> {
 }
 
 async function workUntil(options: WorkersOptions, ended: AbortSignal): Promise<void> {
-  let pauseMs = PAUSE_FIRST_MS;
+  const { pause } = options;
+  const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
   while (!ended.aborted) {
-    while (!options.isReachable() && !ended.aborted) await pause(LOOK_MS, ended);
+    while (!options.isReachable() && !ended.aborted) await pause(REACHABLE_CHECK_MS, ended);
     if (ended.aborted) return;
     try {
-      await work(options, ended, () => {
-        pauseMs = PAUSE_FIRST_MS;
-      });
+      await work(options, ended, () => pauses.reset());
     } catch (error) {
       if (!ended.aborted) options.onFault('temporal', error);
     }
-    await pause(pauseMs, ended);
-    pauseMs = Math.min(pauseMs * 2, PAUSE_LAST_MS);
+    await pause(pauses.next(), ended);
   }
 }
 
-/** Until the signal, or until a worker ends by itself. */
+/** Runs until the signal, or until a worker ends on its own. */
 async function work(options: WorkersOptions, ended: AbortSignal, onRunning: () => void): Promise<void> {
   const bundle = await workflowBundle();
-  // It ends with the last line that is closed: without any it would keep the process from ending.
+  // The runtime ends when the last connection is closed; with none ever opened it would keep the process from ending.
   useRuntime(options.log);
-  const connection = await unlessEnded(ended, NativeConnection.connect(lineOptions(options)), (late) => late.close());
+  const connection = await unlessEnded(ended, NativeConnection.connect(connectionOptions(options)), (late) =>
+    late.close(),
+  );
   if (connection === null) return;
   const running: { readonly worker: Worker; readonly run: Promise<void> }[] = [];
   try {
     const workers = await unlessEnded(ended, createWorkers({ ...options, ended }, bundle, connection));
     for (const worker of workers ?? []) {
       const run = worker.run();
-      // Looked at below; until then it must not count as unheard.
+      // Awaited below; until then a rejection must not count as unhandled.
       run.catch(() => undefined);
       running.push({ worker, run });
     }
@@ -88,8 +88,8 @@ async function work(options: WorkersOptions, ended: AbortSignal, onRunning: () =
 }
 
 /**
- * What comes of a call, or null once the signal is aborted: a server that takes calls and answers none would hold up the
- * end for half a minute. What comes late is handed over.
+ * Resolves with the call's answer, or null as soon as the signal is aborted: a server that accepts calls and answers
+ * none would otherwise delay the end for half a minute. A late answer goes to `onLate`.
  */
 async function unlessEnded<Answer>(
   ended: AbortSignal,
@@ -97,7 +97,7 @@ async function unlessEnded<Answer>(
   onLate: (answer: Answer) => Promise<void> = async () => undefined,
 ): Promise<Answer | null> {
   const answer = await Promise.race([call, aborted(ended).then(() => null)]);
-  // What becomes of it then is nobody's concern any more.
+  // Nobody waits for the late answer, nor for its failure.
   if (answer === null) call.then(onLate).catch(() => undefined);
   return answer;
 }
@@ -117,7 +117,7 @@ async function createWorkers(
     activities: createLookActivities(options),
     maxConcurrentActivityTaskExecutions: LOOKS_AT_ONCE_MAX,
     maxCachedWorkflows: runsCachedMax,
-    // A worker that died holds up its runs for no longer than that.
+    // A worker that died delays its runs no longer than this.
     stickyQueueScheduleToStartTimeout: '500ms',
   });
   const activities = createStepActivities(options);
@@ -134,7 +134,7 @@ async function createWorkers(
 
 let bundling: Promise<WorkflowBundleWithSourceMap> | null = null;
 
-/** The workflow's code as Temporal's workers run it: made once in a process, in a second. */
+/** Returns the workflow's code as Temporal's workers run it; built once in a process, which takes a second. */
 export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   bundling ??= bundleWorkflowCode({ workflowsPath: `${import.meta.dirname}/run.ts`, logger: sdkLogger }).catch(
     (error: unknown) => {

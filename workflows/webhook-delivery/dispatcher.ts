@@ -1,11 +1,13 @@
 /**
- * Makes the attempts of all deliveries that are due: which goes next, and how many at a time.
+ * Makes the attempts of all due deliveries: decides which is next, and how many run at once.
  *
- * Must stay true: whether an attempt is due, and whose it is, the delivery's own stream decides (attempt-delivery.ts); here
- * stands only what to look at, so anything here may be lost and read again. It waits for no delivery's time: that is the
- * workflow's (logic.ts), and the log tells when it has come; the one alarm here is for faults of our own. First attempts of
- * one webhook and repository are made one after another, in their order. A receiver that is slow or dead takes places of
- * its own host and account only.
+ * Must stay true:
+ * - The delivery's own stream decides whether an attempt is due and which process makes it (attempt-delivery.ts). The
+ *   state here only says which streams to read, so all of it may be lost and read again.
+ * - The dispatcher waits for no delivery's time: the workflow does (logic.ts), and the log says when the time has come.
+ *   The one alarm here is for failures inside this program.
+ * - First attempts of one webhook and repository are made one after another, in their order.
+ * - A slow or dead receiver occupies only places of its own host and account.
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import {
@@ -22,22 +24,36 @@ import {
   WEBHOOK_WINDOW_DELIVERIES_MAX,
 } from '../../core/kernel/limits.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
-import type { DueDeliveries, DueDeliveryRow } from '../../core/ports/read-models.ts';
-import type { Looked } from '../../core/use-cases/webhooks/attempt-delivery.ts';
-import { fill, isLeftOut, type Lane, newLane, nextOf, NOWHERE, putBack, type Running, runsDry, leave } from './lane.ts';
+import type { DueDeliveries, DueDeliveryRow } from '../../core/ports/due-deliveries.ts';
+import type { DeliverySchedule } from '../../core/use-cases/webhooks/attempt-delivery.ts';
+import {
+  setWindow,
+  leavesOut,
+  type Lane,
+  newLane,
+  nextStartable,
+  NO_POSITION,
+  putBack,
+  type Running,
+  runsLow,
+  endAttempt,
+} from './lane.ts';
 
 export interface DispatcherOptions {
   readonly due: DueDeliveries;
   readonly clock: Pick<Clock, 'now'>;
   readonly alarm: Alarm;
-  readonly attempt: (delivery: { readonly id: WebhookDeliveryId; readonly account: AccountId }) => Promise<Looked>;
-  /** What a webhook's limit is shared by: its receiver's host. */
+  readonly attempt: (delivery: {
+    readonly id: WebhookDeliveryId;
+    readonly account: AccountId;
+  }) => Promise<DeliverySchedule>;
+  /** Returns what webhooks share a limit by: the receiver's host. */
   readonly receiverOf: (account: AccountId, webhook: WebhookId) => Promise<string>;
   readonly onFault: (cause: unknown) => void;
 }
 
-/** What the log says of a delivery, at this place of it. */
-export interface HeardDelivery {
+/** A delivery that an event concerns, and the event's position. */
+export interface DeliveryEntry {
   readonly id: WebhookDeliveryId;
   readonly webhook: WebhookId;
   readonly account: AccountId;
@@ -45,19 +61,19 @@ export interface HeardDelivery {
 }
 
 export interface Dispatcher {
-  /** Begins with what is due by now; resolves once that is known. */
+  /** Starts with what is due now; resolves when the webhooks with due deliveries are known. */
   start(): Promise<void>;
-  /** An attempt fell due: the delivery's first, a claimed one's again, or one after a failure. */
-  due(delivery: HeardDelivery, attempt: 'first' | 'claimed' | 'later'): void;
-  /** A first attempt was recorded, by this process or another: what waited behind it may go. */
-  recorded(delivery: HeardDelivery): void;
-  /** Starts nothing more; resolves when nothing is under way. */
+  /** An attempt is due: the delivery's first, a claimed one whose claim expired, or one after a failure. */
+  due(delivery: DeliveryEntry, attempt: 'first' | 'claimed' | 'later'): void;
+  /** A first attempt was recorded, by this process or another: the attempts that waited behind it may start. */
+  recorded(delivery: DeliveryEntry): void;
+  /** Starts no more attempts; resolves when none is running. */
   close(): Promise<void>;
-  /** Attempts under way. */
+  /** The number of running attempts. */
   running(): number;
 }
 
-/** After a fault of ours, a delivery or a webhook is looked at again so much later. */
+/** The pause before a delivery or a webhook is read again after a failure inside this program. */
 const FAULT_PAUSE_MS = 5_000;
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
@@ -67,10 +83,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 class Lanes implements Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #lanes = new Map<WebhookId, Lane>();
-  /** Lanes to look at, each once, in turn. */
+  /** Lanes that may have something to start, each once, in turn. */
   readonly #ready = new Set<Lane>();
-  /** Lanes that wait for a place of their host or account. */
-  readonly #full = new Set<Lane>();
+  /** Lanes that wait for a free place of their host or account. */
+  readonly #withoutPlace = new Set<Lane>();
   readonly #hosts = new Map<string, number>();
   readonly #accounts = new Map<AccountId, number>();
   readonly #underWay = new Set<Promise<void>>();
@@ -86,20 +102,20 @@ class Lanes implements Dispatcher {
     for (const { webhook, account } of await this.#options.due.dueWebhooks()) this.#read(this.#lane(webhook, account));
   }
 
-  due({ id, webhook, account, position }: HeardDelivery, attempt: 'first' | 'claimed' | 'later'): void {
+  due({ id, webhook, account, position }: DeliveryEntry, attempt: 'first' | 'claimed' | 'later'): void {
     if (this.#closed) return;
     const lane = this.#lane(webhook, account);
     if (position > lane.position) lane.position = position;
     const running = lane.running.get(id);
-    // Whoever makes an attempt looks at the stream after it: that may have been before this.
-    if (running !== undefined) running.heardAt = position;
-    else if (lane.reading || attempt === 'claimed' || !isLeftOut(lane, attempt === 'first')) this.#read(lane);
+    // The running attempt reads the stream at its end, but it may have done so before this event.
+    if (running !== undefined) running.dueAgainAt = position;
+    else if (lane.reading || attempt === 'claimed' || !leavesOut(lane, attempt === 'first')) this.#read(lane);
   }
 
-  recorded({ id, webhook, position }: HeardDelivery): void {
+  recorded({ id, webhook, position }: DeliveryEntry): void {
     const lane = this.#lanes.get(webhook);
     if (this.#closed || lane === undefined) return;
-    // What is being read may show it as it was before.
+    // A reading that is under way may return the delivery's row as it was before this event.
     if (!lane.reading && !lane.window.some((row) => row.id === id && !row.isDue)) return;
     if (position > lane.position) lane.position = position;
     this.#read(lane);
@@ -124,55 +140,55 @@ class Lanes implements Dispatcher {
     return lane;
   }
 
-  /** Reads the window anew; whoever asks meanwhile is answered by one reading more. */
+  /** Reads the window again. If a reading is under way, one more follows it for all callers. */
   #read(lane: Lane): void {
     if (lane.reading) {
-      lane.stale = true;
+      lane.readAgain = true;
       return;
     }
     lane.reading = true;
-    this.#follow(this.#readWindow(lane));
+    this.#track(this.#readWindow(lane));
   }
 
   async #readWindow(lane: Lane): Promise<void> {
     const { due, receiverOf, onFault, clock } = this.#options;
     do {
-      lane.stale = false;
-      lane.moved = false;
+      lane.readAgain = false;
+      lane.attemptEnded = false;
       lane.readAt = null;
       try {
-        await due.seen(lane.position);
+        await due.deliveriesCaughtUp(lane.position);
         const found = await due.dueDeliveries(lane.webhook, WEBHOOK_WINDOW_DELIVERIES_MAX);
         lane.receiver = await receiverOf(lane.account, lane.webhook);
-        // An attempt that ended while this was read is known better than it was read.
-        if (lane.moved) lane.stale = true;
-        fill(lane, found);
+        // An attempt ended meanwhile: the rows that were read may be older than that.
+        if (lane.attemptEnded) lane.readAgain = true;
+        setWindow(lane, found);
       } catch (error) {
         onFault(error);
         lane.readAt = plusMs(clock.now(), FAULT_PAUSE_MS);
-        lane.stale = false;
+        lane.readAgain = false;
       }
-    } while (lane.stale && !this.#closed);
+    } while (lane.readAgain && !this.#closed);
     lane.reading = false;
     this.#ready.add(lane);
     this.#pump();
   }
 
-  /** Starts what may start, one of each lane in turn. */
+  /** Starts what may start, one attempt of each lane in turn. */
   #pump(): void {
     for (const lane of this.#ready) {
       if (this.#closed || this.#running >= WEBHOOK_ATTEMPTS_AT_ONCE_MAX) return;
       this.#ready.delete(lane);
       const now = this.#options.clock.now();
-      const next = nextOf(lane, now);
+      const next = nextStartable(lane, now);
       if (next === null) {
-        this.#rest(lane, now);
+        this.#handleIdle(lane, now);
       } else if (this.#hasPlace(lane)) {
         this.#begin(lane, next);
-        // Behind the others: a set is gone through in the order of coming.
+        // Behind the other lanes: a set iterates in the order of insertion.
         this.#ready.add(lane);
       } else {
-        this.#full.add(lane);
+        this.#withoutPlace.add(lane);
       }
     }
   }
@@ -184,13 +200,16 @@ class Lanes implements Dispatcher {
     );
   }
 
-  /** Nothing can start: reads what the window left out, waits for what is held, or forgets the lane. */
-  #rest(lane: Lane, now: Timestamp): void {
-    if (!lane.reading && lane.moved && runsDry(lane)) {
+  /**
+   * Handles a lane that can start nothing: reads what the window left out, sets the alarm for pauses, or drops the
+   * lane.
+   */
+  #handleIdle(lane: Lane, now: Timestamp): void {
+    if (!lane.reading && lane.attemptEnded && runsLow(lane)) {
       this.#read(lane);
       return;
     }
-    const times = [...lane.held.values()].filter((at) => at > now);
+    const times = [...lane.pausedUntil.values()].filter((at) => at > now);
     if (lane.readAt !== null) times.push(lane.readAt);
     const earliest = times.reduce<Timestamp | null>((least, at) => (least === null || at < least ? at : least), null);
     if (earliest !== null) this.#wakeAt(earliest);
@@ -200,8 +219,8 @@ class Lanes implements Dispatcher {
   #begin(lane: Lane, row: DueDeliveryRow): void {
     const { receiver, account } = lane;
     lane.window = lane.window.filter((other) => other !== row);
-    lane.held.delete(row.id);
-    const running: Running = { row, heardAt: NOWHERE };
+    lane.pausedUntil.delete(row.id);
+    const running: Running = { row, dueAgainAt: NO_POSITION };
     lane.running.set(row.id, running);
     this.#running += 1;
     add(this.#hosts, receiver, 1);
@@ -211,14 +230,14 @@ class Lanes implements Dispatcher {
       add(this.#hosts, receiver, -1);
       add(this.#accounts, account, -1);
       this.#ready.add(lane);
-      for (const waiting of this.#full) {
+      for (const waiting of this.#withoutPlace) {
         if (waiting.receiver !== receiver && waiting.account !== account) continue;
-        this.#full.delete(waiting);
+        this.#withoutPlace.delete(waiting);
         this.#ready.add(waiting);
       }
       this.#pump();
     });
-    this.#follow(ended);
+    this.#track(ended);
   }
 
   async #attempt(lane: Lane, running: Running): Promise<void> {
@@ -226,16 +245,16 @@ class Lanes implements Dispatcher {
     const { row } = running;
     try {
       const { dueAt, isFirst, position } = await attempt({ id: row.id, account: row.account });
-      leave(lane, row);
+      endAttempt(lane, row);
       if (position > lane.position) lane.position = position;
       if (dueAt !== null || isFirst) putBack(lane, { ...row, isFirst, isDue: dueAt !== null });
-      if (dueAt !== null) lane.held.set(row.id, dueAt);
-      if (running.heardAt > position) this.#read(lane);
+      if (dueAt !== null) lane.pausedUntil.set(row.id, dueAt);
+      if (running.dueAgainAt > position) this.#read(lane);
     } catch (error) {
       onFault(error);
-      leave(lane, row);
+      endAttempt(lane, row);
       putBack(lane, row);
-      lane.held.set(row.id, plusMs(clock.now(), FAULT_PAUSE_MS));
+      lane.pausedUntil.set(row.id, plusMs(clock.now(), FAULT_PAUSE_MS));
     }
   }
 
@@ -244,7 +263,7 @@ class Lanes implements Dispatcher {
     this.#alarm?.ending.abort();
     const ending = new AbortController();
     this.#alarm = { at, ending };
-    this.#follow(
+    this.#track(
       this.#options.alarm.until(at, ending.signal).then(() => {
         if (!ending.signal.aborted) this.#wake();
       }),
@@ -256,12 +275,12 @@ class Lanes implements Dispatcher {
     const now = this.#options.clock.now();
     for (const lane of this.#lanes.values()) {
       if (lane.readAt !== null && lane.readAt <= now) this.#read(lane);
-      else if (!this.#full.has(lane)) this.#ready.add(lane);
+      else if (!this.#withoutPlace.has(lane)) this.#ready.add(lane);
     }
     this.#pump();
   }
 
-  #follow(work: Promise<void>): void {
+  #track(work: Promise<void>): void {
     const followed = work.catch(this.#options.onFault).finally(() => this.#underWay.delete(followed));
     this.#underWay.add(followed);
   }

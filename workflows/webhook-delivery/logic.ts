@@ -1,8 +1,9 @@
 /**
- * The waits of a delivery as a workflow: after an attempt that failed, and for a claim whose process may have died.
+ * The waits of a delivery as a workflow: after a failed attempt, and for a claim whose process may have died.
  *
- * Must stay true: it says when, and nothing else. What is due from the start, or again by redelivery, the dispatcher
- * takes from the log by itself, and the read model keeps it until it is claimed: a first attempt needs no engine.
+ * Must stay true: it decides times and nothing else. The dispatcher itself takes from the log what is due at once,
+ * after the request or a redelivery, and the read model lists that until it is claimed. So a first attempt needs no
+ * engine.
  */
 import { readEvent } from '../../core/kernel/decider.ts';
 import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';

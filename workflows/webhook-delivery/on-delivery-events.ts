@@ -1,7 +1,7 @@
 /**
- * Tells the dispatcher what the log says of deliveries.
+ * Notifies the dispatcher of deliveries' events.
  *
- * Must stay true: whatever makes an attempt due is told, whichever process wrote it.
+ * Must stay true: it reports every event that makes an attempt due, whichever process appended it.
  */
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { uuid, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
@@ -9,10 +9,10 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import { type WebhookDeliveryEvent, webhookDeliveryEventKinds } from '../../core/webhook-delivery/events.ts';
 import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
-import type { Dispatcher, HeardDelivery } from './dispatcher.ts';
+import type { Dispatcher, DeliveryEntry } from './dispatcher.ts';
 
-/** Takes events of deliveries in log order. */
-export async function hear(
+/** Handles a batch of deliveries' events in log order. */
+export async function onDeliveryEvents(
   entities: Pick<Entities, 'get'>,
   dispatcher: Pick<Dispatcher, 'due' | 'recorded'>,
   batch: readonly RecordedEvent[],
@@ -27,18 +27,18 @@ export async function hear(
         break;
       }
       case 'WebhookRedelivered': {
-        const heard = await heardDelivery(entities, recorded);
-        if (heard !== null) dispatcher.due(heard, 'later');
+        const entry = await deliveryEntry(entities, recorded);
+        if (entry !== null) dispatcher.due(entry, 'later');
         break;
       }
       case 'WebhookDeliveryAttemptFellDue': {
-        const heard = await heardDelivery(entities, recorded);
-        if (heard !== null) dispatcher.due(heard, isFirst(event.data) ? 'claimed' : 'later');
+        const entry = await deliveryEntry(entities, recorded);
+        if (entry !== null) dispatcher.due(entry, isFirst(event.data) ? 'claimed' : 'later');
         break;
       }
       case 'WebhookDeliveryAttempted': {
-        const heard = isFirst(event.data) ? await heardDelivery(entities, recorded) : null;
-        if (heard !== null) dispatcher.recorded(heard);
+        const entry = isFirst(event.data) ? await deliveryEntry(entities, recorded) : null;
+        if (entry !== null) dispatcher.recorded(entry);
         break;
       }
       case 'WebhookDeliveryAttemptClaimed':
@@ -49,7 +49,7 @@ export async function hear(
   }
 }
 
-/** Of all its series: only these go in the order of the pushes. */
+/** Returns whether this is the first attempt of the first series: only these are made in the order of the pushes. */
 function isFirst({ series, attempt }: { readonly series: number; readonly attempt: number }): boolean {
   return series === 1 && attempt === 1;
 }
@@ -58,7 +58,7 @@ function idOf({ stream }: RecordedEvent): WebhookDeliveryId {
   return uuid<WebhookDeliveryId>(entityIdOf(stream));
 }
 
-async function heardDelivery(entities: Pick<Entities, 'get'>, recorded: RecordedEvent): Promise<HeardDelivery | null> {
+async function deliveryEntry(entities: Pick<Entities, 'get'>, recorded: RecordedEvent): Promise<DeliveryEntry | null> {
   const { accountId, position } = recorded;
   const id = idOf(recorded);
   const { state } = await entities.get(webhookDeliveries, id);

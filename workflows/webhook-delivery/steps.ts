@@ -1,6 +1,6 @@
-/** What the steps of a delivery do: the attempts themselves are the dispatcher's. */
+/** The steps of a delivery; the dispatcher makes the attempts themselves. */
 import { uuid, type WebhookDeliveryId } from '../../core/kernel/ids.ts';
-import type { Reach } from '../../core/ports/failpoints.ts';
+import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
 import { makeAttemptDue } from '../../core/use-cases/webhooks/attempt-due.ts';
 import type { Context } from '../../core/runtime/execute.ts';
@@ -8,7 +8,7 @@ import { systemCause } from '../../core/runtime/system-cause.ts';
 import { type WebhookDeliveryStep, webhookDelivery } from './logic.ts';
 
 export function createWebhookDeliverySteps(
-  context: Context & { readonly reach: Reach },
+  context: Context & { readonly failpoint: Failpoint },
 ): StepActions<WebhookDeliveryStep> {
   return {
     due: ({ id }) =>

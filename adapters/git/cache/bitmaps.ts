@@ -1,7 +1,8 @@
 /**
- * Bitmaps of what a repository's tips reach, made off the request path: whole clones then take a quarter of the time.
+ * Reachability bitmaps for a repository's tips, written in the background: with one, a whole clone takes a quarter of
+ * the time.
  *
- * Must stay true: they only make answers faster. A bitmap of old tips is as right as one of new ones, and a folder
+ * Must stay true: bitmaps only make answers faster. A bitmap of old tips is as correct as one of new tips, and a folder
  * without one works.
  */
 import { writeFile } from 'node:fs/promises';
@@ -11,46 +12,50 @@ import type { CacheFolder } from './cache-folder.ts';
 import { commandError, type Git, type GitCommand } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 
-/** In smaller repositories git is as fast without. */
+/** In smaller repositories git is as fast without a bitmap. */
 const OBJECTS_MIN = 2_000;
 
 export interface Bitmaps {
-  /** A fetch was served from the folder: the first one of a large repository has a bitmap made for the next. */
-  fetched(folder: CacheFolder, view: RefsView, objectCount: number, hold: () => () => void): void;
-  /** Makes the same for a folder that is to take another's place, of the refs seen last. */
-  carry(from: CacheFolder, to: CacheFolder): Promise<void>;
+  /**
+   * Call it after a fetch from the folder. After the first fetch of a large repository it writes a bitmap for the next
+   * ones. `extendLease` keeps the folder meanwhile, and returns its release.
+   */
+  fetched(folder: CacheFolder, view: RefsView, objectCount: number, extendLease: () => () => void): void;
+  /** Writes a bitmap of the last fetched refs into a folder that is to replace another one; nothing before a fetch. */
+  prepareReplacement(from: CacheFolder, to: CacheFolder): Promise<void>;
+  /** Resolves when the bitmaps that fetches began are written. */
   settled(): Promise<void>;
 }
 
 export function createBitmaps(git: Git, log: GitLog): Bitmaps {
   const views = new WeakMap<CacheFolder, RefsView>();
-  const asked = new WeakSet<CacheFolder>();
-  // One at a time: they take a processor each.
+  const requested = new WeakSet<CacheFolder>();
+  // One at a time: each takes a whole processor.
   let running: Promise<void> = Promise.resolve();
   return {
-    fetched: (folder, view, objectCount, hold) => {
+    fetched: (folder, view, objectCount, extendLease) => {
       if (objectCount < OBJECTS_MIN) return;
       views.set(folder, view);
-      if (asked.has(folder)) return;
-      asked.add(folder);
-      const release = hold();
+      if (requested.has(folder)) return;
+      requested.add(folder);
+      const release = extendLease();
       running = running
         .then(() => writeBitmap(git, folder, view))
-        .catch((error: unknown) => log.warn({ folder: folder.path, error }, 'A bitmap was not written'))
+        .catch((error: unknown) => log.warn({ folder: folder.path, error }, 'A bitmap could not be written'))
         .finally(release);
     },
-    carry: async (from, to) => {
+    prepareReplacement: async (from, to) => {
       const view = views.get(from);
       if (view === undefined) return;
       views.set(to, view);
-      asked.add(to);
+      requested.add(to);
       await writeBitmap(git, to, view);
     },
     settled: () => running,
   };
 }
 
-/** A multi-pack index with a bitmap. Needs the lease on the folder; the files take older ones' places at once. */
+/** Writes a multi-pack index with a bitmap in the place of older ones. The caller holds a lease on the folder. */
 async function writeBitmap(git: Git, folder: CacheFolder, view: RefsView): Promise<void> {
   const tips = new Set<string>();
   for (const { id } of view.refs) tips.add(`${id}\n`);
@@ -65,6 +70,6 @@ async function writeBitmap(git: Git, folder: CacheFolder, view: RefsView): Promi
     view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
     config: [['core.fsync', 'none']],
   };
-  const end = await git.answer(command);
+  const end = await git.run(command);
   if (end.code !== 0) throw commandError(command, end);
 }

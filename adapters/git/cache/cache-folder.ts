@@ -1,8 +1,8 @@
 /**
  * One repository's objects at one shrink epoch, as a bare repository on this node's disk.
  *
- * Must stay true: which layers are here stands in the folder's own manifest, never inferred from names of files;
- * packs only come, until the whole folder goes, so a process that runs in it never loses one.
+ * Must stay true: the folder's own manifest lists which layers are in it; file names decide nothing. Packs are only
+ * added until the whole folder is removed, so a process that runs in it never loses one.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { type LayerId, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { Layer } from '../../../core/ports/object-database.ts';
 
-/** A layer that is here. */
+/** A layer that is in a folder. */
 export interface PresentLayer {
   readonly id: LayerId;
   readonly sha256: string;
@@ -25,14 +25,14 @@ export interface CacheFolder {
   readonly path: string;
   readonly repository: RepositoryId;
   readonly shrinkEpoch: number;
-  /** In no order. */
+  /** In no particular order. */
   readonly present: Map<LayerId, PresentLayer>;
 }
 
 const MANIFEST = 'layers.jsonl';
-/** The epoch, and what makes the name its own. */
+/** The shrink epoch, and random digits that make the name unique. */
 const FOLDER_NAME = /^(\d+)-[0-9a-f]{12}$/;
-/** Folders that show the objects with a set of refs (view-folders.ts). */
+/** The subfolder of views, each of which shows the objects with a set of refs (view-folders.ts). */
 export const VIEWS = 'views';
 
 export function objectsPath(folder: CacheFolder): string {
@@ -43,7 +43,7 @@ export function packPath(folder: CacheFolder, pack: string, extension: 'pack' | 
   return join(folder.path, 'objects', 'pack', `pack-${pack}.${extension}`);
 }
 
-/** A new, empty folder. Its name is its own, so that one being removed is never in the way of the next. */
+/** Makes an empty folder. Its name is unique, so that a folder that is being removed is never in its way. */
 export async function makeCacheFolder(
   parent: string,
   repository: RepositoryId,
@@ -56,7 +56,7 @@ export async function makeCacheFolder(
   return { path, repository, shrinkEpoch, present: new Map() };
 }
 
-/** The folders that an earlier run of this process left, with what their manifests say is in them. */
+/** Finds the folders that an earlier process left, with the layers that their manifests name. Removes their views. */
 export async function findCacheFolders(parent: string): Promise<readonly CacheFolder[]> {
   const found: CacheFolder[] = [];
   for (const repository of await foldersIn(parent)) {
@@ -77,7 +77,7 @@ async function foldersIn(path: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Whether everything the manifest names is still there, byte for byte in size. */
+/** Whether every pack and index that the manifest names is still there, with its exact size. */
 export async function isWhole(folder: CacheFolder): Promise<boolean> {
   const checks = [...folder.present.values()].map(async ({ pack, packBytes, idxBytes }) => {
     const [packFile, idxFile] = await Promise.all([
@@ -89,16 +89,16 @@ export async function isWhole(folder: CacheFolder): Promise<boolean> {
   return (await Promise.all(checks)).every((whole) => whole);
 }
 
-/** Whether somebody removed the folder under us. */
+/** False when somebody has removed the folder. */
 export function isThere(folder: CacheFolder): boolean {
-  // Asked at every opening, and answered from the kernel's memory: cheaper than another thread's answer.
+  // Called at every opening, and answered from the kernel's memory: an asynchronous call would take longer.
   return statSync(join(folder.path, 'objects', 'pack'), { throwIfNoEntry: false }) !== undefined;
 }
 
 export interface PackFiles {
   readonly packPath: string;
   readonly idxPath: string;
-  /** Reverse index; git does without. */
+  /** Reverse index; git works without it. */
   readonly revPath?: string;
   readonly packBytes: number;
   readonly idxBytes: number;
@@ -106,7 +106,7 @@ export interface PackFiles {
 
 /**
  * Moves a checked pack into the folder, the index last: git finds packs by their index. A pack of the same name has
- * the same bytes, since the name is their checksum, and may be replaced while it is read.
+ * the same bytes, since its name is their checksum, so it may be replaced while it is read.
  */
 export async function addPack(folder: CacheFolder, layer: Layer, files: PackFiles): Promise<PresentLayer> {
   const { id, sha256, pack } = layer;
@@ -121,26 +121,26 @@ export async function addPack(folder: CacheFolder, layer: Layer, files: PackFile
   return present;
 }
 
-/** Notes in the manifest that layers are here; one that is not noted is fetched again after a restart. */
-export async function noteLayers(folder: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+/** Adds layers to the manifest. A layer that the manifest does not name is fetched again after a restart. */
+export async function recordLayers(folder: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
   const lines = layers.map((layer) => `${JSON.stringify(layer)}\n`);
   await appendFile(join(folder.path, MANIFEST), lines.join(''));
 }
 
-/** Gives a folder layers of another one, whose packs are linked: both may go without the other. */
+/** Adds layers of one folder to another by hard-linking their packs: either folder can be removed without the other. */
 export async function copyLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
   for (const pack of new Set(layers.map((layer) => layer.pack))) {
     for (const extension of ['pack', 'rev', 'idx'] as const) {
       const target = packPath(to, pack, extension);
       await link(packPath(from, pack, extension), target).catch((cause: unknown) => {
-        // A reverse index need not be; and two layers may have the same pack.
-        const needless = isMissing(cause) && extension === 'rev';
-        if (!needless && !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+        // The reverse index may be missing, and two layers may have the same pack.
+        const isOptional = isMissing(cause) && extension === 'rev';
+        if (!isOptional && !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
       });
     }
   }
   for (const layer of layers) to.present.set(layer.id, layer);
-  await noteLayers(to, layers);
+  await recordLayers(to, layers);
 }
 
 export interface CachePaths {
@@ -150,8 +150,9 @@ export interface CachePaths {
 }
 
 /**
- * Empties what an earlier run left half-done. Its folders stay only if the machine has not started anew since:
- * nothing here is synced, so a power cut may have left files short that the manifests call whole.
+ * Makes the cache's directories and removes what an earlier process left half-done. Its folders stay only if the
+ * machine has not restarted since: nothing here is synced, so after a power cut a file may be shorter than its manifest
+ * says.
  */
 export async function startCache(directory: string, paths: CachePaths): Promise<void> {
   for (const path of [paths.repositories, paths.incoming, paths.trash]) await mkdir(path, { recursive: true });
@@ -168,7 +169,7 @@ export async function startCache(directory: string, paths: CachePaths): Promise<
   }
 }
 
-/** Names this start of the machine; null where the system does not say. */
+/** Identifies this boot of the machine; null where the system has no such id. */
 async function bootId(): Promise<string | null> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),
@@ -186,7 +187,7 @@ async function readManifest(path: string): Promise<Map<LayerId, PresentLayer>> {
   return present;
 }
 
-/** Null for a line that was cut short, or that another one was written behind: its layer is fetched again. */
+/** Null for a line that was cut short, or onto whose cut end another was written: their layers are fetched again. */
 function parseLine(line: string): PresentLayer | null {
   try {
     const { id, sha256, pack, packBytes, idxBytes } = JSON.parse(line) as Partial<PresentLayer>;

@@ -1,20 +1,20 @@
 /**
- * Folders for what is on its way in: quarantines and layers being fetched, on the cache's file system.
+ * Folders for incoming files, on the cache's file system: quarantines, and layers that are being fetched.
  *
- * Must stay true: a folder that is handed out is empty; one that may hold anything is removed, not used again.
+ * Must stay true: a folder that is handed out is empty; one that may still hold a file is removed, not reused.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Folders that wait for the next push: making and removing one costs more than all else a small push does here. */
+/** Empty folders kept for the next pushes: making and removing one costs more than the rest of a small push here. */
 const FREE_MAX = 16;
 
 export interface IncomingFolders {
   /** An empty folder with an empty folder `pack` in it. */
   take(): Promise<string>;
-  /** Takes back one whose files were all moved away. */
+  /** Takes back a folder whose files were all moved away. */
   giveBack(folder: string): Promise<void>;
   remove(folder: string): Promise<void>;
 }
@@ -44,7 +44,7 @@ function isEmpty(folder: string): boolean {
   try {
     return readdirSync(folder).join() === 'pack' && readdirSync(join(folder, 'pack')).length === 0;
   } catch {
-    // Somebody deleted it: the cache is disposable.
+    // Somebody deleted it, as anybody may delete any part of the cache.
     return false;
   }
 }

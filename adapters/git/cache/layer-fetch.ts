@@ -1,8 +1,8 @@
 /**
- * Brings one layer's pack from the layer store onto this node.
+ * Fetches one layer's pack from the layer store onto this node.
  *
- * Must stay true: the bytes are hashed while they arrive and nothing of them is used before the whole has the
- * SHA-256 of its event; whatever fails, its folder is for the caller to remove.
+ * Must stay true: the bytes are hashed as they arrive, and none of them is used before the whole layer has the SHA-256
+ * that its event names; when the fetch fails, the caller removes the folder.
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
@@ -50,7 +50,7 @@ async function write(layers: LayerStore, layer: Layer, folder: string): Promise<
       await file?.close();
       file = null;
       const path = wanted.get(part.entry);
-      // Each once: a second entry of the name would change bytes that were written already.
+      // Each name is accepted once: a second entry of a name would change bytes that are already written.
       wanted.delete(part.entry);
       if (path !== undefined) file = await open(path, 'wx', 0o640);
     }
@@ -82,7 +82,7 @@ function layerError(layer: Layer, cause: unknown): Error {
   return new ObjectDatabaseError('object-database-unavailable', `${where} could not be fetched: ${message}`, { cause });
 }
 
-/** Whether an error, or what caused it, is a full disk. */
+/** Whether an error, or one of its causes, is a full disk. */
 export function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if ('code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) return true;

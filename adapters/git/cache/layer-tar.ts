@@ -1,6 +1,6 @@
 /**
- * A layer as a tar (architecture, Storage): `objects/pack/pack-<hex>.pack` and `.idx`, `updates`, `layer.json`, in
- * that order, ustar (POSIX.1-1988) with times and owners of zero.
+ * A layer as a tar (docs/architecture.md, Storage): `objects/pack/pack-<hex>.pack` and `.idx`, `updates`, `layer.json`,
+ * in that order, ustar (POSIX.1-1988) with times and owners of zero.
  *
  * Must stay true: the same pack, updates and description give the same bytes for ever.
  */
@@ -10,9 +10,9 @@ import type { LayerContent } from '../../../core/ports/object-database.ts';
 import type { FilePages, PagedFile } from '../packs/file-pages.ts';
 
 const BLOCK_BYTES = 512;
-/** Eleven octal digits. */
+/** The size in a tar header has eleven octal digits. */
 const ENTRY_BYTES_MAX = 8 ** 11 - 1;
-/** Smaller layers are made in one piece; larger ones are read from their files each time. */
+/** Layers up to this size are built in memory once; larger ones are read from their files each time. */
 const WHOLE_LAYER_BYTES_MAX = 1024 * 1024;
 const READ_CHUNK_BYTES = 1024 * 1024;
 
@@ -29,7 +29,7 @@ export interface LayerSource {
   readonly description: string;
 }
 
-/** The tar of a pack on disk; its files must stay until the last `body` was read. */
+/** The tar of a layer whose pack is on disk. The caller must keep the pack's files until the last `body` was read. */
 export async function layerContent(pages: FilePages, source: LayerSource): Promise<LayerContent> {
   const { packFile, idxFile } = source;
   const updates = Buffer.from(source.updates);
@@ -91,7 +91,7 @@ function tarHeader({ name, sizeBytes }: TarEntry): Buffer {
   header.write('0000000\0', 116, 'latin1');
   header.write(`${sizeBytes.toString(8).padStart(11, '0')}\0`, 124, 'latin1');
   header.write('00000000000\0', 136, 'latin1');
-  // The checksum is computed with its own field as blanks.
+  // The checksum is computed with spaces in its own field.
   header.write('        ', 148, 'latin1');
   header.write('0', 156, 'latin1');
   header.write('ustar\0', 257, 'latin1');
@@ -110,10 +110,10 @@ export class LayerFormatError extends Error {
   override readonly name = 'LayerFormatError';
 }
 
-/** What a tar holds, as it comes: an entry's name, then its bytes in chunks. */
+/** The parts of a tar in order: an entry's name, then its bytes in chunks. */
 export type TarPart = { readonly entry: string } | { readonly bytes: Uint8Array };
 
-/** Splits a tar. What follows its end marker is read and dropped, so that the caller can hash the whole. */
+/** Splits a tar into its parts. Reads and drops bytes after the end marker, so that the caller can hash them too. */
 export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<TarPart> {
   let header = Buffer.alloc(0);
   let contentLeft = 0;

@@ -1,8 +1,8 @@
 /**
- * Makes a folder of many small packs into one of few, off the request path.
+ * Merges a folder's many small packs into few, in a new folder and off the request path.
  *
- * Must stay true: every object of every layer stays, reached or not, since later pushes are checked against all of
- * them; nothing of the old folder is touched, so whoever works in it goes on.
+ * Must stay true: every object of every layer stays, whether a ref reaches it or not, since later pushes are checked
+ * against all of them; nothing in the old folder is changed, so processes that run in it go on.
  */
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import {
   type CacheFolder,
   copyLayers,
   makeCacheFolder,
-  noteLayers,
+  recordLayers,
   type PresentLayer,
   packPath,
 } from './cache-folder.ts';
@@ -18,14 +18,14 @@ import type { Git, GitCommand } from '../process/git-commands.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 
-/** Larger packs are left alone: copying them costs more than they do. */
+/** Larger packs are not merged: copying them costs more than keeping them. */
 const MERGED_PACK_BYTES_MAX = 256 * 1024 * 1024;
-/** Each pack that stays is this many times larger than all smaller ones together. */
+/** A pack is not merged if it is more than this many times as large as all smaller ones together. */
 const GROWTH = 2;
 
 /**
- * A new folder under `parent` with the same layers: the small packs merged into one, the others linked. Null when
- * fewer than two would be merged. Needs the lease on the folder.
+ * Makes a folder under `parent` with the same layers: the small packs merged into one, the others hard-linked. Resolves
+ * null when fewer than two packs would be merged. The caller holds a lease on the folder.
  */
 export async function mergeSmallPacks(
   git: Git,
@@ -55,7 +55,7 @@ export async function mergeSmallPacks(
     const sizes = { pack, packBytes: packFile.size, idxBytes: idxFile.size };
     const moved = present.filter((layer) => chosen.has(layer.pack)).map((layer) => ({ ...layer, ...sizes }));
     for (const layer of moved) merged.present.set(layer.id, layer);
-    await noteLayers(merged, moved);
+    await recordLayers(merged, moved);
     return merged;
   } catch (error) {
     await rm(merged.path, { recursive: true, force: true });
@@ -66,8 +66,9 @@ export async function mergeSmallPacks(
 }
 
 /**
- * All packs but the largest that each outweigh all smaller ones: git's own rule of a geometric repack, so that few stay
- * whatever the sizes are, and an object is copied a logarithmic number of times.
+ * The packs to merge: all but the largest ones that each outweigh all smaller ones. It is the rule of git's geometric
+ * repack (git-repack(1)): few packs stay whatever their sizes are, and an object is copied a logarithmic number of
+ * times.
  */
 export function choosePacks(layers: readonly PresentLayer[]): ReadonlySet<string> {
   const sizes = new Map(layers.map(({ pack, packBytes }) => [pack, packBytes]));
@@ -97,6 +98,6 @@ async function writeMergedPack(
   const names = packs.map((pack) => `pack-${pack}.pack`);
   for await (const chunk of git.stream(command, lines(names))) answer += chunk.toString('latin1');
   const pack = /^([0-9a-f]{40})\n$/.exec(answer)?.[1];
-  if (pack === undefined) throw new TypeError(`git pack-objects answered ${JSON.stringify(answer)}`);
+  if (pack === undefined) throw new TypeError(`git pack-objects printed ${JSON.stringify(answer)}`);
   return pack;
 }

@@ -1,8 +1,8 @@
 /**
- * Repositories as git sees them at one set of refs: a folder with HEAD and packed-refs whose objects are the
- * cache's.
+ * Views: folders in which git sees a repository with one set of refs. A view has its own HEAD and packed-refs, and the
+ * objects of the cache folder.
  *
- * Must stay true: a view never changes once it can be seen, and stays while a process runs in it.
+ * Must stay true: a view never changes after it was handed out, and stays while a process runs in it.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
@@ -10,17 +10,17 @@ import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, VIEWS } from './cache-folder.ts';
 
-/** Views kept for the next fetch, of each repository. */
+/** Views that are kept in each cache folder for the next fetches. */
 const VIEWS_MAX = 4;
 
-export interface HeldView {
+export interface LeasedView {
   readonly path: string;
   release(): void;
 }
 
 export interface ViewFolders {
-  /** The folder of this view, made when it is not there. */
-  hold(folder: CacheFolder, view: RefsView): Promise<HeldView>;
+  /** Resolves with the folder of this view, which it makes if needed. The caller must release it. */
+  acquire(folder: CacheFolder, view: RefsView): Promise<LeasedView>;
 }
 
 interface Kept {
@@ -28,9 +28,9 @@ interface Kept {
   uses: number;
 }
 
-/** `onError` hears of views that could not be removed. */
+/** Calls `onError` for each view that could not be removed. */
 export function createViewFolders(onError: (error: unknown) => void): ViewFolders {
-  // By key, in the order of their last use; they go with their cache folder.
+  // The views of each cache folder by key, in the order of their last use. They are removed with their cache folder.
   const folders = new WeakMap<CacheFolder, Map<string, Kept>>();
 
   const trim = (views: Map<string, Kept>) => {
@@ -43,7 +43,7 @@ export function createViewFolders(onError: (error: unknown) => void): ViewFolder
   };
 
   return {
-    hold: async (folder, view) => {
+    acquire: async (folder, view) => {
       const views = folders.get(folder) ?? new Map<string, Kept>();
       folders.set(folder, views);
       const kept = views.get(view.key) ?? { path: makeView(folder, view), uses: 0 };
@@ -76,7 +76,7 @@ async function makeView(folder: CacheFolder, view: RefsView): Promise<string> {
   return path;
 }
 
-/** With this header git believes the order and the peeled ids, and looks neither up again. */
+/** With this header git trusts the order and the peeled ids, and checks neither. */
 function packedRefs(refs: RefsView['refs']): string {
   const lines = ['# pack-refs with: peeled fully-peeled sorted \n'];
   for (const { name, id, peeled } of refs) lines.push(`${id} ${name}\n`, peeled === null ? '' : `^${peeled}\n`);

@@ -1,7 +1,7 @@
 /**
- * Pages of files that never change, kept in bounded memory: packs and large indexes are read through it.
+ * Keeps pages of files that never change in bounded memory. Packs and large indexes are read through it.
  *
- * Must stay true: a page holds the file's bytes at its place; nothing that was read is ever written to.
+ * Must stay true: a page holds the bytes at its place in its file; nobody writes into a buffer that was read.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -9,26 +9,26 @@ import { LRUCache } from 'lru-cache';
 import { inOwnMemory } from './own-memory.ts';
 
 const PAGE_BYTES = 16 * 1024;
-/** Pages of one file, at most: with the number of the file they make one safe integer. */
+/** Most pages of one file: the number of the file and that of a page together make one safe integer. */
 const PAGES_MAX = 2 ** 26;
-/** Reading so little of a file that was just written takes less time than asking another thread to do it. */
+/** Reading a file of this size that was just written takes less time than handing the read to another thread. */
 const FRESH_BYTES_MAX = 64 * 1024;
 
 export interface PagedFile {
-  /** Changes when the file is given another name. */
+  /** Changes when the file is renamed. */
   path: string;
   readonly sizeBytes: number;
-  /** Unique in this process: a file that takes another's name is another file. */
+  /** Unique in this process: a file that replaces another one at its path has another number. */
   readonly number: number;
 }
 
 export interface FilePages {
   open(path: string): Promise<PagedFile>;
-  /** For a file that was written a moment ago, so that its bytes are in memory: read at once when it is small. */
+  /** As `open`, for a file that was just written, so that the kernel has it in memory: reads a small one at once. */
   openFresh(path: string): PagedFile;
-  /** The bytes, or null unless all of them are in memory. */
+  /** As `read`, but returns null unless all of the bytes are in memory. */
   peek(file: PagedFile, start: number, length: number): Buffer | null;
-  /** The bytes; fewer only where the file ends. */
+  /** Resolves with `length` bytes from `start`; fewer only where the file ends. */
   read(file: PagedFile, start: number, length: number): Promise<Buffer>;
 }
 
@@ -65,7 +65,7 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
 
   const store = (file: PagedFile, from: number, bytes: Buffer) => {
     for (let offset = 0; offset < bytes.length; offset += PAGE_BYTES) {
-      // A page that stays must not keep the whole read in memory.
+      // A page that is kept must not keep the buffer of the whole read in memory.
       const page = inOwnMemory(bytes.subarray(offset, offset + PAGE_BYTES));
       pages.set(file.number * PAGES_MAX + (from + offset) / PAGE_BYTES, page);
     }

@@ -1,8 +1,7 @@
 /**
- * Objects read by git itself: large blobs as streams, and what the reader in process leaves to it.
+ * Reads objects by git itself: large blobs as streams, and objects beyond the bounds of reading in process.
  *
- * Must stay true: git is asked only for full ids that an index has, since each miss makes it look through every
- * pack again.
+ * Must stay true: git gets only full ids that an index holds, since each miss makes it search every pack again.
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
@@ -10,7 +9,7 @@ import { commandError, type Git, type GitCommand, type ObjectView } from '../pro
 import type { GitObjects } from './object-source.ts';
 import type { StoredObject } from './pack-file.ts';
 
-/** Beyond this an object is only ever streamed. */
+/** Larger objects are only streamed. */
 const WHOLE_OBJECT_BYTES_MAX = 128 * 1024 * 1024;
 
 export function createGitObjects(git: Git, view: ObjectView): GitObjects {
@@ -34,7 +33,7 @@ async function readWhole(git: Git, view: ObjectView, id: ObjectId): Promise<Stor
       if (part.sizeBytes > WHOLE_OBJECT_BYTES_MAX) throw new RangeError(`Object ${id} is too large to be read whole`);
     } else chunks.push(part);
   }
-  if (header === null) throw new TypeError(`git cat-file said nothing of ${id}`);
+  if (header === null) throw new TypeError(`git cat-file printed nothing for ${id}`);
   return { type: header.type, bytes: Buffer.concat(chunks) };
 }
 
@@ -56,7 +55,7 @@ export async function* streamBlob(
   }
 }
 
-/** What `cat-file --batch` says of one object: its header, then its bytes. */
+/** Yields what `cat-file --batch` prints for one object: its header, then its bytes. */
 async function* batch(
   git: Git,
   view: ObjectView,
@@ -81,7 +80,7 @@ async function* batch(
       left = header.sizeBytes;
       bytes = head.subarray(end + 1);
     }
-    // A line end follows the object.
+    // git prints a line feed after the object.
     const content = bytes.subarray(0, left);
     left -= content.length;
     if (content.length > 0) yield content;
@@ -94,11 +93,11 @@ const HEADER = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/;
 
 function parseHeader(id: ObjectId, line: string): { readonly type: ObjectType; readonly sizeBytes: number } {
   const [, found, type, size] = HEADER.exec(line) ?? [];
-  if (found !== id || size === undefined) throw new TypeError(`git cat-file says of ${id}: ${line}`);
+  if (found !== id || size === undefined) throw new TypeError(`git cat-file printed for ${id}: ${line}`);
   return { type: type as ObjectType, sizeBytes: Number(size) };
 }
 
-/** Each on a line, as git's --stdin options take them. */
+/** Yields each text on a line, as git's --stdin options read them. */
 export async function* lines(texts: Iterable<string>): AsyncGenerator<Buffer> {
   let batched = '';
   for (const text of texts) {

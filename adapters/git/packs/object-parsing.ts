@@ -1,8 +1,8 @@
 /**
- * What commits, tags and trees say, read the way git reads them (commit.c, ident.c, tree-walk.c).
+ * Parses commits, tags and trees the way git does (commit.c, ident.c, tree-walk.c).
  *
- * Must stay true: no bytes make a parser throw. What cannot be read is empty, zero or null, since fsck lets old
- * histories in that break a rule here and there.
+ * Must stay true: no bytes make a parser throw. A part that cannot be parsed is empty, zero or null, since the checks
+ * of a push accept old histories that break some rules.
  */
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
 import type { Commit, ObjectType, Signature, TagObject, TreeEntry } from '../../../core/ports/object-database.ts';
@@ -11,7 +11,7 @@ const LINE_FEED = 0x0a;
 const NO_SIGNATURE: Signature = { name: '', email: '', seconds: 0, offsetMinutes: 0 };
 
 interface Headers {
-  /** In their order; continued lines (signatures) are left out. */
+  /** In their order; continuation lines (of signatures) are left out. */
   readonly lines: readonly (readonly [name: string, value: Buffer])[];
   readonly body: Buffer;
 }
@@ -29,7 +29,7 @@ function splitHeaders(bytes: Buffer): Headers {
   return { lines, body: bytes.subarray(Math.min(at + 1, bytes.length)) };
 }
 
-/** A commit; null when it names no tree. */
+/** Parses a commit; null when it names no tree. */
 export function parseCommit(id: ObjectId, bytes: Buffer): Commit | null {
   const { lines, body } = splitHeaders(bytes);
   const values = (name: string) => lines.filter((line) => line[0] === name).map((line) => line[1]);
@@ -46,23 +46,25 @@ export function parseCommit(id: ObjectId, bytes: Buffer): Commit | null {
   };
 }
 
-/** Only what a walk needs. */
+/** Parses only what a walk needs: the parents and the committer's date. */
 export function parseCommitLinks(bytes: Buffer): { readonly parents: readonly ObjectId[]; readonly seconds: number } {
   const { lines } = splitHeaders(bytes);
   const committer = lines.find(([name]) => name === 'committer')?.[1];
   return { parents: parentsOf(lines), seconds: parseSignature(committer, (raw) => raw.toString('latin1')).seconds };
 }
 
+/** git uses only the `parent` lines right after the `tree` line. Its checks of a push ignore later ones, too. */
 function parentsOf(lines: Headers['lines']): readonly ObjectId[] {
   const parents: ObjectId[] = [];
-  for (const [name, value] of lines) {
-    const parent = name === 'parent' ? parseObjectId(value.toString('latin1')) : null;
+  for (const [name, value] of lines.slice(1)) {
+    if (name !== 'parent') break;
+    const parent = parseObjectId(value.toString('latin1'));
     if (parent !== null) parents.push(parent);
   }
   return parents;
 }
 
-/** What an annotated tag points at; null when it is not said. */
+/** The object that an annotated tag points at; null when the tag does not name one. */
 export function parseTag(bytes: Buffer): { readonly id: ObjectId; readonly type: ObjectType } | null {
   const { lines } = splitHeaders(bytes);
   const id = parseObjectId(lines.find(([name]) => name === 'object')?.[1].toString('latin1') ?? '');
@@ -71,7 +73,7 @@ export function parseTag(bytes: Buffer): { readonly id: ObjectId; readonly type:
   return type === 'commit' || type === 'tree' || type === 'blob' || type === 'tag' ? { id, type } : null;
 }
 
-/** What an annotated tag says of itself; its signature stays part of the message, as in the object. */
+/** Tagger and message of an annotated tag. Its signature stays part of the message, as in the object. */
 export function parseTagObject(id: ObjectId, bytes: Buffer): TagObject {
   const { lines, body } = splitHeaders(bytes);
   const decode = decoderOf(lines.find(([name]) => name === 'encoding')?.[1]);
@@ -79,7 +81,7 @@ export function parseTagObject(id: ObjectId, bytes: Buffer): TagObject {
   return { id, tagger: tagger === undefined ? null : parseSignature(tagger, decode), message: decode(body) };
 }
 
-/** The entries of a tree in their order; a broken one ends the list. */
+/** The entries of a tree in their order. The list ends before the first broken entry. */
 export function parseTree(bytes: Buffer): readonly TreeEntry[] {
   const entries: TreeEntry[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -88,7 +90,7 @@ export function parseTree(bytes: Buffer): readonly TreeEntry[] {
     if (space < 0 || zero < 0 || zero + 21 > bytes.length) break;
     const id = parseObjectId(bytes.toString('hex', zero + 1, zero + 21));
     if (id === null) break;
-    // A copy of the name: it must not keep the whole tree in memory.
+    // The name is copied, so that it does not keep the whole tree in memory.
     const name = Uint8Array.prototype.slice.call(bytes, space + 1, zero);
     entries.push({ name, mode: bytes.toString('latin1', at, space).padStart(6, '0'), id });
     at = zero + 21;
@@ -98,7 +100,7 @@ export function parseTree(bytes: Buffer): readonly TreeEntry[] {
 
 type Decode = (raw: Buffer) => string;
 
-/** git re-encodes to UTF-8 from the encoding a commit names; an unknown one is shown as it is. */
+/** Decodes from the encoding that the object names, as git does. With an unknown encoding the bytes count as UTF-8. */
 function decoderOf(encoding: Buffer | undefined): Decode {
   const label = encoding?.toString('latin1').trim();
   if (label === undefined || /^utf-?8$/i.test(label)) return (raw) => raw.toString('utf8');
@@ -113,7 +115,7 @@ function decoderOf(encoding: Buffer | undefined): Decode {
 
 const DATE = /^\s*(\d+)(?:\s+([+-])(\d{2,})(\d{2})\b)?/;
 
-/** `name <email> seconds zone`, the date looked for after the last `>` (split_ident_line). */
+/** Parses `name <email> seconds zone`; the date is what follows the last `>` (split_ident_line). */
 function parseSignature(line: Buffer | undefined, decode: Decode): Signature {
   if (line === undefined) return NO_SIGNATURE;
   const opened = line.indexOf('<');

@@ -1,15 +1,16 @@
 /**
- * The objects of some packs, looked up and read in process.
+ * Looks up and reads the objects of some packs in process.
  *
- * Must stay true: an object is there when one of these packs has it; no other pack of the folder counts.
+ * Must stay true: an object exists if one of these packs has it; no other pack of the folder counts.
  */
+import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import type { ObjectInfo, ObjectType } from '../../../core/ports/object-database.ts';
+import { ObjectDatabaseError, type ObjectInfo, type ObjectType } from '../../../core/ports/object-database.ts';
 import type { FilePages } from './file-pages.ts';
-import { type KeptObjects, openPackFile, type PackFile, type StoredObject } from './pack-file.ts';
+import { type ObjectCache, openPackFile, type PackFile, type SizeBounds, type StoredObject } from './pack-file.ts';
 import { openPackIndex, type PackIndex } from './pack-index.ts';
 
-/** Built into git: there without being in any pack. */
+/** The empty tree is built into git: it exists without being in a pack. */
 const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 
 export interface OpenPack {
@@ -20,14 +21,14 @@ export interface OpenPack {
 
 export interface PackMemory {
   readonly pages: FilePages;
-  readonly kept: KeptObjects;
+  readonly cache: ObjectCache;
 }
 
 export async function openPack(memory: PackMemory, name: string, packPath: string, idxPath: string): Promise<OpenPack> {
-  const { pages, kept } = memory;
+  const { pages, cache } = memory;
   const [packFile, idxFile] = await Promise.all([pages.open(packPath), pages.open(idxPath)]);
   const index = await openPackIndex(pages, idxFile);
-  return { name, index, file: openPackFile(pages, kept, packFile, index) };
+  return { name, index, file: openPackFile(pages, cache, packFile, index) };
 }
 
 /** As `openPack`, for a pack that git wrote a moment ago. */
@@ -37,12 +38,12 @@ export async function openFreshPack(
   packPath: string,
   idxPath: string,
 ): Promise<OpenPack> {
-  const { pages, kept } = memory;
+  const { pages, cache } = memory;
   const index = await openPackIndex(pages, pages.openFresh(idxPath));
-  return { name, index, file: openPackFile(pages, kept, pages.openFresh(packPath), index) };
+  return { name, index, file: openPackFile(pages, cache, pages.openFresh(packPath), index) };
 }
 
-/** Reads what is beyond the bounds of reading in process. Gets only ids that a pack has. */
+/** Reads objects that are beyond the bounds of reading in process. Callers pass only ids that a pack has. */
 export interface GitObjects {
   info(id: ObjectId): Promise<{ readonly type: ObjectType; readonly sizeBytes: number }>;
   read(id: ObjectId): Promise<StoredObject>;
@@ -50,20 +51,29 @@ export interface GitObjects {
 
 export interface ObjectSource {
   info(id: ObjectId): Promise<ObjectInfo | null>;
-  /** The object, or null where there is none of this id. Meant for commits, tags and trees. */
+  /**
+   * The object, or null when none has this id. Meant for commits, tags and trees. Throws `object-too-large` for one
+   * that no push may bring, before it is inflated.
+   */
   read(id: ObjectId): Promise<StoredObject | null>;
   has(id: ObjectId): Promise<boolean>;
 }
 
-/** Trees of a few hundred thousand entries; the largest commits and tags are far smaller. */
-const READ_BYTES_MAX = 16 * 1024 * 1024;
+/** Larger blobs are left to git. */
+const BLOB_BYTES_MAX = 16 * 1024 * 1024;
+const BOUNDS: SizeBounds = {
+  commit: objectBytesMax('commit'),
+  tag: objectBytesMax('tag'),
+  tree: objectBytesMax('tree'),
+  blob: BLOB_BYTES_MAX,
+};
 
 interface Place {
   readonly pack: OpenPack;
   readonly offset: number;
 }
 
-/** The packs are searched from the last to the first: what is asked for is mostly new. */
+/** Searches the pack of the last hit, then the packs from the last to the first: most requested objects are new. */
 export function createObjectSource(packs: readonly OpenPack[], git: GitObjects): ObjectSource {
   let lastHit: OpenPack | null = null;
   const find = async (id: ObjectId): Promise<Place | null> => {
@@ -84,17 +94,25 @@ export function createObjectSource(packs: readonly OpenPack[], git: GitObjects):
     }
     return null;
   };
+  const infoOf = async (id: ObjectId, { pack, offset }: Place): Promise<ObjectInfo> => ({
+    id,
+    ...((await pack.file.info(offset)) ?? (await git.info(id))),
+  });
   return {
     has: async (id) => id === EMPTY_TREE || (await find(id)) !== null,
     info: async (id) => {
       const place = await find(id);
       if (place === null) return id === EMPTY_TREE ? { id, type: 'tree', sizeBytes: 0 } : null;
-      return { id, ...((await place.pack.file.info(place.offset)) ?? (await git.info(id))) };
+      return infoOf(id, place);
     },
     read: async (id) => {
       const place = await find(id);
       if (place === null) return id === EMPTY_TREE ? { type: 'tree', bytes: Buffer.alloc(0) } : null;
-      return (await place.pack.file.read(place.offset, READ_BYTES_MAX)) ?? git.read(id);
+      const object = await place.pack.file.read(place.offset, BOUNDS);
+      if (object !== null) return object;
+      const fault = sizeFault(await infoOf(id, place));
+      if (fault !== null) throw new ObjectDatabaseError('object-too-large', fault);
+      return git.read(id);
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Bytes for keeping: Node cuts small buffers from a slab of 64 KiB, and one that is kept keeps all of that.
+ * Copies bytes that are to be kept: Node cuts small buffers from a slab of 64 KiB, and keeping one keeps all of it.
  *
- * Must stay true: what is returned holds its own bytes in memory and no others.
+ * Must stay true: the returned buffer keeps only its own bytes in memory.
  */
 export function inOwnMemory(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength === bytes.length) return bytes;

@@ -1,14 +1,14 @@
 /**
- * Objects stored as the difference to another one (gitformat-pack(5), "Deltified representation").
+ * Resolves deltas: objects stored as the difference to another one (gitformat-pack(5), "Deltified representation").
  *
- * Must stay true: whatever a delta says, nothing is read outside its base and nothing written outside its result.
+ * Must stay true: whatever a delta contains, nothing is read outside its base and nothing written outside its result.
  */
 
 class PackDeltaError extends Error {
   override readonly name = 'PackDeltaError';
 }
 
-/** The sizes at a delta's start, and where its instructions begin. Needs its first 20 bytes. */
+/** The sizes at a delta's start, and the offset of its instructions. Needs the delta's first 20 bytes. */
 export function deltaSizes(delta: Uint8Array): {
   readonly baseBytes: number;
   readonly resultBytes: number;
@@ -19,7 +19,7 @@ export function deltaSizes(delta: Uint8Array): {
   return { baseBytes: base.size, resultBytes: result.size, start: result.next };
 }
 
-/** Little-endian groups of seven bits, the highest bit says that more follow. */
+/** Little-endian groups of seven bits; the highest bit of a byte is set when another one follows. */
 function sizeAt(bytes: Uint8Array, start: number): { readonly size: number; readonly next: number } {
   let size = 0;
   let unit = 1;
@@ -32,7 +32,7 @@ function sizeAt(bytes: Uint8Array, start: number): { readonly size: number; read
   }
 }
 
-/** The object a delta makes of its base. */
+/** Returns the object that a delta makes from its base. Throws when the delta is broken or has another base. */
 export function applyDelta(base: Uint8Array, delta: Uint8Array): Buffer {
   const { baseBytes, resultBytes, start } = deltaSizes(delta);
   if (baseBytes !== base.length) throw new PackDeltaError('A delta is for a base of another size');

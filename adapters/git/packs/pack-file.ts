@@ -1,9 +1,9 @@
 /**
- * Reads objects out of a pack in process (gitformat-pack(5)), so that a tip's type or a commit's parents cost no
+ * Reads objects out of a pack in process (gitformat-pack(5)), so that a tip's type or a commit's parents need no git
  * process.
  *
- * Must stay true: memory and depth are bounded whatever the pack says; what is beyond the bounds is null, and the
- * caller asks git for it.
+ * Must stay true: memory and depth are bounded whatever the pack contains; an object beyond the bounds is null, and the
+ * caller reads it by git.
  */
 import { LRUCache } from 'lru-cache';
 import { promisify } from 'node:util';
@@ -14,15 +14,17 @@ import { applyDelta, deltaSizes } from './pack-delta.ts';
 import { inOwnMemory } from './own-memory.ts';
 import type { PackIndex } from './pack-index.ts';
 
-/** git's own writers make chains of 50; 4,095 is the most they can be told to. */
+/** git writes chains of 50 deltas by default, and of 4,095 at most (git-pack-objects(1), --depth). */
 const CHAIN_LENGTH_MAX = 4_095;
 /** Larger objects are inflated off the event loop. */
 const INFLATE_SYNC_BYTES_MAX = 128 * 1024;
-/** Only objects up to this size are kept for the next deltas on them. */
-const KEPT_OBJECT_BYTES_MAX = 512 * 1024;
-/** Type and size (up to ten bytes) and what names the base (up to twenty). */
+/** Most bytes written to resolve one chain of deltas: a long chain of large objects would block the event loop. */
+const CHAIN_RESULTS_BYTES_MAX = 64 * 1024 * 1024;
+/** Only objects up to this size are cached, as bases of later deltas. */
+const CACHED_OBJECT_BYTES_MAX = 512 * 1024;
+/** Type and size (up to ten bytes), and a delta's reference to its base (up to twenty). */
 const ENTRY_HEADER_BYTES = 32;
-/** Of a delta's compressed bytes, mostly enough to read the two sizes at its start. */
+/** Compressed bytes read of a delta at first: mostly enough for the two sizes at its start. */
 const DELTA_HEAD_BYTES = 256;
 /** Two sizes of up to ten bytes. */
 const DELTA_SIZES_BYTES_MAX = 20;
@@ -36,37 +38,40 @@ export interface StoredObject {
   readonly bytes: Buffer;
 }
 
-/** Objects that deltas were resolved against, shared by all packs. */
-export type KeptObjects = LRUCache<string, StoredObject>;
+/** Objects that later deltas may need as their bases, shared by all packs. */
+export type ObjectCache = LRUCache<string, StoredObject>;
 
-export function createKeptObjects(memoryBytesMax: number): KeptObjects {
+export function createObjectCache(memoryBytesMax: number): ObjectCache {
   return new LRUCache({ maxSize: memoryBytesMax, sizeCalculation: ({ bytes }) => bytes.length + 256 });
 }
 
 export interface PackFile {
   readonly file: PagedFile;
-  /** Null when its chain of deltas is longer than one may be. */
+  /** Null when the object's chain of deltas is too long to follow in process. */
   info(offset: number): Promise<{ readonly type: ObjectType; readonly sizeBytes: number } | null>;
-  /** Null when it, or something on its chain of deltas, is beyond the bounds. */
-  read(offset: number, sizeBytesMax: number): Promise<StoredObject | null>;
+  /** Null when the object, or its chain of deltas, is beyond the bounds. */
+  read(offset: number, bounds: SizeBounds): Promise<StoredObject | null>;
 }
+
+/** Bytes of the largest object to read, by type. */
+export type SizeBounds = { readonly [Type in ObjectType]: number };
 
 class PackFileError extends Error {
   override readonly name = 'PackFileError';
 }
 
-export function openPackFile(pages: FilePages, kept: KeptObjects, file: PagedFile, index: PackIndex): PackFile {
-  const pack: Pack = { pages, kept, index, file };
+export function openPackFile(pages: FilePages, cache: ObjectCache, file: PagedFile, index: PackIndex): PackFile {
+  const pack: Pack = { pages, cache, index, file };
   return {
     file,
     info: (offset) => infoAt(pack, offset),
-    read: (offset, sizeBytesMax) => readAt(pack, offset, sizeBytesMax),
+    read: (offset, bounds) => readAt(pack, offset, bounds),
   };
 }
 
 interface Pack {
   readonly pages: FilePages;
-  readonly kept: KeptObjects;
+  readonly cache: ObjectCache;
   readonly index: PackIndex;
   readonly file: PagedFile;
 }
@@ -76,7 +81,7 @@ interface Entry {
   readonly type: ObjectType | null;
   /** Offset of a delta's base. */
   readonly base: number | null;
-  /** Of what is stored here: for a delta the instructions, not the object. */
+  /** The inflated size of what is stored here: for a delta its instructions, not the object. */
   readonly sizeBytes: number;
   readonly dataStart: number;
 }
@@ -93,7 +98,7 @@ async function infoAt(pack: Pack, offset: number) {
   return null;
 }
 
-/** The first bytes of a delta: a deflate block may begin with a table of codes longer than what it says of them. */
+/** The first inflated bytes of a delta. Reads more where a deflate block begins with a long table of codes. */
 async function deltaHead(pack: Pack, entry: Entry): Promise<Buffer> {
   const wanted = Math.min(DELTA_SIZES_BYTES_MAX, entry.sizeBytes);
   for (let window = DELTA_HEAD_BYTES; ; window *= 4) {
@@ -104,32 +109,37 @@ async function deltaHead(pack: Pack, entry: Entry): Promise<Buffer> {
   }
 }
 
-async function readAt(pack: Pack, offset: number, sizeBytesMax: number): Promise<StoredObject | null> {
+async function readAt(pack: Pack, offset: number, bounds: SizeBounds): Promise<StoredObject | null> {
+  const largest = Math.max(...Object.values(bounds));
   const deltas: Buffer[] = [];
   let deltaBytes = 0;
+  let resultBytes = 0;
   let at = offset;
-  let object = pack.kept.get(keyOf(pack, at)) ?? null;
+  let object = pack.cache.get(keyOf(pack, at)) ?? null;
   while (object === null) {
     const entry = await entryAt(pack, at);
-    if (entry.sizeBytes > sizeBytesMax || deltas.length > CHAIN_LENGTH_MAX) return null;
+    const bytesMax = entry.type === null ? largest : bounds[entry.type];
+    if (entry.sizeBytes > bytesMax || deltas.length > CHAIN_LENGTH_MAX) return null;
     const bytes = await inflateAt(pack, entry);
     if (entry.type !== null) {
       object = { type: entry.type, bytes };
-      keep(pack, at, object);
+      cacheObject(pack, at, object);
       break;
     }
-    if (deltaSizes(bytes).resultBytes > sizeBytesMax) return null;
     deltas.push(bytes);
     deltaBytes += bytes.length;
-    if (deltaBytes > sizeBytesMax || entry.base === null) return null;
+    resultBytes += deltaSizes(bytes).resultBytes;
+    if (deltaBytes > largest || resultBytes > CHAIN_RESULTS_BYTES_MAX || entry.base === null) return null;
     at = entry.base;
-    object = pack.kept.get(keyOf(pack, at)) ?? null;
+    object = pack.cache.get(keyOf(pack, at)) ?? null;
   }
   const { type } = object;
   let { bytes } = object;
+  // All objects of a chain have the type of its last base, which is known only now.
+  if (deltas.some((delta) => deltaSizes(delta).resultBytes > bounds[type])) return null;
   for (let delta = deltas.pop(); delta !== undefined; delta = deltas.pop()) bytes = applyDelta(bytes, delta);
   const result = { type, bytes };
-  keep(pack, offset, result);
+  cacheObject(pack, offset, result);
   return result;
 }
 
@@ -137,9 +147,9 @@ function keyOf(pack: Pack, offset: number): string {
   return `${pack.file.number}:${offset}`;
 }
 
-function keep(pack: Pack, offset: number, object: StoredObject): void {
-  if (object.bytes.length > KEPT_OBJECT_BYTES_MAX) return;
-  pack.kept.set(keyOf(pack, offset), { type: object.type, bytes: inOwnMemory(object.bytes) });
+function cacheObject(pack: Pack, offset: number, object: StoredObject): void {
+  if (object.bytes.length > CACHED_OBJECT_BYTES_MAX) return;
+  pack.cache.set(keyOf(pack, offset), { type: object.type, bytes: inOwnMemory(object.bytes) });
 }
 
 async function entryAt(pack: Pack, offset: number): Promise<Entry> {
@@ -181,7 +191,7 @@ async function inflateAt(pack: Pack, entry: Entry): Promise<Buffer> {
   const { sizeBytes, dataStart } = entry;
   const available = pack.file.sizeBytes - TRAILER_BYTES - dataStart;
   const options = { maxOutputLength: sizeBytes + 1, chunkSize: Math.max(64, sizeBytes + 1) };
-  // How long the compressed bytes are is not stored: zlib's own bound is nearly always enough.
+  // The pack does not store how long the compressed bytes are: zlib's own bound is nearly always enough.
   for (let window = sizeBytes + (sizeBytes >> 10) + 64; ; window *= 4) {
     const input = await bytesAt(pack, dataStart, Math.min(window, available));
     try {

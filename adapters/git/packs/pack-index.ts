@@ -1,9 +1,10 @@
 /**
- * Where objects lie in a pack: its .idx, version 2 (gitformat-pack(5)).
+ * Finds objects in a pack by its .idx file, version 2 (gitformat-pack(5)).
  *
- * Must stay true: looking an id up starts no process and inflates nothing; an index that is not whole is refused
- * when it is opened.
+ * Must stay true: looking an id up starts no process and inflates nothing; an incomplete index is refused when it is
+ * opened.
  */
+import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
 
 /** `\377tOc`, then the version. */
@@ -15,20 +16,22 @@ const ID_BYTES = 20;
 /** An id, a CRC-32 and a 32-bit offset. */
 const ENTRY_BYTES = ID_BYTES + 4 + 4;
 const TRAILER_BYTES = 40;
-/** An offset with this bit names a row of the table of 64-bit offsets. */
+/** With this bit set, the other bits of an offset are a row of the table of 64-bit offsets. */
 const LARGE_OFFSET = 0x80000000;
-/** Indexes up to this size stay in memory whole, 24 bytes an object; larger ones are read by pages. */
+/** Indexes of up to this many objects stay in memory whole, at 28 bytes an object; larger ones are read by pages. */
 const RESIDENT_OBJECTS_MAX = 4_096;
 
 export interface PackIndex {
   readonly objectCount: number;
   readonly file: PagedFile;
-  /** Of the pack it is for, hex. */
+  /** The checksum of the pack that it is for, hex. */
   readonly packChecksum: string;
-  /** Memory it holds as long as it is open. */
+  /** Bytes of memory that it takes while it is open. */
   readonly residentBytes: number;
   /** The object's offset in the pack, or null; a promise only when the file must be read. */
   find(id: Uint8Array): number | null | Promise<number | null>;
+  /** Every object in the order of ids, or null when the index is too large to be in memory. */
+  resident(): readonly { readonly id: ObjectId; readonly offset: number }[] | null;
 }
 
 class PackIndexError extends Error {
@@ -56,9 +59,19 @@ export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<
   const about = { objectCount, file, packChecksum: trailer.toString('hex') };
   if (objectCount <= RESIDENT_OBJECTS_MAX) {
     const tables = Buffer.from(await pages.read(file, TABLES_START, file.sizeBytes - TABLES_START - TRAILER_BYTES));
-    return { ...about, residentBytes: tables.length, find: (id) => findResident(tables, objectCount, id) };
+    return {
+      ...about,
+      residentBytes: tables.length,
+      find: (id) => findResident(tables, objectCount, id),
+      resident: () => residentObjects(tables, objectCount),
+    };
   }
-  return { ...about, residentBytes: fanout.byteLength, find: (id) => findPaged(pages, file, fanout, id) };
+  return {
+    ...about,
+    residentBytes: fanout.byteLength,
+    find: (id) => findPaged(pages, file, fanout, id),
+    resident: () => null,
+  };
 }
 
 function findResident(tables: Buffer, objectCount: number, id: Uint8Array): number | null {
@@ -72,6 +85,13 @@ function findResident(tables: Buffer, objectCount: number, id: Uint8Array): numb
     else high = middle;
   }
   return null;
+}
+
+function residentObjects(tables: Buffer, objectCount: number) {
+  return Array.from({ length: objectCount }, (_, row) => ({
+    id: objectId(tables.toString('hex', row * ID_BYTES, (row + 1) * ID_BYTES)),
+    offset: offsetOf(tables, objectCount, row),
+  }));
 }
 
 function offsetOf(tables: Buffer, objectCount: number, row: number): number {
@@ -92,7 +112,7 @@ async function findPaged(
   let high = fanout[first] ?? 0;
   const at = async (start: number, length: number) =>
     pages.peek(file, start, length) ?? (await pages.read(file, start, length));
-  // Ids are spread evenly: the second to fourth byte tell where in the bucket to look first.
+  // Ids are spread evenly, so the second to fourth byte estimate the position in the bucket.
   let middle = low + Math.floor(((high - low) * prefix(id)) / 0x1000000);
   while (low < high) {
     const order = compareAt(await at(TABLES_START + middle * ID_BYTES, ID_BYTES), 0, id);
@@ -114,7 +134,7 @@ function prefix(id: Uint8Array): number {
   return ((id[1] ?? 0) << 16) | ((id[2] ?? 0) << 8) | (id[3] ?? 0);
 }
 
-/** Negative when the id at this place is below the one asked for. */
+/** Negative when the id at `start` is below `id`, zero when they are equal. */
 function compareAt(bytes: Buffer, start: number, id: Uint8Array): number {
   for (let index = 0; index < ID_BYTES; index += 1) {
     const difference = (bytes[start + index] ?? 0) - (id[index] ?? 0);

@@ -1,7 +1,7 @@
 /**
- * Everything some tips reach, as sorted ids: what authorises a want that is neither a tip nor a commit.
+ * The sets of all objects that some tips reach, as sorted ids. They authorise a want that is not a tip.
  *
- * Must stay true: a set is exact for its key; memory is bounded, and a set too large to keep is still answered from.
+ * Must stay true: a set is exact for its key; memory is bounded, and a set too large to keep still serves its request.
  */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
@@ -12,7 +12,7 @@ const ID_BYTES = 20;
 
 export interface ReachableSets {
   /** `key` names the tips within the repository. */
-  of(view: ObjectView, key: string, tips: readonly ObjectId[]): Promise<ReachableSet>;
+  get(view: ObjectView, key: string, tips: readonly ObjectId[]): Promise<ReachableSet>;
 }
 
 export interface ReachableSet {
@@ -27,7 +27,7 @@ export function createReachableSets(git: Git, memoryBytesMax: number): Reachable
   const sets = new LRUCache<string, StoredSet>({ maxSize: memoryBytesMax, sizeCalculation: (set) => set.memoryBytes });
   const making = new Map<string, Promise<StoredSet>>();
   return {
-    of: async (view, key, tips) => {
+    get: async (view, key, tips) => {
       const name = `${view.key} ${key}`;
       const known = sets.get(name) ?? making.get(name);
       if (known !== undefined) return known;
@@ -44,7 +44,7 @@ export function createReachableSets(git: Git, memoryBytesMax: number): Reachable
   };
 }
 
-/** All objects the tips reach. Without a bitmap git walks every tree; with one it reads the answer. */
+/** Lists all objects that the tips reach. Without a bitmap git walks every tree; with one it reads the list from it. */
 async function makeSet(git: Git, view: ObjectView, tips: readonly ObjectId[]): Promise<StoredSet> {
   const args = ['rev-list', '--objects', '--no-object-names', '--use-bitmap-index', '--stdin'];
   const command: GitCommand = { args, view };
@@ -60,7 +60,7 @@ async function makeSet(git: Git, view: ObjectView, tips: readonly ObjectId[]): P
   return sortedSet(ids.subarray(0, count * ID_BYTES), count);
 }
 
-/** Ids are spread evenly, so nearly all sorting is done by putting each into the bucket of its first two bytes. */
+/** Ids are spread evenly, so putting each into the bucket of its first two bytes does nearly all of the sorting. */
 function sortedSet(ids: Buffer, count: number): StoredSet {
   const starts = new Uint32Array(0x10001);
   const bucketOf = (index: number) => ids.readUInt16BE(index * ID_BYTES);
@@ -101,7 +101,7 @@ function sortRange(ids: Buffer, start: number, end: number): void {
   for (const [index, row] of rows.entries()) row.copy(ids, (start + index) * ID_BYTES);
 }
 
-/** The ids that stand alone on lines, as many at a time as came together. */
+/** Splits output of one id a line; yields the ids whose lines each chunk completes. */
 export async function* idBatches(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly ObjectId[]> {
   let rest = '';
   for await (const chunk of chunks) {

@@ -1,11 +1,11 @@
 /**
- * A bound on what runs at once, shared fairly: waiting keys take turns, however much each of them asks for.
+ * Bounds how much runs at once, and shares the slots fairly: waiting keys take turns, however many requests each has.
  *
- * Must stay true: a slot is given back exactly once, and a waiter that gave up holds none.
+ * Must stay true: a slot is released exactly once, and a waiter that gave up holds none.
  */
 
 export interface FairSlots {
-  /** Waits for a slot; the answer gives it back. Rejects with the signal's reason when it aborts first. */
+  /** Resolves with the idempotent release of a slot. Rejects with the signal's reason when it aborts first. */
   acquire(key: string, signal?: AbortSignal): Promise<() => void>;
 }
 
@@ -13,10 +13,10 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** At most `slots` at once, and at most `slotsPerKey` of them for one key. */
+/** Makes `slots` slots, of which one key has at most `slotsPerKey`. */
 export function createFairSlots(options: { readonly slots: number; readonly slotsPerKey: number }): FairSlots {
   const running = new Map<string, number>();
-  // In the order in which keys get their turn.
+  // The waiting keys in the order of their turns.
   const waiting = new Map<string, Waiter[]>();
   let free = options.slots;
 
@@ -41,7 +41,7 @@ export function createFairSlots(options: { readonly slots: number; readonly slot
       if (!isFree(key)) continue;
       waiting.delete(key);
       const next = waiters.shift();
-      // To the end of the line, behind every other key.
+      // The key goes to the end of the line, behind every other key.
       if (waiters.length > 0) waiting.set(key, waiters);
       next?.grant();
       return;

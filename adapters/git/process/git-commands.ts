@@ -1,7 +1,7 @@
 /**
- * Running git on a repository's objects: each command in the environment of git-environment.ts, through the helper.
+ * Runs git on a repository's objects: each command in the environment of git-environment.ts, through the helper.
  *
- * Must stay true: a command's input and output are streamed with backpressure, and whoever stops reading ends it.
+ * Must stay true: a command's input and output are streamed with backpressure; a caller that stops reading ends it.
  */
 import type { Socket } from 'node:net';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
@@ -9,10 +9,10 @@ import { checkGitVersion, type ConfigPairs, type Environment, findGit, gitEnviro
 import { ProcessStartError } from './helper-process.ts';
 import type { ProcessEnd, ProcessRunner, RunningProcess } from './process-runner.ts';
 
-/** Which objects a command sees: GIT_DIR, and for a quarantine the object directories. */
+/** Which objects a command sees. The variables are GIT_DIR and, for a quarantine, the object directories. */
 export interface ObjectView {
   readonly variables: Environment;
-  /** Whose turn it takes when processes wait: the repository. */
+  /** The repository. Waiting processes take turns by this key. */
   readonly key: string;
 }
 
@@ -22,8 +22,9 @@ export interface GitCommand {
   readonly config?: ConfigPairs;
   readonly variables?: Environment;
   readonly signal?: AbortSignal;
-  /** From the start to the exit. */
+  /** The longest time from the start to the exit; by default 60 minutes. */
   readonly wallMsMax?: number;
+  /** Called once, when a NUL appears on standard error. */
   readonly onNul?: () => void;
 }
 
@@ -31,11 +32,11 @@ export interface Git {
   /** E.g. `2.39.5`. */
   readonly version: string;
   start(command: GitCommand, stdin: 'none' | 'stream', stdout: 'collect' | 'stream'): Promise<RunningProcess>;
-  /** Runs a command of little output, without input. */
-  answer(command: GitCommand): Promise<ProcessEnd>;
+  /** Runs a command that takes no input and prints little. */
+  run(command: GitCommand): Promise<ProcessEnd>;
   /**
-   * The output of a command that is fed this input. After the last byte it throws unless `accepts` is content with
-   * the end. Ending the iteration early kills the process.
+   * Yields the output of a command that reads this input. After the last byte it throws unless `accepts` returns true
+   * for the process's end. Ending the iteration early kills the process.
    */
   stream(
     command: GitCommand,
@@ -46,7 +47,7 @@ export interface Git {
 
 const WALL_MS_MAX = 60 * 60_000;
 
-/** Finds git, and throws unless it is new enough. */
+/** Finds git; rejects unless it is new enough (git-environment.ts). */
 export async function createGit(runner: ProcessRunner, wantedPath: string | undefined): Promise<Git> {
   const gitPath = await findGit(wantedPath);
   const start: Git['start'] = async (command, stdin, stdout) => {
@@ -68,14 +69,13 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
       throw new ObjectDatabaseError('object-database-unavailable', `git did not start: ${cause.message}`, { cause });
     }
   };
-  const answer: Git['answer'] = async (command) =>
-    ended(command, await (await start(command, 'none', 'collect')).ended);
+  const run: Git['run'] = async (command) => completed(command, await (await start(command, 'none', 'collect')).ended);
   const view: ObjectView = { variables: {}, key: '' };
-  const { stdout } = await answer({ args: ['version'], view });
+  const { stdout } = await run({ args: ['version'], view });
   return {
     version: checkGitVersion(gitPath, stdout ?? ''),
     start,
-    answer,
+    run,
     stream: (command, input, accepts = ({ code }) => code === 0) => streamOf(start, command, input, accepts),
   };
 }
@@ -88,7 +88,7 @@ async function* streamOf(
 ): AsyncGenerator<Buffer> {
   const running = await start(command, 'stream', 'stream');
   const { stdin, stdout } = running;
-  if (stdin === null || stdout === null) throw new TypeError('A stream was asked for and not given');
+  if (stdin === null || stdout === null) throw new TypeError('The process was started without the streams it needs');
   let inputFailure: { readonly cause: unknown } | null = null;
   const feeding = feed(stdin, input).catch((cause: unknown) => {
     inputFailure = { cause };
@@ -96,7 +96,7 @@ async function* streamOf(
   });
   try {
     yield* chunksOf(stdout);
-    const end = ended(command, await running.ended);
+    const end = completed(command, await running.ended);
     if (!accepts(end)) throw commandError(command, end);
   } catch (error) {
     if (inputFailure !== null) throw (inputFailure as { readonly cause: unknown }).cause;
@@ -107,7 +107,7 @@ async function* streamOf(
   await feeding;
 }
 
-/** What arrives until the other end closes; a connection that breaks ends it too, for the exit says why. */
+/** Yields what arrives until the other end closes. A broken connection is no error here: the exit status shows why. */
 async function* chunksOf(socket: Socket): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of socket) yield chunk as Buffer;
@@ -119,7 +119,7 @@ async function* chunksOf(socket: Socket): AsyncGenerator<Buffer> {
 }
 
 /**
- * Writes everything to a process and ends its input. Resolves early, with false, when the process takes no more;
+ * Writes the whole input to a process and ends its standard input. Resolves false early when the process takes no more;
  * rejects only when the input fails.
  */
 export async function feed(stdin: Socket, input: AsyncIterable<Uint8Array>): Promise<boolean> {
@@ -148,18 +148,23 @@ function drained(stdin: Socket): Promise<void> {
   });
 }
 
-/** An end that says something about the command; anything else is thrown. */
-export function ended(command: GitCommand, end: ProcessEnd): ProcessEnd {
+/** Returns the end of a process that exited or timed out. Throws when it was cancelled, or its helper died. */
+export function completed(command: GitCommand, end: ProcessEnd): ProcessEnd {
   if (end.killed === 'cancelled') command.signal?.throwIfAborted();
   if (end.killed === 'no') return end;
   if (end.killed === 'timeout') return end;
   throw commandError(command, end);
 }
 
-/** For operators: the command's name and what git said. */
+/** The error for operators: the command's name, how it ended, and git's last three lines on standard error. */
 export function commandError(command: GitCommand, end: ProcessEnd): ObjectDatabaseError {
   const how = end.killed === 'no' ? (end.signal ?? `status ${end.code}`) : end.killed;
-  const said = end.stderr.trim().split('\n').slice(-3).join('; ');
-  const message = `git ${command.args[0]} ended with ${how}${said === '' ? '' : `: ${said}`}`;
-  return new ObjectDatabaseError('object-database-unavailable', message);
+  const lastLines = end.stderr.trim().split('\n').slice(-3).join('; ');
+  const message = `git ${command.args[0]} ended with ${how}${lastLines === '' ? '' : `: ${lastLines}`}`;
+  return new ObjectDatabaseError(isBound(end) ? 'reading-too-costly' : 'object-database-unavailable', message);
+}
+
+/** Whether the process reached its limit on memory or time, as it would again over the same objects. */
+function isBound({ killed, signal, stderr }: ProcessEnd): boolean {
+  return killed === 'timeout' || signal === 'SIGXCPU' || /Out of memory|[Cc]annot allocate memory/.test(stderr);
 }

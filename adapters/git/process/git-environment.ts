@@ -1,21 +1,21 @@
 /**
- * The environment every git process runs in, and which git that is.
+ * The environment of every git process, and which git is used.
  *
- * Must stay true: nothing of the machine's or a user's configuration reaches git, no process asks for a password,
- * runs a hook or opens a connection, and replace objects are ignored.
+ * Must stay true: no configuration of the machine or of a user reaches git; no process asks for a password, runs a hook
+ * or opens a connection; replace objects are ignored.
  */
 import { access, constants } from 'node:fs/promises';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 
 export type Environment = { readonly [name: string]: string };
-/** Configuration of one command: `['uploadpack.allowFilter', 'true']`. */
+/** Configuration for one command, for example `['uploadpack.allowFilter', 'true']`. */
 export type ConfigPairs = readonly (readonly [key: string, value: string])[];
 
-/** fsck's ids that the severities of a push name are known since 2.39; unknown ones are fatal. */
+/** git knows all the fsck ids that receiving/index-pack.ts names since 2.39; an unknown id makes index-pack fail. */
 const VERSION_FLOOR = { major: 2, minor: 39 } as const;
 
 const CONFIG: ConfigPairs = [
-  // The cache belongs to whoever runs the server, whatever its files' owner.
+  // git must trust the cache, whichever user owns its files.
   ['safe.directory', '*'],
   ['core.hooksPath', '/dev/null'],
   ['gc.auto', '0'],
@@ -30,19 +30,19 @@ const CONFIG: ConfigPairs = [
   ['core.protectNTFS', 'true'],
 ];
 
-/** The environment of a command of this git, with its own variables and configuration added. */
+/** The environment of one command of this git, with the command's own variables and configuration added. */
 export function gitEnvironment(gitPath: string, variables: Environment = {}, config: ConfigPairs = []): Environment {
   const environment: { [name: string]: string } = {
     PATH: `${dirname(gitPath)}:/usr/bin:/bin`,
     HOME: '/nonexistent',
-    // Messages are read by program (pack-refusal.ts).
+    // pack-refusal.ts parses git's messages.
     LC_ALL: 'C',
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_TERMINAL_PROMPT: '0',
-    // Without it rev-list writes every line by itself.
+    // Without it rev-list flushes its output after every line.
     GIT_FLUSH: '0',
     GIT_ALLOW_PROTOCOL: '',
     ...variables,
@@ -56,15 +56,15 @@ export function gitEnvironment(gitPath: string, variables: Environment = {}, con
 }
 
 /**
- * One entry of GIT_ALTERNATE_OBJECT_DIRECTORIES. Always quoted as C does: a `:` in a path would end an entry, and
- * a `"` or `#` at its start means something else (git-config's objects/info/alternates, alternate_object_db).
+ * One entry of GIT_ALTERNATE_OBJECT_DIRECTORIES (git(1)). Always quoted as a C string: otherwise a `:` in the path
+ * would end the entry, and a `"` or `#` at its start would mean something else.
  */
 export function quoteAlternate(path: string): string {
   const escaped = path.replace(/["\\]/g, '\\$&').replace(/\n/g, '\\n');
   return `"${escaped}"`;
 }
 
-/** The absolute path of git: the one given, or the first on this process's PATH. */
+/** The absolute path of git: `gitPath`, or else the first git on this process's PATH. */
 export async function findGit(gitPath: string | undefined): Promise<string> {
   if (gitPath !== undefined) {
     if (!isAbsolute(gitPath)) throw new TypeError(`The path of git must be absolute, not ${gitPath}`);
@@ -77,9 +77,9 @@ export async function findGit(gitPath: string | undefined): Promise<string> {
   throw new Error('Strata needs git 2.39 or newer; there is no git on the PATH');
 }
 
-/** The version in `git version`'s answer, e.g. `2.39.5`; throws when it is below the floor. */
-export function checkGitVersion(gitPath: string, answer: string): string {
-  const [, version = '', major = '', minor = ''] = /^git version ((\d+)\.(\d+)[^\s]*)/.exec(answer) ?? [];
+/** The version in the output of `git version`, e.g. `2.39.5`; throws when it is too old. */
+export function checkGitVersion(gitPath: string, output: string): string {
+  const [, version = '', major = '', minor = ''] = /^git version ((\d+)\.(\d+)[^\s]*)/.exec(output) ?? [];
   const newEnough =
     Number(major) > VERSION_FLOOR.major ||
     (Number(major) === VERSION_FLOOR.major && Number(minor) >= VERSION_FLOOR.minor);
@@ -95,7 +95,7 @@ async function isExecutable(path: string): Promise<boolean> {
     await access(path, constants.X_OK);
     return true;
   } catch {
-    // Not there, or not ours to run: the next folder may have one.
+    // The file is missing or not executable: the next folder on the PATH may have one.
     return false;
   }
 }

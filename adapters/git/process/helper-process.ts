@@ -1,7 +1,7 @@
 /**
- * One life of the process helper, seen from the server: its connections, and what it runs.
+ * One process helper as the server sees it: its connections, and the processes it runs.
  *
- * Must stay true: when it dies, whatever it ran is failed and killed, and nothing waits for it any more.
+ * Must stay true: when the helper dies, the server kills every process it ran, and nothing waits for it any longer.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { CONTROL_HELLO, DATA_HELLO, type HelperReport, lineSplitter } from './process-protocol.ts';
 import { makeSocketFolder, socketPathIn } from './socket-folder.ts';
 
-/** Bounds of every process, by setrlimit(2): inherited from the helper, so that they cost nothing a start. */
+/** Limits of every process (setrlimit(2)). Processes inherit them from the helper, so that a start costs no more. */
 export interface ProcessLimits {
   /** Anonymous memory (RLIMIT_DATA). Below 1 GiB the helper itself does not start: V8 reserves that much. */
   readonly memoryBytesMax: number;
@@ -22,14 +22,14 @@ export interface ProcessLimits {
   readonly openFilesMax: number;
 }
 
-/** While connections are waited for, the socket is looked after. */
-const LOOK_INTERVAL_MS = 100;
+/** How often a caller that waits for connections checks that the socket still exists. */
+const SOCKET_CHECK_INTERVAL_MS = 100;
 
 export interface HelperOptions {
   readonly limits: ProcessLimits;
-  /** Of this runner alone: what a killed one left in it is removed. Made when missing. */
+  /** Used by this runner only, which removes what a killed runner left in it. Created when missing. */
   readonly directory: string;
-  /** What the helper says on its standard error: nothing, unless it fails. */
+  /** Called with each line of the helper's standard error, which is empty unless the helper fails. */
   readonly onHelperLine: (line: string) => void;
 }
 
@@ -39,8 +39,8 @@ export class ProcessStartError extends Error {
 
 export type HelperExit = Omit<Extract<HelperReport, { readonly kind: 'exited' }>, 'kind' | 'id'>;
 
-/** What is to be told of a process that was asked for. */
-export interface Started {
+/** A process that the server requested, and the callbacks for the helper's reports about it. */
+export interface RequestedProcess {
   readonly resolve: (pid: number) => void;
   readonly reject: (error: Error) => void;
   readonly finish: (end: HelperExit | 'lost') => void;
@@ -53,28 +53,28 @@ export interface Helper {
   readonly control: Promise<Socket>;
   readonly idle: Map<number, Socket>;
   readonly waiters: (() => void)[];
-  readonly running: Map<number, Started>;
+  readonly running: Map<number, RequestedProcess>;
   readonly folder: string;
   readonly server: Server;
-  /** Puts the socket back where its folder was deleted. */
-  readonly stayReachable: () => void;
+  /** Creates the socket again if its folder was deleted. */
+  readonly restoreSocket: () => void;
   dead: boolean;
 }
 
-/** Starts it; `control` resolves when it is connected. Nothing of it keeps this process running. */
+/** Starts a helper; `control` resolves when it has connected. Nothing here keeps the server's process running. */
 export function startHelper(options: HelperOptions): Helper {
   const folder = makeSocketFolder(options.directory);
   const socketPath = socketPathIn(folder);
   const { promise: control, resolve, reject } = Promise.withResolvers<Socket>();
-  // Whoever starts a process awaits it; here it must only not count as unhandled.
+  // Each start of a process awaits it. This handler only keeps a rejection from counting as unhandled before that.
   control.catch(() => {});
   const idle = new Map<number, Socket>();
   const waiters: (() => void)[] = [];
-  const server = createServer({ allowHalfOpen: true }, (socket) => greet(socket));
-  // Bound at once: the helper cannot be faster than that.
+  const server = createServer({ allowHalfOpen: true }, (socket) => acceptConnection(helper, socket, resolve));
+  // The socket exists as soon as listen() returns, before the helper can connect to it.
   const listen = () => void server.listen(socketPath).unref();
   listen();
-  const stayReachable = () => {
+  const restoreSocket = () => {
     if (existsSync(socketPath)) return;
     server.close();
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -89,74 +89,85 @@ export function startHelper(options: HelperOptions): Helper {
     running: new Map(),
     folder,
     server,
-    stayReachable,
+    restoreSocket,
     dead: false,
   };
 
-  const greet = (socket: Socket) => {
-    socket.unref();
-    let hello = '';
-    const listen = (chunk: Buffer) => {
-      hello += chunk.toString('latin1');
-      if (!hello.endsWith('\n')) return;
-      socket.off('data', listen);
-      if (hello.startsWith(DATA_HELLO)) {
-        socket.pause();
-        socket.once('close', () => idle.delete(number));
-        const number = Number(hello.slice(DATA_HELLO.length));
-        idle.set(number, socket);
-        for (const waiter of waiters.splice(0)) waiter();
-      } else if (hello === `${CONTROL_HELLO}\n`) {
-        socket.setEncoding('utf8');
-        socket.on(
-          'data',
-          lineSplitter((line) => hear(helper, JSON.parse(line) as HelperReport)),
-        );
-        resolve(socket);
-      }
-    };
-    // The other end goes when its process does: whoever uses the connection hears of that from the process.
-    socket.on('error', () => {});
-    socket.on('data', listen);
-  };
-  const bury = (why: string) => {
+  const markDead = (reason: string) => {
     if (helper.dead) return;
     helper.dead = true;
-    reject(new ProcessStartError(why));
-    buryHelper(helper);
+    reject(new ProcessStartError(reason));
+    cleanUpAfter(helper);
   };
-  server.once('error', (error) => bury(`The process helper cannot be reached: ${error.message}`));
-  child.once('error', (error) => bury(`The process helper did not start: ${error.message}`));
-  child.once('exit', (code, signal) => bury(`The process helper ended (${signal ?? code})`));
+  server.once('error', (error) => markDead(`The process helper cannot be reached: ${error.message}`));
+  child.once('error', (error) => markDead(`The process helper did not start: ${error.message}`));
+  child.once('exit', (code, signal) => markDead(`The process helper ended (${signal ?? code})`));
   child.stderr?.setEncoding('utf8').on('data', lineSplitter(options.onHelperLine));
   child.unref();
   if (child.stderr instanceof Socket) child.stderr.unref();
   return helper;
 }
 
-/** Each bound that the system refuses (a stricter hard limit stands already) is left as it is. */
+/** Reads the first line of a connection from the helper: it is the control connection, or one for a process's data. */
+function acceptConnection(helper: Helper, socket: Socket, onControl: (control: Socket) => void): void {
+  const { idle, waiters } = helper;
+  socket.unref();
+  let hello = '';
+  const listen = (chunk: Buffer) => {
+    hello += chunk.toString('latin1');
+    if (!hello.endsWith('\n')) return;
+    socket.off('data', listen);
+    if (hello.startsWith(DATA_HELLO)) {
+      socket.pause();
+      socket.once('close', () => idle.delete(number));
+      const number = Number(hello.slice(DATA_HELLO.length));
+      idle.set(number, socket);
+      for (const waiter of waiters.splice(0)) waiter();
+    } else if (hello === `${CONTROL_HELLO}\n`) {
+      socket.setEncoding('utf8');
+      socket.on(
+        'data',
+        lineSplitter((line) => handleReport(helper, JSON.parse(line) as HelperReport)),
+      );
+      onControl(socket);
+    }
+  };
+  // The other end closes when its process ends: the user of the connection learns that from the process.
+  socket.on('error', () => {});
+  socket.on('data', listen);
+}
+
+/** A limit that the system refuses, because a stricter hard limit is already set, is left as it is. */
 function spawnHelper(options: HelperOptions, socketPath: string): ChildProcess {
   const { limits } = options;
-  const bounds = [
+  const ulimits = [
     '-c 0',
     `-n ${limits.openFilesMax}`,
     `-d ${Math.floor(limits.memoryBytesMax / 1024)}`,
     `-f ${Math.floor(limits.fileBytesMax / 512)}`,
     `-S -t ${limits.cpuSecondsMax}`,
   ];
-  const script = `${bounds.map((bound) => `ulimit ${bound} 2>/dev/null || :`).join('; ')}; exec "$@"`;
+  const script = `${ulimits.map((ulimit) => `ulimit ${ulimit} 2>/dev/null || :`).join('; ')}; exec "$@"`;
   const program = fileURLToPath(new URL('./process-helper.ts', import.meta.url));
-  const node = [process.execPath, '--max-old-space-size=64', '--max-semi-space-size=1', program, socketPath];
-  // Detached: a Ctrl-C at the server's terminal is the server's to handle.
+  // Before 24.3, Node warns on standard error that type stripping is experimental.
+  const node = [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    '--max-old-space-size=64',
+    '--max-semi-space-size=1',
+    program,
+    socketPath,
+  ];
+  // Detached, so that a Ctrl-C at the server's terminal reaches only the server.
   return spawn('/bin/sh', ['-c', script, 'sh', ...node], {
     detached: true,
-    // Its code compiled and kept: without this the stripper of types makes the helper a third larger, and forks slower.
+    // Caches the compiled code: without it the type stripper makes the helper a third larger, and its forks slower.
     env: { NODE_COMPILE_CACHE: join(options.directory, 'compiled') },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
 }
 
-function hear(helper: Helper, report: HelperReport): void {
+function handleReport(helper: Helper, report: HelperReport): void {
   const started = helper.running.get(report.id);
   if (started === undefined) return;
   switch (report.kind) {
@@ -178,9 +189,9 @@ function hear(helper: Helper, report: HelperReport): void {
   }
 }
 
-/** Fails what a dead helper ran, and kills the groups that it can no longer kill. */
-function buryHelper(helper: Helper): void {
-  for (const started of [...helper.running.values()]) {
+/** Fails what a dead helper ran, and kills the process groups that it can no longer kill. */
+function cleanUpAfter(helper: Helper): void {
+  for (const started of helper.running.values()) {
     if (started.pid === null) {
       started.reject(new ProcessStartError('The process helper died before it started the process'));
       continue;
@@ -196,7 +207,7 @@ function buryHelper(helper: Helper): void {
 
 export async function endHelper(helper: Helper): Promise<void> {
   const gone = new Promise<void>((resolve) => helper.child.once('exit', () => resolve()));
-  // Nothing else may be left that keeps this process running until then.
+  // Perhaps nothing else keeps this process running until the helper has ended.
   helper.child.ref();
   helper.child.kill('SIGTERM');
   await gone;
@@ -207,12 +218,12 @@ export interface DataConnection {
   readonly socket: Socket;
 }
 
-/** All of them at once: processes that each held one and waited for another would wait for ever. */
+/** Takes all connections at once: processes that each took one and waited for another would wait for ever. */
 export async function takeConnections(helper: Helper, count: number): Promise<DataConnection[]> {
   while (helper.idle.size < count && !helper.dead) {
-    helper.stayReachable();
+    helper.restoreSocket();
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, LOOK_INTERVAL_MS);
+      const timer = setTimeout(resolve, SOCKET_CHECK_INTERVAL_MS);
       helper.waiters.push(() => {
         clearTimeout(timer);
         resolve();
@@ -224,7 +235,7 @@ export async function takeConnections(helper: Helper, count: number): Promise<Da
   for (const [number, socket] of helper.idle) {
     if (taken.length === count) break;
     helper.idle.delete(number);
-    // In use it keeps this process running: what it brings may come after the process ended.
+    // A connection in use keeps the server's process running: its data may arrive after the git process ended.
     taken.push({ number, socket: socket.ref() });
   }
   return taken;
@@ -238,7 +249,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Puts connections back that were not used. */
+/** Returns unused connections to the idle ones. */
 export function returnConnections(helper: Helper, connections: readonly DataConnection[]): void {
   for (const { number, socket } of connections) helper.idle.set(number, socket.unref());
 }

@@ -1,4 +1,4 @@
-/** What the object database tells operators; a pino logger fits. */
+/** Where the object database logs for operators; a pino logger fits. */
 export interface GitLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

@@ -1,9 +1,9 @@
 /**
  * A small process that starts git for the server: a fork blocks its caller in proportion to the caller's memory
- * (57 ms at 2 GB), so the server itself never forks. Run by process-runner.ts, under limits that git inherits.
+ * (57 ms at 2 GB), so the server itself never forks. Started by helper-process.ts, under limits that git inherits.
  *
- * Must stay true: each process leads a group of its own; when the control connection ends, however the server
- * ended, every group is killed and the helper leaves.
+ * Must stay true: each process leads a process group of its own; when the control connection ends, however the server
+ * ended, the helper kills every group and exits.
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -22,16 +22,55 @@ import {
   type SpawnRequest,
 } from './process-protocol.ts';
 
-/** How long a dead leader's group may hold standard error open before it is killed too. */
+/** How long the rest of a group may keep standard error open after its leader exited, before it is killed too. */
 const STRAGGLER_GRACE_MS = 100;
 const RECONNECT_INTERVAL_MS = 50;
 
+/** Connections kept ready for the input and output of processes. A new one replaces each that is taken. */
+class DataConnections {
+  readonly #socketPath: string;
+  readonly #idle = new Map<number, Socket>();
+  #opened = 0;
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath;
+    for (let index = 0; index < IDLE_CONNECTIONS; index += 1) this.#open();
+  }
+
+  /** Takes out the connection of this number for one process. */
+  take(number: number | null): Socket | null {
+    if (number === null) return null;
+    const socket = this.#idle.get(number);
+    this.#idle.delete(number);
+    this.#open();
+    if (socket === undefined) throw new Error(`There is no idle connection ${number}`);
+    return socket;
+  }
+
+  #open(): void {
+    this.#opened += 1;
+    const number = this.#opened;
+    const socket = connect(this.#socketPath);
+    let isConnected = false;
+    socket.once('connect', () => {
+      isConnected = true;
+    });
+    // Paused before it connects, so that the helper reads no byte that is meant for git.
+    socket.pause();
+    socket.on('error', () => {
+      this.#idle.delete(number);
+      // The socket's folder was deleted. The server creates it again when it needs connections.
+      if (!isConnected) setTimeout(() => this.#open(), RECONNECT_INTERVAL_MS);
+    });
+    socket.write(`${DATA_HELLO}${number}\n`);
+    this.#idle.set(number, socket);
+  }
+}
+
 function serve(socketPath: string): void {
   const running = new Map<number, ChildProcess>();
-  const idle = new Map<number, Socket>();
-  let connections = 0;
 
-  // The limit on processor time is meant for git, which starts with default signal handling after exec(2).
+  // The limit on processor time is meant for git, for which exec(2) restores the default handling of this signal.
   process.on('SIGXCPU', () => {});
 
   const control = connect(socketPath);
@@ -40,48 +79,21 @@ function serve(socketPath: string): void {
   const report = (message: HelperReport) => {
     if (control.writable) control.write(`${JSON.stringify(message)}\n`);
   };
-  const leave = () => {
+  const shutDown = () => {
     for (const child of running.values()) killGroup(child);
-    // The server may have had no time to.
+    // The server may have had no time to remove it.
     rmSync(dirname(socketPath), { recursive: true, force: true });
     process.exit(0);
   };
-  control.on('error', leave);
-  control.on('close', leave);
-  control.on('end', leave);
+  control.on('error', shutDown);
+  control.on('close', shutDown);
+  control.on('end', shutDown);
 
-  const openConnection = () => {
-    connections += 1;
-    const number = connections;
-    const socket = connect(socketPath);
-    let isConnected = false;
-    socket.once('connect', () => {
-      isConnected = true;
-    });
-    // Paused before it connects, so that not a byte meant for git is read here.
-    socket.pause();
-    socket.on('error', () => {
-      idle.delete(number);
-      // The socket's folder was deleted: the server makes it again when it needs connections.
-      if (!isConnected) setTimeout(openConnection, RECONNECT_INTERVAL_MS);
-    });
-    socket.write(`${DATA_HELLO}${number}\n`);
-    idle.set(number, socket);
-  };
-  const take = (number: number | null): Socket | null => {
-    if (number === null) return null;
-    const socket = idle.get(number);
-    idle.delete(number);
-    openConnection();
-    if (socket === undefined) throw new Error(`There is no idle connection ${number}`);
-    return socket;
-  };
-  for (let index = 0; index < IDLE_CONNECTIONS; index += 1) openConnection();
-
+  const connections = new DataConnections(socketPath);
   const start = (request: SpawnRequest) => {
     const { id } = request;
     try {
-      const child = startProcess(request, take(request.stdin), take(request.stdout), report);
+      const child = startProcess(request, connections.take(request.stdin), connections.take(request.stdout), report);
       running.set(id, child);
       child.once('close', () => running.delete(id));
       child.once('error', () => running.delete(id));
@@ -113,13 +125,13 @@ function startProcess(
     stdio,
     detached: true,
   });
-  // The child has its copies; ours would keep the other end from seeing the end.
+  // The child has its own copies. While the helper's are open, the server does not see the end of a stream.
   stdin?.destroy();
   stdout?.destroy();
   child.once('error', (error) => report({ kind: 'failed', id, message: error.message }));
   if (child.pid === undefined) return child;
   report({ kind: 'started', id, pid: child.pid });
-  const errors = keepEnds(STDERR_HALF_BYTES);
+  const errors = keepStartAndEnd(STDERR_HALF_BYTES);
   let awaitsNul = request.reportNul;
   child.stderr?.on('data', (chunk: Buffer) => {
     errors.add(chunk);
@@ -127,7 +139,7 @@ function startProcess(
     awaitsNul = false;
     report({ kind: 'nul', id });
   });
-  const output = keepEnds(COLLECTED_OUTPUT_BYTES_MAX / 2);
+  const output = keepStartAndEnd(COLLECTED_OUTPUT_BYTES_MAX / 2);
   child.stdout?.on('data', (chunk: Buffer) => {
     output.add(chunk);
     if (output.isCut()) killGroup(child);
@@ -143,7 +155,7 @@ function startProcess(
   return child;
 }
 
-/** Kills a process with all it started. Its number is still its own: the group has members or is unreaped. */
+/** Kills a process and all it started. No other group has its id yet: it still has members, or an unreaped leader. */
 function killGroup(child: ChildProcess | undefined): void {
   if (child?.pid === undefined) return;
   try {
@@ -153,15 +165,15 @@ function killGroup(child: ChildProcess | undefined): void {
   }
 }
 
-interface KeptEnds {
+interface StartAndEnd {
   add(chunk: Buffer): void;
-  /** Whether anything was left out. */
+  /** Whether bytes between the two were dropped. */
   isCut(): boolean;
   text(): string;
 }
 
-/** Keeps the first and the last bytes of a stream, in bounded memory. */
-function keepEnds(halfBytes: number): KeptEnds {
+/** Keeps the first and the last `halfBytes` bytes of a stream. */
+function keepStartAndEnd(halfBytes: number): StartAndEnd {
   let head = Buffer.alloc(0);
   let tail = Buffer.alloc(0);
   let dropped = false;
@@ -182,5 +194,5 @@ function keepEnds(halfBytes: number): KeptEnds {
 const socketPath = process.argv[2];
 if (socketPath === undefined) throw new TypeError('Usage: process-helper.ts <socket>');
 serve(socketPath);
-// It mostly ends by a signal, too late for this.
+// Written now, because the helper mostly ends by a signal, when it is too late.
 flushCompileCache();

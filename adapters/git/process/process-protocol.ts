@@ -1,20 +1,20 @@
 /**
- * What the server and its process helper say to each other: one JSON object a line on the control connection.
+ * The messages between the server and its process helper: one JSON object a line, on the control connection.
  *
- * Must stay true: bytes of packs never travel here; they use connections of their own, which the helper opens
- * ahead of need, announces by number, and hands to git as standard input or output.
+ * Must stay true: the bytes of packs never travel on it. They use data connections, which the helper opens ahead of
+ * need, announces by number, and hands to git as standard input or output.
  */
 
 /** The first line of each connection the helper opens: `control`, or `data <number>`. */
 export const CONTROL_HELLO = 'control';
 export const DATA_HELLO = 'data ';
 
-/** Connections that wait open for the next processes. */
+/** Data connections that are kept open for the next processes. */
 export const IDLE_CONNECTIONS = 8;
 
-/** What is kept of a process's standard error: this much of its start, and as much of its end. */
+/** Bytes kept of the start of a process's standard error, and as many of its end. */
 export const STDERR_HALF_BYTES = 32 * 1024;
-/** A process whose output is collected may write this much. */
+/** Bytes that a process whose output is collected may write. It is killed when it writes more. */
 export const COLLECTED_OUTPUT_BYTES_MAX = 64 * 1024;
 
 export interface SpawnRequest {
@@ -29,7 +29,7 @@ export interface SpawnRequest {
   readonly stdin: number | null;
   /** Number of the data connection that becomes standard output; null to collect it. */
   readonly stdout: number | null;
-  /** Say when a NUL is seen on standard error (git index-pack --report-end-of-input). */
+  /** Report the first NUL on standard error (git index-pack --report-end-of-input). */
   readonly reportNul: boolean;
 }
 
@@ -50,11 +50,11 @@ export type HelperReport =
       readonly code: number | null;
       readonly signal: string | null;
       readonly stderr: string;
-      /** What was collected; null when there was more than may be. */
+      /** The collected output; null when it was longer than `COLLECTED_OUTPUT_BYTES_MAX`. */
       readonly stdout: string | null;
     };
 
-/** Splits a stream of text into its lines; `push` takes what arrived, `onLine` gets each line without its end. */
+/** Splits a stream of text: call the returned function with each chunk; `onLine` gets each line without its end. */
 export function lineSplitter(onLine: (line: string) => void): (text: string) => void {
   let rest = '';
   return (text) => {

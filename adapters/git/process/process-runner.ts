@@ -1,8 +1,8 @@
 /**
- * Runs processes through the helper, a bounded number at once and each in a group of its own.
+ * Runs processes through the helper, a bounded number at once, each in a process group of its own.
  *
- * Must stay true: whatever ends the wait for a process (cancel, timeout, the helper's death) kills its group; a
- * helper that dies is replaced, and its death fails only the processes it ran.
+ * Must stay true: cancelling a process, its timeout and the death of its helper kill its whole group; a helper that
+ * dies is replaced, and its death fails only the processes it ran.
  */
 import type { Socket } from 'node:net';
 import { createFairSlots, type FairSlots } from './fair-slots.ts';
@@ -26,26 +26,25 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env: { readonly [name: string]: string };
   readonly stdin: 'none' | 'stream';
-  /** Collected output is bounded (process-protocol.ts): for answers of a few lines. */
+  /** Collected output is bounded (process-protocol.ts): for commands that print a few lines. */
   readonly stdout: 'collect' | 'stream';
-  /** Whose turn it is: waiting keys are served in rotation. */
+  /** Waiting keys are served in rotation. */
   readonly key: string;
-  /** From the start to the exit. */
+  /** The longest time from the start to the exit. */
   readonly wallMsMax: number;
   readonly signal?: AbortSignal;
   /** Called once, when a NUL appears on standard error. */
   readonly onNul?: () => void;
 }
 
-/** How a process ended. `lost` when the helper died under it; `killed` when we ended it, and why. */
+/** How a process ended. `killed` is why the runner killed it, `lost` if the helper died first, or else `no`. */
 export interface ProcessEnd extends HelperExit {
   readonly killed: 'no' | 'cancelled' | 'timeout' | 'lost';
 }
 
 export interface RunningProcess {
-  /** Known once it started. */
   readonly pid: number;
-  /** Null unless asked for. Ending it is the process's end of input; its errors (EPIPE) are the caller's. */
+  /** Null unless streamed. Ending it ends the process's standard input. The caller handles its errors (EPIPE). */
   readonly stdin: Socket | null;
   readonly stdout: Socket | null;
   /** Never rejects. */
@@ -54,9 +53,9 @@ export interface RunningProcess {
 }
 
 export interface ProcessRunner {
-  /** Waits for a free place, then starts. Rejects when it cannot start, or the signal aborts before. */
+  /** Waits for a free slot, then starts the process. Rejects when it cannot start, or the signal aborts first. */
   run(options: RunOptions): Promise<RunningProcess>;
-  /** Kills what runs and ends the helper. */
+  /** Ends the helper, which kills every process that runs. */
   close(): Promise<void>;
 }
 
@@ -67,7 +66,7 @@ export interface ProcessRunnerOptions extends HelperOptions {
 
 export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunner {
   const slots: FairSlots = createFairSlots({ slots: options.processesMax, slotsPerKey: options.processesPerKeyMax });
-  const alive = keepAlive();
+  const keepServerRunning = createKeepRunning();
   let helper: Helper | null = null;
   let closed = false;
   let lastId = 0;
@@ -80,16 +79,16 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
   };
 
   return {
-    run: async (asked) => {
-      const giveBack = await slots.acquire(asked.key, asked.signal);
-      const letGo = alive();
+    run: async (requested) => {
+      const releaseSlot = await slots.acquire(requested.key, requested.signal);
+      const allowExit = keepServerRunning();
       const release = () => {
-        letGo();
-        giveBack();
+        allowExit();
+        releaseSlot();
       };
       try {
         lastId += 1;
-        return await start(current(), lastId, asked, release);
+        return await start(current(), lastId, requested, release);
       } catch (error) {
         release();
         throw error;
@@ -102,8 +101,8 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
   };
 }
 
-/** Keeps this process running while processes of ours do, and no longer: the helper alone does not. */
-function keepAlive(): () => () => void {
+/** Keeps the server's process running while a process of the runner runs. The helper alone does not keep it running. */
+function createKeepRunning(): () => () => void {
   const holders = new Set<object>();
   let timer: NodeJS.Timeout | null = null;
   return () => {
@@ -119,63 +118,63 @@ function keepAlive(): () => () => void {
   };
 }
 
-async function start(helper: Helper, id: number, asked: RunOptions, release: () => void): Promise<RunningProcess> {
-  const { signal } = asked;
+async function start(helper: Helper, id: number, requested: RunOptions, release: () => void): Promise<RunningProcess> {
+  const { signal } = requested;
   const control = await helper.control;
   signal?.throwIfAborted();
-  const count = Number(asked.stdin === 'stream') + Number(asked.stdout === 'stream');
+  const count = Number(requested.stdin === 'stream') + Number(requested.stdout === 'stream');
   const connections = await takeConnections(helper, count);
   if (signal?.aborted) {
     returnConnections(helper, connections);
     throw signal.reason;
   }
-  const stdout = asked.stdout === 'stream' ? (connections.pop() ?? null) : null;
+  const stdout = requested.stdout === 'stream' ? (connections.pop() ?? null) : null;
   const stdin = connections.pop() ?? null;
-  const process = follow(helper, control, id, asked, release, [stdin, stdout]);
+  const process = superviseProcess(helper, control, id, requested, release, [stdin, stdout]);
   send(control, {
     kind: 'spawn',
     id,
-    file: asked.file,
-    args: asked.args,
-    cwd: asked.cwd,
-    env: asked.env,
+    file: requested.file,
+    args: requested.args,
+    cwd: requested.cwd,
+    env: requested.env,
     stdin: stdin?.number ?? null,
     stdout: stdout?.number ?? null,
-    reportNul: asked.onNul !== undefined,
+    reportNul: requested.onNul !== undefined,
   });
   const pid = await process.started;
   const { ended, kill } = process;
   return { pid, stdin: stdin?.socket ?? null, stdout: stdout?.socket ?? null, ended, kill };
 }
 
-/** Sees to it that a process ends when it is cancelled or takes too long, and tells how it ended. */
-function follow(
+/** Kills a process when it is cancelled or takes too long, and resolves `ended` with how it ended. */
+function superviseProcess(
   helper: Helper,
   control: Socket,
   id: number,
-  asked: RunOptions,
+  requested: RunOptions,
   release: () => void,
   connections: readonly (DataConnection | null)[],
 ): { readonly started: Promise<number>; readonly ended: Promise<ProcessEnd>; kill(): void } {
   const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<ProcessEnd>();
   const { promise: started, resolve, reject } = Promise.withResolvers<number>();
   let killed: ProcessEnd['killed'] = 'no';
-  const hangUp = () => {
+  const closeConnections = () => {
     for (const connection of connections) connection?.socket.destroy();
   };
-  const kill = (why: 'cancelled' | 'timeout') => {
+  const kill = (reason: 'cancelled' | 'timeout') => {
     if (!helper.running.has(id)) return;
-    killed = why;
+    killed = reason;
     send(control, { kind: 'kill', id });
-    hangUp();
+    closeConnections();
   };
   const cancel = () => kill('cancelled');
-  const timer = setTimeout(() => kill('timeout'), asked.wallMsMax);
-  asked.signal?.addEventListener('abort', cancel, { once: true });
+  const timer = setTimeout(() => kill('timeout'), requested.wallMsMax);
+  requested.signal?.addEventListener('abort', cancel, { once: true });
   const settle = () => {
     helper.running.delete(id);
     clearTimeout(timer);
-    asked.signal?.removeEventListener('abort', cancel);
+    requested.signal?.removeEventListener('abort', cancel);
     release();
   };
   helper.running.set(id, {
@@ -183,7 +182,7 @@ function follow(
     resolve,
     reject: (error) => {
       settle();
-      hangUp();
+      closeConnections();
       reject(error);
     },
     finish: (end) => {
@@ -191,7 +190,7 @@ function follow(
       if (end === 'lost') resolveEnded({ code: null, signal: null, killed: 'lost', stderr: '', stdout: null });
       else resolveEnded({ ...end, killed });
     },
-    onNul: asked.onNul,
+    onNul: requested.onNul,
   });
   return { started, ended, kill: cancel };
 }

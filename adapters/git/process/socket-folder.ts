@@ -1,9 +1,9 @@
 /**
- * Where the helper's socket lies: below the runner's own directory, or among the system's temporary files where
- * that path is longer than the name of a socket may be.
+ * Where the helper's socket is: below the runner's own directory, or among the system's temporary files if that path is
+ * too long for a socket.
  *
- * Must stay true: a folder is removed by its owner, or as stale once the process in its name is dead; one whose
- * owner lives, or that another user made, stays.
+ * Must stay true: a folder is removed by its owner, or as stale when the process in its name is dead; a folder whose
+ * owner is alive, or that another user made, stays.
  */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const SHARED_PREFIX = 'strata-git-';
 /** `<process id>-<six letters of mkdtemp(3)>`. */
 const OWNED_NAME = /^(\d+)-[A-Za-z0-9]{6}$/;
 
-/** A new folder that only this user enters. */
+/** Makes a folder that only this user can enter. */
 export function makeSocketFolder(directory: string): string {
   const own = join(directory, 'sockets');
   const longest = join(own, `${process.pid}-XXXXXX`, 's');
@@ -30,9 +30,9 @@ export function socketPathIn(folder: string): string {
   return join(folder, 's');
 }
 
-/** Removes what killed processes left. Call it before the first folder is made, once for a directory. */
+/** Removes what killed processes left. Call it once for a directory, before its first folder is made. */
 export function sweepSocketFolders(directory: string): void {
-  // A container gives the same process id to each run: in its own directory, what bears it now is of an earlier one.
+  // In a container each run may have the same process id: what has this id in its own directory is of an earlier run.
   sweep(join(directory, 'sockets'), '', (pid) => pid === process.pid || !isAlive(pid));
   sweep(tmpdir(), SHARED_PREFIX, (pid) => !isAlive(pid));
 }
@@ -62,7 +62,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives, and is someone else's.
+    // EPERM: the process is alive and belongs to another user.
     return codeOf(error) === 'EPERM';
   }
 }

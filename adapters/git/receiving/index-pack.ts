@@ -1,22 +1,24 @@
 /**
- * git index-pack as a push needs it: every object checked, nothing accepted that refers to what is not there.
+ * Runs git index-pack for a push: it checks every object, and refuses one that refers to a missing object.
  *
  * Must stay true: success is exit status 0 and nothing but the one line with the pack's checksum on standard
- * output. A bad .gitmodules is found after that line was written, and bytes after a pack are echoed behind it.
+ * output. git finds a bad .gitmodules only after it wrote that line, and echoes bytes that follow the pack behind it.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackRefusal } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, objectsPath } from '../cache/cache-folder.ts';
-import { commandError, ended, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
+import { commandError, completed, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import { type ConfigPairs, quoteAlternate } from '../process/git-environment.ts';
 import { type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refusalOf } from './pack-refusal.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 /**
- * `--strict` turns every warning of fsck into an error; these are the exceptions, found in old real histories, and
- * what hostile ones use and fsck only mentions (git-fsck(1)). Severities in configuration do nothing here.
+ * `--strict` turns every warning of fsck into an error (git-fsck(1)). The entries with `ignore` are exceptions, which
+ * old real histories hold. Those with `error` are faults that hostile histories use and fsck reports only as
+ * information. Severities in git's configuration have no effect here.
  */
 const SEVERITIES = [
   'zeroPaddedFilemode=ignore',
@@ -29,12 +31,12 @@ const SEVERITIES = [
   'gitmodulesParse=error',
 ].join(',');
 
-/** The layer store syncs what is kept; quarantines need not survive a power cut. */
+/** The layer store syncs what is kept; a quarantine need not survive a power cut. */
 const CONFIG: ConfigPairs = [['core.fsync', 'none']];
-/** From here on a second thread resolves deltas faster; below, starting it costs more. */
+/** For this many objects a second thread resolves deltas faster; for fewer, starting it costs more. */
 const SECOND_THREAD_OBJECTS_MIN = 20_000;
 
-/** The objects of a quarantine folder, then those of the committed layers. */
+/** The objects of a quarantine folder and of the committed layers. */
 export function quarantineView(committed: CacheFolder, quarantine: string): ObjectView {
   return {
     key: committed.repository,
@@ -46,6 +48,14 @@ export function quarantineView(committed: CacheFolder, quarantine: string): Obje
   };
 }
 
+/** The objects of a quarantine folder and no others. */
+export function quarantineAlone(committed: CacheFolder, quarantine: string): ObjectView {
+  return {
+    key: committed.repository,
+    variables: { GIT_DIR: committed.path, GIT_OBJECT_DIRECTORY: quarantine },
+  };
+}
+
 export interface IndexPackOptions {
   readonly view: ObjectView;
   readonly input: PackInput;
@@ -54,7 +64,7 @@ export interface IndexPackOptions {
   readonly onEndOfInput: (() => void) | undefined;
 }
 
-/** Writes pack and index into the view's object directory; the answer is the pack's checksum. */
+/** Writes pack and index into the view's object directory. Resolves with the pack's checksum, hex, or the refusal. */
 export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ readonly pack: string } | PackRefusal> {
   const { input, signal, onEndOfInput } = options;
   const command: GitCommand = {
@@ -75,8 +85,9 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
   const running = await git.start(command, 'stream', 'collect');
   let refusal: PackRefusal | null = null;
   try {
-    if (running.stdin === null) throw new TypeError('A stream was asked for and not given');
-    await unlessAborted(signal, feed(running.stdin, input.bytes()));
+    const { stdin } = running;
+    if (stdin === null) throw new TypeError('The process was started without the stream it needs');
+    await unlessAborted(signal, () => feed(stdin, input.bytes()));
   } catch (error) {
     running.kill();
     await running.ended;
@@ -87,30 +98,14 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
   signal.throwIfAborted();
   if (refusal !== null) return refusal;
   const outcome = outcomeOf(command, end);
-  if ('refused' in outcome) await unlessAborted(signal, input.drain());
+  if ('refused' in outcome) await unlessAborted(signal, () => input.drain());
   return outcome;
-}
-
-/** A source that hangs must not hold up a push whose client is gone. */
-export async function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-    // Whatever becomes of it when it lost the race is nobody's concern any more.
-    work.catch(() => {});
-    aborted.catch(() => {});
-  }
 }
 
 const CHECKSUM_LINE = /^pack\t([0-9a-f]{40})\n$/;
 
 function outcomeOf(command: GitCommand, end: ProcessEnd): { readonly pack: string } | PackRefusal {
-  ended(command, end);
+  completed(command, end);
   if (end.code === 0) {
     const pack = CHECKSUM_LINE.exec(end.stdout ?? '')?.[1];
     if (pack !== undefined) return { pack };
@@ -121,7 +116,7 @@ function outcomeOf(command: GitCommand, end: ProcessEnd): { readonly pack: strin
   return refusal;
 }
 
-/** Checks a pack that is on disk already against another set of objects. */
+/** Checks a pack that is already on disk against another set of layers; null when it passes. */
 export async function recheckPack(
   git: Git,
   packPath: string,
@@ -132,11 +127,11 @@ export async function recheckPack(
   try {
     const command: GitCommand = {
       args: ['index-pack', `--strict=${SEVERITIES}`, '-o', join(scratch, 'recheck.idx'), packPath],
-      // An empty object directory of its own: only the committed layers count beside the pack.
+      // `scratch` is an empty object directory: beside the pack, git sees only the committed layers.
       view: quarantineView(committed, scratch),
       config: CONFIG,
     };
-    const end = ended(command, await (await git.start(command, 'none', 'collect')).ended);
+    const end = completed(command, await (await git.start(command, 'none', 'collect')).ended);
     if (end.code === 0) return null;
     const refusal = refusalOf(end);
     if (refusal === null) throw commandError(command, end);

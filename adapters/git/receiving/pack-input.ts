@@ -1,23 +1,23 @@
 /**
- * A pack as it arrives: its header is judged before git is started, and its size while it streams.
+ * A pack as it arrives: its header is checked before git is started, and its size while it streams.
  *
- * Must stay true: however a push is refused, its body is read to the end or to the size limit, so that the client
- * gets to read the answer.
+ * Must stay true: the body of a refused push is read to its end or to the size limit, so that the client reads the
+ * answer.
  */
 import type { PackRefusal, ReceivePackOptions } from '../../../core/ports/object-database.ts';
 
 const HEADER_BYTES = 12;
 const MAGIC = 0x5041434b; // PACK
-/** Read before git is started: small packs are whole by then, and their senders keep no process waiting. */
+/** Bytes read before git is started: a small pack is whole by then, so that a slow sender keeps no process waiting. */
 const READ_AHEAD_BYTES = 64 * 1024;
 
 export interface PackInput {
   readonly objectCount: number;
-  /** Header and what came with it, then the rest; to be read once, to its end. Throws TooLarge at the limit. */
+  /** The whole pack, header included. Read it once, to its end. Throws PackTooLargeError at the limit. */
   bytes(): AsyncGenerator<Uint8Array>;
-  /** Reads what is left and drops it, at most up to the limit. */
+  /** Reads the rest and drops it, at most up to the limit. */
   drain(): Promise<void>;
-  /** What `bytes` has given so far is the whole pack. */
+  /** Whether the source has ended: then `bytes` has yielded the whole pack. */
   ended(): boolean;
   receivedBytes(): number;
 }
@@ -28,7 +28,7 @@ export class PackTooLargeError extends Error {
 
 type Limits = Pick<ReceivePackOptions, 'pack' | 'packSizeBytesMax' | 'objectCountMax'>;
 
-/** Reads the header. A failure of the pack's source is thrown as it is. */
+/** Reads the header. Rejects with the error of the pack's source when that fails. */
 export async function openPackInput(limits: Limits): Promise<PackInput | PackRefusal> {
   const source = limits.pack[Symbol.asyncIterator]();
   const ahead: Uint8Array[] = [];
@@ -51,7 +51,7 @@ export async function openPackInput(limits: Limits): Promise<PackInput | PackRef
     try {
       while ((await next()) !== null);
     } catch (error) {
-      // The refusal that this follows says enough.
+      // The push is refused for another reason already.
       if (!(error instanceof PackTooLargeError)) throw error;
     }
   };

@@ -1,8 +1,8 @@
 /**
- * A received pack in a folder of its own, checked and invisible to every reader until it is installed.
+ * A received pack in a folder of its own: checked, and invisible to every reader until it is installed.
  *
- * Must stay true: it ends by install or discard, and leaves no file of its own behind; it holds the lease on the
- * layers it was checked against until then.
+ * Must stay true: a quarantine ends by install or discard and leaves no file behind; until then it holds the lease on
+ * the layers it was checked against.
  */
 import { join } from 'node:path';
 import { canonicalJson } from '../../../core/kernel/json.ts';
@@ -11,10 +11,10 @@ import type { CommittedObjects, Layer, PackRefusal, Quarantine } from '../../../
 import { commandError, type Git, type ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import { quarantineView, recheckPack } from './index-pack.ts';
-import type { CacheLease, LayerCache } from '../layer-cache.ts';
+import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
-import { isAncestorNearby, readTips } from '../object-graph.ts';
+import { isAncestorNearby, readTips } from '../packs/object-graph.ts';
 import {
   createObjectSource,
   type ObjectSource,
@@ -34,31 +34,47 @@ export interface ReceivedPack {
   /** The pack's checksum, hex. */
   readonly pack: string;
   readonly receivedBytes: number;
-  /** Holds `pack/pack-<hex>.{pack,idx,rev}`; null for a pack of no objects, of which nothing is kept. */
-  readonly folder: string | null;
+  /** Null for a pack without objects, which is not stored. */
+  readonly stored: StoredPack | null;
 }
 
-/** Takes over the lease and the folder. */
+export interface StoredPack {
+  readonly pack: OpenPack;
+  /** Holds `pack/pack-<hex>.{pack,idx,rev}`. */
+  readonly folder: string;
+}
+
+/** Opens the pack and index that index-pack wrote into a folder. */
+export async function openStored({ memory }: QuarantineContext, name: string, folder: string): Promise<StoredPack> {
+  const pack = await openFreshPack(memory, name, packFileIn(folder, name, 'pack'), packFileIn(folder, name, 'idx'));
+  return { pack, folder };
+}
+
+function packFileIn(folder: string, name: string, extension: string): string {
+  return join(folder, 'pack', `pack-${name}.${extension}`);
+}
+
+/** Takes over the lease and the folder: install or discard releases both. */
 export async function createQuarantine(
   context: QuarantineContext,
   received: ReceivedPack,
   leased: CacheLease,
 ): Promise<Quarantine> {
   const { git, cache, memory, log } = context;
-  const { pack, receivedBytes, folder } = received;
-  const fileOf = (extension: string) => join(folder ?? '', 'pack', `pack-${pack}.${extension}`);
-  const own = folder === null ? null : await openFreshPack(memory, pack, fileOf('pack'), fileOf('idx'));
+  const { pack, receivedBytes, stored } = received;
+  const { folder, pack: ownPack } = stored ?? { folder: null, pack: null };
+  const fileOf = (extension: string) => packFileIn(folder ?? '', pack, extension);
   let lease = leased;
-  let objects = objectsOf(git, lease, own, folder);
+  let objects = objectsOf(git, lease, ownPack, folder);
   let ended = false;
 
-  /** The first caller ends it; the answer is whether that is you. */
-  const end = () => {
+  /** Returns true for the first caller only. */
+  const claimEnd = () => {
     if (ended) return false;
     ended = true;
     return true;
   };
-  const clear = async (moved: boolean) => {
+  const cleanUp = async (moved: boolean) => {
     lease.release();
     if (folder === null) return;
     if (moved) await cache.incoming.giveBack(folder);
@@ -67,16 +83,16 @@ export async function createQuarantine(
 
   return {
     pack,
-    objectCount: own?.index.objectCount ?? 0,
+    objectCount: ownPack?.index.objectCount ?? 0,
     receivedBytes,
     tips: (ids) => readTips(objects.source, ids),
     isAncestor: (ancestor, descendant) => isAncestor(git, objects, ancestor, descendant),
     layer: async (updates, description) => {
-      if (own === null) throw new TypeError('A pack of no objects makes no layer');
+      if (ownPack === null) throw new TypeError('A pack of no objects makes no layer');
       return layerContent(memory.pages, {
         pack,
-        packFile: own.file.file,
-        idxFile: own.index.file,
+        packFile: ownPack.file.file,
+        idxFile: ownPack.index.file,
         updates: updates.map((line) => `${line}\n`).join(''),
         description: `${canonicalJson(description)}\n`,
       });
@@ -96,53 +112,63 @@ export async function createQuarantine(
       }
       lease.release();
       lease = next;
-      objects = objectsOf(git, lease, own, folder);
+      objects = objectsOf(git, lease, ownPack, folder);
       return null;
     },
     install: async (layer: Layer) => {
-      if (!end()) return;
-      let moved = false;
-      try {
-        if (own !== null) {
-          const packBytes = own.file.file.sizeBytes;
-          const idxBytes = own.index.file.sizeBytes;
-          const files = {
-            packPath: fileOf('pack'),
-            idxPath: fileOf('idx'),
-            revPath: fileOf('rev'),
-            packBytes,
-            idxBytes,
-          };
-          moved = await cache.install(lease, layer, files, own);
-        }
-      } catch (error) {
-        // The push is committed: whoever reads next fetches the layer from the store.
-        log.warn({ layer: layer.id, error }, 'A new layer could not be moved into the cache');
-      }
-      clear(moved).catch((error: unknown) => log.warn({ folder, error }, 'A quarantine stays on the disk'));
+      if (!claimEnd()) return;
+      const moved = ownPack !== null && (await moveIntoCache(context, { ownPack, fileOf, lease, layer }));
+      cleanUp(moved).catch((error: unknown) => log.warn({ folder, error }, 'A quarantine could not be removed'));
     },
     discard: async () => {
-      if (end()) await clear(false);
+      if (claimEnd()) await cleanUp(false);
     },
   };
 }
 
-/** Objects as they can be asked for in process, and by git. */
+interface NewLayer {
+  readonly ownPack: OpenPack;
+  /** The path of one of the pack's files. */
+  readonly fileOf: (extension: string) => string;
+  readonly lease: CacheLease;
+  readonly layer: Layer;
+}
+
+/** Resolves true when the pack's files were moved into the cache. */
+async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLayer): Promise<boolean> {
+  const { ownPack, fileOf, lease, layer } = newLayer;
+  const files = {
+    packPath: fileOf('pack'),
+    idxPath: fileOf('idx'),
+    revPath: fileOf('rev'),
+    packBytes: ownPack.file.file.sizeBytes,
+    idxBytes: ownPack.index.file.sizeBytes,
+  };
+  try {
+    return await cache.install(lease, layer, files, ownPack);
+  } catch (error) {
+    // The push is committed: the next reader fetches the layer from the store.
+    log.warn({ layer: layer.id, error }, 'A new layer could not be moved into the cache');
+    return false;
+  }
+}
+
+/** The same objects for reads in process and for reads by git. */
 export interface ObjectAccess {
   readonly source: ObjectSource;
   readonly view: ObjectView;
 }
 
-function objectsOf(git: Git, lease: CacheLease, own: OpenPack | null, folder: string | null): ObjectAccess {
+function objectsOf(git: Git, lease: CacheLease, ownPack: OpenPack | null, folder: string | null): ObjectAccess {
   const view: ObjectView =
     folder === null
       ? { key: lease.folder.repository, variables: { GIT_DIR: lease.folder.path } }
       : quarantineView(lease.folder, folder);
-  const packs = own === null ? lease.packs : [...lease.packs, own];
+  const packs = ownPack === null ? lease.packs : [...lease.packs, ownPack];
   return { source: createObjectSource(packs, createGitObjects(git, view)), view };
 }
 
-/** In process where the answer is near, else by git. */
+/** Walks in process where the commits are near each other, else runs git. */
 export async function isAncestor(
   git: Git,
   { source, view }: ObjectAccess,
@@ -152,8 +178,8 @@ export async function isAncestor(
   const near = await isAncestorNearby(source, ancestor, descendant);
   if (near !== null) return near;
   const command = { args: ['merge-base', '--is-ancestor', ancestor, descendant], view };
-  const answer = await git.answer(command);
-  if (answer.code === 0) return true;
-  if (answer.code === 1) return false;
-  throw commandError(command, answer);
+  const end = await git.run(command);
+  if (end.code === 0) return true;
+  if (end.code === 1) return false;
+  throw commandError(command, end);
 }

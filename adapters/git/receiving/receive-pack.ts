@@ -1,15 +1,17 @@
 /**
- * Takes a push's pack: its header judged, its objects checked against the committed layers, all in quarantine.
+ * Receives a push's pack into quarantine: checks its header, then its objects against the committed layers.
  *
- * Must stay true: whatever ends it but success, no file, process or lease is left.
+ * Must stay true: when it does not succeed, it leaves no file, process or lease behind.
  */
 import { createHash } from 'node:crypto';
 import type { PackRefusal, Quarantine, ReceivePackOptions } from '../../../core/ports/object-database.ts';
-import { indexPack, quarantineView, unlessAborted } from './index-pack.ts';
-import type { CacheLease } from '../layer-cache.ts';
+import { indexPack, quarantineAlone, quarantineView } from './index-pack.ts';
+import type { CacheLease } from '../cache/layer-cache.ts';
 import { isDiskFull } from '../cache/layer-fetch.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
-import { createQuarantine, type QuarantineContext } from './quarantine.ts';
+import { refuseLargeObjects } from './pack-bounds.ts';
+import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 const DISK_FULL: PackRefusal = { refused: 'disk-full', detail: 'the server has no room left' };
 
@@ -18,7 +20,7 @@ export async function receivePack(
   options: ReceivePackOptions,
 ): Promise<Quarantine | PackRefusal> {
   const { signal } = options;
-  const input = await unlessAborted(signal, openPackInput(options));
+  const input = await unlessAborted(signal, () => openPackInput(options));
   if ('refused' in input) return input;
   let lease: CacheLease | null = null;
   let folder: string | null = null;
@@ -26,9 +28,9 @@ export async function receivePack(
   try {
     lease = await context.cache.acquire(options.objects);
     if (input.objectCount === 0) {
-      const empty = await unlessAborted(signal, readEmptyPack(input, options));
+      const empty = await unlessAborted(signal, () => readEmptyPack(input, options));
       if ('refused' in empty) return empty;
-      const quarantine = await createQuarantine(context, { ...empty, folder: null }, lease);
+      const quarantine = await createQuarantine(context, { ...empty, stored: null }, lease);
       kept = true;
       return quarantine;
     }
@@ -38,7 +40,7 @@ export async function receivePack(
     return quarantine;
   } catch (error) {
     if (!isDiskFull(error)) throw error;
-    await unlessAborted(signal, input.drain());
+    await unlessAborted(signal, () => input.drain());
     return DISK_FULL;
   } finally {
     if (!kept) {
@@ -55,18 +57,30 @@ async function receiveInto(
   lease: CacheLease,
   folder: string,
 ): Promise<Quarantine | PackRefusal> {
-  const indexed = await indexPack(context.git, {
-    view: quarantineView(lease.folder, folder),
+  const { git } = context;
+  const view = quarantineView(lease.folder, folder);
+  const indexed = await indexPack(git, {
+    view,
     input,
     packSizeBytesMax: options.packSizeBytesMax,
     signal: options.signal,
     onEndOfInput: options.onEndOfInput,
   });
   if ('refused' in indexed) return indexed;
-  return createQuarantine(context, { pack: indexed.pack, receivedBytes: input.receivedBytes(), folder }, lease);
+  const stored = await openStored(context, indexed.pack, folder);
+  const refusal = await refuseLargeObjects({
+    git,
+    pack: stored.pack,
+    sentObjects: input.objectCount,
+    alone: quarantineAlone(lease.folder, folder),
+    whole: view,
+    signal: options.signal,
+  });
+  if (refusal !== null) return refusal;
+  return createQuarantine(context, { pack: indexed.pack, receivedBytes: input.receivedBytes(), stored }, lease);
 }
 
-/** A push of tips that are here already brings a pack of no objects: a header and its checksum. */
+/** Reads a pack without objects: a header and its checksum. A push of tips that are committed already sends one. */
 async function readEmptyPack(
   input: PackInput,
   options: ReceivePackOptions,
@@ -76,7 +90,7 @@ async function readEmptyPack(
   try {
     for await (const chunk of input.bytes()) {
       received += chunk.byteLength;
-      // What is too much is counted and dropped.
+      // More bytes are counted and dropped.
       if (received <= 64 * 1024) chunks.push(chunk);
     }
   } catch (error) {

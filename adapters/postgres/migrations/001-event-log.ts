@@ -1,13 +1,13 @@
 /**
- * The event log's table and the one function that writes it.
+ * The event log's table and append_events, the only function that writes it.
  *
- * Must stay true (design/event-log.md):
- * - positions are taken under the lock, which a commit outlives only after it is visible: position order is commit
- *   order, without gaps, so a reader that saw n has seen everything up to n;
- * - no row is ever updated: head and revisions are read from indexes, so a long snapshot costs appends nothing;
- * - a request that loses gives a line of the result, not an exception, and spoils no other of its batch;
- * - a transaction sees what others committed while it waited for the lock: READ COMMITTED, and a plpgsql function,
- *   each of whose statements has a snapshot of its own.
+ * Must stay true (docs/event-log.md):
+ * - append_events assigns positions under a lock, which PostgreSQL releases only after the commit is visible. So
+ *   position order is commit order, without gaps, and a reader that saw n has seen everything up to n;
+ * - no row is ever updated: the head and the revisions are read from indexes, so a long snapshot costs appends nothing;
+ * - a request that conflicts gets a line of the result, not an exception, and does not fail the others of its batch;
+ * - a transaction sees what others committed while it waited for the lock: it is READ COMMITTED, and each statement of
+ *   a plpgsql function has its own snapshot.
  */
 import { type Kysely, sql } from 'kysely';
 
@@ -38,8 +38,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Takes a JSON array of {stream, expected, guards: [{stream, revision}], events: [rows of events]}, -1 standing for
- * "no event", and returns a JSON array with one line a request, in order:
+ * Takes a JSON array of {stream, expected, guards: [{stream, revision}], events: [rows of events]}, where the revision
+ * -1 means "no event". Returns a JSON array with one line for each request, in order:
  * ["appended", last revision, "last position"] · ["conflict", n, actual revision], n = 0 for the stream itself, else
  * the guard's number from 1 · ["reused"], when an id belongs to another event.
  */

@@ -1,4 +1,4 @@
-/** Snapshots of long streams. Disposable: emptying the table costs time and changes no answer. */
+/** Snapshots of long streams. Emptying the table makes loading slower and changes no result. */
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-/** When tokens were last used: operational, neither dropped nor compared by a rebuild (architecture, invariant 1). */
+/** When tokens were last used. A rebuild neither drops nor compares the table (docs/architecture.md, invariant 1). */
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

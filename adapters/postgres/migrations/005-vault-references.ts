@@ -1,13 +1,13 @@
 /**
- * What is known of the references to vault records: which some event names, and how much of the log that covers.
+ * Which vault records are named by an event, and up to which event the log was read to find that out.
  *
- * Must stay true: `named` is never unset, and `vault_read_mark` moves in the statement that sets it.
+ * Must stay true: `named` is never set back to false, and the statement that sets it also moves `vault_read_mark`.
  */
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`ALTER TABLE vault_records ADD COLUMN named boolean NOT NULL DEFAULT false`.execute(db);
-  // Few records are not named, and not for long.
+  // These indexes stay small: a record is soon named by an event or removed.
   await sql`CREATE INDEX vault_records_unnamed_by_ref ON vault_records (ref) WHERE NOT named`.execute(db);
   await sql`CREATE INDEX vault_records_unnamed_by_age ON vault_records (put_at) WHERE NOT named`.execute(db);
   await sql`

@@ -1,4 +1,4 @@
-/** The mark of an import that is not finished: a row while the log holds, or may hold, only a part of another. */
+/** The mark of an unfinished import: a row while the log holds, or may hold, only a part of the imported one. */
 import { type Kysely, sql } from 'kysely';
 
 export async function up(db: Kysely<unknown>): Promise<void> {

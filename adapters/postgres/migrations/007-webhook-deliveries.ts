@@ -1,7 +1,8 @@
 /**
- * What deliveries sent and what was answered, kept for retention, and how far policies have followed the log.
+ * The bodies that deliveries sent and those that receivers answered, kept for the retention time, and how far each
+ * policy has read the log.
  *
- * Must stay true: bodies are bytes, since a JSON text may hold what PostgreSQL's text cannot.
+ * Must stay true: bodies are stored as bytes, since an answer may hold bytes that PostgreSQL's text cannot.
  */
 import { type Kysely, sql } from 'kysely';
 

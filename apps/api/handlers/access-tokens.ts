@@ -1,15 +1,14 @@
 /** Access tokens: create, list, read, change, revoke. */
 import type { z } from 'zod';
 import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
-import type { ActiveAccessToken } from '../../../core/access-token/state.ts';
 import { type AccessTokenId, parseUuid, type Timestamp } from '../../../core/kernel/ids.ts';
-import type { AccessTokenRow } from '../../../core/ports/read-models.ts';
+import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
 import {
   createAccessToken,
-  findAccessToken,
   revokeAccessToken,
   updateAccessToken,
 } from '../../../core/use-cases/accounts/access-tokens.ts';
+import { listAccessTokens, readAccessToken, addLastUse } from '../../../core/use-cases/reading/list-access-tokens.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type {
@@ -24,7 +23,7 @@ import type { ID_PARAMS } from '../schemas/params.ts';
 type TokenObject = z.output<typeof ACCESS_TOKEN>;
 type Identified = { readonly params: z.output<typeof ID_PARAMS> };
 
-/** An id that is no UUID names no token: 404 as for any other that names none. */
+/** An id that is not a UUID gets 404, like any id of no token. */
 const NOT_FOUND: Outcome = { refused: { code: 'token-not-found' } };
 
 export async function postAccessToken(
@@ -46,21 +45,19 @@ export async function postAccessToken(
   return ok(answer, 201);
 }
 
-export async function listAccessTokens({ context, bearer, position }: AccountCall): Promise<Outcome> {
-  await context.readModels.caughtUp(position);
-  const rows = await context.readModels.accessTokens(bearer.token.account, context.clock.now());
-  const lastUsed = await context.lastUse.lastUsedAt(rows.map(({ id }) => id));
+export async function getAccessTokens({ context, principal, position }: AccountCall): Promise<Outcome> {
+  const tokens = await listAccessTokens(context, principal.account, position);
   const list: z.output<typeof ACCESS_TOKENS> = {
-    access_tokens: rows.map((row) => tokenObject(row, lastUsed.get(row.id) ?? null)),
+    access_tokens: tokens.map(({ token, lastUsedAt }) => tokenObject(token, lastUsedAt)),
   };
   return ok(list);
 }
 
-export async function getAccessToken({ context, bearer }: AccountCall, { params }: Identified): Promise<Outcome> {
+export async function getAccessToken({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<AccessTokenId>(params.id);
   if (id === null) return NOT_FOUND;
-  const found = await findAccessToken(context, bearer.token.account, id);
-  return 'refused' in found ? found : ok(await withLastUse(context, id, found));
+  const found = await readAccessToken(context, principal.account, id);
+  return 'refused' in found ? found : ok(tokenObject(found.token, found.lastUsedAt));
 }
 
 export async function putAccessToken(
@@ -77,7 +74,9 @@ export async function putAccessToken(
     ...(body.expires_at === undefined ? {} : { expiresAt: body.expires_at }),
   };
   const updated = await updateAccessToken(context, await origin(), id, changes);
-  return 'refused' in updated ? updated : ok(await withLastUse(context, id, updated.token));
+  if ('refused' in updated) return updated;
+  const { token, lastUsedAt } = await addLastUse(context, { id, ...updated.token });
+  return ok(tokenObject(token, lastUsedAt));
 }
 
 export async function deleteAccessToken({ context, origin }: AccountCall, { params }: Identified): Promise<Outcome> {
@@ -87,16 +86,7 @@ export async function deleteAccessToken({ context, origin }: AccountCall, { para
   return 'refused' in revoked ? revoked : noContent();
 }
 
-async function withLastUse(
-  context: AccountCall['context'],
-  id: AccessTokenId,
-  token: ActiveAccessToken,
-): Promise<TokenObject> {
-  const lastUsed = await context.lastUse.lastUsedAt([id]);
-  return tokenObject({ id, ...token }, lastUsed.get(id) ?? null);
-}
-
-/** A token as interface.md shows it, without its secret. */
+/** A token in the form of docs/interface.md, without its secret. */
 export function tokenObject(row: AccessTokenRow, lastUsedAt: Timestamp | null): TokenObject {
   return {
     id: row.id,

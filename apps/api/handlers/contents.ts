@@ -1,26 +1,16 @@
 /**
- * Contents of a repository: what lies at a path of a commit, as JSON or as the bytes themselves.
+ * Contents of a repository: the file, folder, link or submodule at a path of a commit, as JSON or as raw bytes.
  *
- * Must stay true: every byte sent is counted against the account's transfer; a large file goes through in
- * constant memory; what a repository holds never reaches a browser as something it would run.
+ * Must stay true: every byte sent counts against the account's transfer quota. A large file is sent in constant memory.
+ * No browser runs content of a repository.
  */
 import type { z } from 'zod';
-import { CONTENTS_BUFFERED_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { ObjectReader } from '../../../core/ports/object-database.ts';
-import { committedObjects } from '../../../core/use-cases/pushing/push-refs.ts';
-import { type ContentsPath, type Located, locate } from '../../../core/use-cases/reading/locate.ts';
-import { resolveRef } from '../../../core/use-cases/reading/resolve-ref.ts';
-import {
-  fileJson,
-  fileJsonChunks,
-  folderJson,
-  pathText,
-  type Place,
-  readBytes,
-  submoduleJson,
-  symlinkJson,
-} from '../contents-json.ts';
+import { readerOf } from '../../../core/use-cases/accounts/principal.ts';
+import type { ContentsPath } from '../../../core/use-cases/reading/locate.ts';
+import { type Contents, type RawFile, readContents, readFile } from '../../../core/use-cases/reading/read-contents.ts';
+import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
+import { bufferOf, contentsJson, fileJson, fileJsonChunks, pathText } from '../contents-json.ts';
 import { prefersBytes } from '../http/accept.ts';
 import { type Headers, JSON_TYPE } from '../http/answer.ts';
 import { parseContentsPath } from '../http/contents-path.ts';
@@ -33,8 +23,8 @@ type Query = z.output<typeof CONTENTS_QUERY>;
 type Refused = { readonly refused: Refusal };
 
 export async function getContents(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
-  const { context, repository, request, bearer } = call;
-  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account))) {
+  const { context, repository, request, principal } = call;
+  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
     return { refused: { code: 'transfer-quota-reached' } };
   }
   const isRaw = query.raw === undefined ? prefersBytes(request.headers.accept) : query.raw === 'true';
@@ -47,7 +37,7 @@ export async function getContents(call: RepositoryCall, { query }: { readonly qu
   return answerWith(request, body, {
     withRanges: isRaw,
     onSent: (sentBytes) => {
-      const read = { account: repository.accountId, token: bearer.tokenId, repository: repository.id, sentBytes };
+      const read = { account: repository.accountId, reader: readerOf(principal), repository: repository.id, sentBytes };
       context.transfer.add(read);
     },
   });
@@ -60,83 +50,63 @@ function keyOf(
   { names, folder }: ContentsPath,
 ): string {
   const path = names.map((name) => Buffer.from(name).toString('latin1')).join('/');
-  // No name of a path holds a NUL, so it parts what follows the ref without doubt.
-  const asked = ref === undefined ? 'default' : `ref ${ref}`;
+  // No path holds NUL, so the last NUL always separates the ref from the path.
+  const requestedRef = ref === undefined ? 'default' : `ref ${ref}`;
   const form = `${isRaw ? 'raw' : 'json'}${folder ? ' folder' : ''}`;
-  return `contents ${repository.id} ${repository.entity.revision} ${form} ${asked}\0${path}`;
+  return `contents ${versionOf(repository)} ${form} ${requestedRef}\0${path}`;
 }
 
-/** Reads what the request names. A representation that is streamed keeps the reader until it is closed. */
+const ALL_ENTRIES = { offset: 0, limit: Number.MAX_SAFE_INTEGER };
+
+/** Reads the requested contents. A streamed representation keeps its objects open until it is closed. */
 async function represent(
   { context, repository }: RepositoryCall,
-  { ref }: Query,
+  query: Query,
   isRaw: boolean,
   path: ContentsPath | null,
 ): Promise<Representation | Refused> {
-  const reader = await context.objects.open(committedObjects(repository.id, repository.entity));
-  let isStreamed = false;
-  try {
-    const resolved = await resolveRef(repository, reader, ref ?? null);
-    if ('refused' in resolved) return resolved;
-    if (path === null) return { refused: { code: 'path-not-found' } };
-    const located = await locate(reader, resolved.commit, path);
-    if ('refused' in located) return located;
-    const place = { path: pathText(path), ref: resolved.name, commit: resolved.commit.id };
-    const tag = context.digest.sha256(`${place.commit} ${place.ref}`).slice(0, 16);
-    const body = isRaw
-      ? await rawBody(reader, located, place)
-      : await jsonBody(reader, located, place, `"${located.id}-${tag}-j1"`);
-    isStreamed = 'close' in body;
-    return body;
-  } finally {
-    if (!isStreamed) reader.close();
+  const ref = query.ref ?? null;
+  if (isRaw) {
+    const file = await readFile(context, repository, { ref, path });
+    return 'refused' in file ? file : rawBody(file);
   }
+  const contents = await readContents(context, repository, { ref, path, entries: ALL_ENTRIES });
+  if ('refused' in contents) return contents;
+  const { id, place } = contents;
+  const tag = context.digest.sha256(`${place.commit} ${place.ref}`).slice(0, 16);
+  return jsonBody(contents, `"${id}-${tag}-j1"`);
 }
 
-async function rawBody(reader: ObjectReader, located: Located, { path }: Place): Promise<Representation | Refused> {
-  if (located.type === 'dir' || located.type === 'submodule') return { refused: { code: 'path-not-a-file' } };
-  const { id, sizeBytes } = located;
+function rawBody({ place, id, sizeBytes, content }: RawFile): Representation {
   const etag = `"${id}-r1"`;
+  const path = pathText(place);
   const headers: Headers = {
     ...commonHeaders(etag),
     'content-type': 'application/octet-stream',
     'content-disposition': attachment(path.slice(path.lastIndexOf('/') + 1)),
-    // Should a browser show it all the same, nothing in it runs.
+    // If a browser shows the file despite its type and disposition, nothing in it runs.
     'content-security-policy': "default-src 'none'; sandbox",
     'accept-ranges': 'bytes',
   };
-  if (sizeBytes <= CONTENTS_BUFFERED_BYTES_MAX) {
-    return { etag, headers, bytes: await readBytes(reader, id, sizeBytes) };
-  }
-  const chunks = (range: { readonly start: number; readonly end: number } | null) =>
-    range === null ? reader.blob(id) : reader.blob(id, range);
-  return { etag, headers, sizeBytes, chunks, close: () => reader.close() };
+  if (content.kind === 'held') return { etag, headers, bytes: bufferOf(content.bytes) };
+  const { chunks, close } = content;
+  return { etag, headers, sizeBytes, chunks, close };
 }
 
-async function jsonBody(reader: ObjectReader, located: Located, place: Place, etag: string): Promise<Representation> {
+function jsonBody(contents: Contents, etag: string): Representation {
   const headers: Headers = { ...commonHeaders(etag), 'content-type': JSON_TYPE };
-  if (located.type === 'file' && located.sizeBytes > CONTENTS_BUFFERED_BYTES_MAX) {
-    const chunks = await fileJsonChunks(reader, located, place);
-    return { etag, headers, sizeBytes: null, chunks, close: () => reader.close() };
-  }
-  const json = await smallJson(reader, located, place);
-  return { etag, headers, bytes: Buffer.from(JSON.stringify(json), 'utf8') };
+  if (contents.type !== 'file') return { etag, headers, bytes: encoded(contentsJson(contents)) };
+  const { content } = contents;
+  if (content.kind === 'held') return { etag, headers, bytes: encoded(fileJson(contents, content.bytes)) };
+  const { chunks, close } = content;
+  return { etag, headers, sizeBytes: null, chunks: () => fileJsonChunks(contents, chunks(null)), close };
 }
 
-function smallJson(reader: ObjectReader, located: Located, place: Place): object | Promise<object> {
-  switch (located.type) {
-    case 'dir':
-      return folderJson(reader, located, place);
-    case 'submodule':
-      return submoduleJson(located, place);
-    case 'symlink':
-      return symlinkJson(reader, located, place);
-    case 'file':
-      return fileJson(reader, located, place);
-  }
+function encoded(json: object): Buffer {
+  return Buffer.from(JSON.stringify(json), 'utf8');
 }
 
-/** Caches may keep it for their user, must ask each time, and keep JSON and bytes apart. */
+/** Private caches may store the answer, must revalidate it at every use, and store JSON and raw bytes separately. */
 function commonHeaders(etag: string): Headers {
   return { etag, 'cache-control': 'private, no-cache', vary: 'accept' };
 }

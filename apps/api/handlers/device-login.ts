@@ -1,4 +1,4 @@
-/** Device login: beginning a session, and the polls that fetch its token. */
+/** Device login: creates a session, and answers the polls that fetch its token. */
 import type { z } from 'zod';
 import type { Cause } from '../../../core/kernel/envelope.ts';
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
@@ -8,9 +8,9 @@ import {
   pollDeviceLogin,
   requestDeviceLogin,
 } from '../../../core/use-cases/accounts/device-login.ts';
-import { barrier } from '../admission.ts';
+import { upToDate } from '../../front-door/admission.ts';
+import { rateKeyOf } from '../../front-door/rates.ts';
 import { ok, problem } from '../http/answer.ts';
-import { countedAs } from '../../front-door/rates.ts';
 import type { Outcome, PublicCall } from '../route.ts';
 import type {
   DEVICE_SESSION,
@@ -22,7 +22,7 @@ import type {
 import type { ID_PARAMS } from '../schemas/params.ts';
 import { tokenObject } from './access-tokens.ts';
 
-/** Whoever has the secret of a session acts in nobody's name. */
+/** The events of a device login have no account as their actor: the device has only the session's secret. */
 function causeOf({ requestId }: PublicCall, sourceAddressRef: string | null): Cause {
   return { actor: { kind: 'system', id: 'device-login' }, requestId, sourceAddressRef, causationId: null };
 }
@@ -33,7 +33,7 @@ export async function postDeviceSession(
 ): Promise<Outcome> {
   const { context, request } = call;
   const address = context.clientAddress(request);
-  const waitSeconds = context.deviceSessionRate.take(countedAs(address));
+  const waitSeconds = context.deviceSessionRate.take(rateKeyOf(address));
   if (waitSeconds !== null) return tooMany('Too many login sessions from this address', waitSeconds);
   const userCode = context.newUserCode();
   const secret = context.newDeviceSecret();
@@ -58,12 +58,12 @@ export async function pollDeviceSession(
   input: { readonly params: z.output<typeof ID_PARAMS>; readonly query: z.output<typeof POLL_QUERY> },
 ): Promise<Outcome> {
   const { context, request } = call;
-  await barrier(context);
+  await upToDate(context);
   const id = parseUuid<DeviceSessionId>(input.params.id);
   if (id === null) return { refused: { code: 'device-session-not-found' } };
   const session = await findPolledSession(context, id, input.query.secret_token);
   if ('refused' in session) return session;
-  // After the secret: nobody else can use up the device's own polls.
+  // The limit counts only polls with the right secret, so that nobody else can use up the device's polls.
   const waitSeconds = context.devicePollRate.take(id);
   if (waitSeconds !== null) return tooMany('Polled faster than the interval of the session', waitSeconds);
   const address = context.clientAddress(request);

@@ -1,28 +1,23 @@
 /** Repositories: list, create, read, change, delete. */
 import type { z } from 'zod';
-import type { RepositoryRow } from '../../../core/ports/read-models.ts';
-import {
-  changeRepository,
-  createRepository,
-  deleteRepository,
-  type FoundRepository,
-} from '../../../core/use-cases/accounts/repositories.ts';
+import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
+import { changeRepository, createRepository, deleteRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { listRepositories, repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
-import { offsetOf, type PAGE_QUERY, paginationOf } from '../schemas/common.ts';
+import { type PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
 import type { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from '../schemas/repositories.ts';
+import { selectionOf } from '../../../core/use-cases/accounts/principal.ts';
 
 type RepositoryObject = z.output<typeof REPOSITORY>;
 
-export async function listRepositories(
-  { context, bearer, position }: AccountCall,
+export async function getRepositories(
+  { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof PAGE_QUERY> },
 ): Promise<Outcome> {
-  const { account, scope, repositoryIds } = bearer.token;
-  await context.readModels.caughtUp(position);
-  const only = scope === 'ALL_REPO' ? null : repositoryIds;
-  const page = { offset: offsetOf(query), limit: query.limit };
-  const { items, total } = await context.readModels.repositories(account, only, page);
+  const { account } = principal;
+  const wanted = { account, selection: selectionOf(principal), seen: position, page: pageOf(query) };
+  const { items, total } = await listRepositories(context, wanted);
   const { webUrl } = context.addresses();
   const list: z.output<typeof REPOSITORIES> = {
     repositories: items.map((row) => repositoryObject(row, webUrl)),
@@ -42,11 +37,11 @@ export async function postRepository(
     storageBucketId: body.storage_bucket_id ?? null,
   });
   if ('refused' in created) return created;
-  return ok(repositoryObject(rowOf(created), context.addresses().webUrl), 201);
+  return ok(repositoryObject(repositoryRow(created), context.addresses().webUrl), 201);
 }
 
 export async function getRepository({ context, repository }: RepositoryCall): Promise<Outcome> {
-  return ok(repositoryObject(rowOf(repository), context.addresses().webUrl));
+  return ok(repositoryObject(repositoryRow(repository), context.addresses().webUrl));
 }
 
 export async function patchRepository(
@@ -58,28 +53,12 @@ export async function patchRepository(
     ...(body.default_branch === undefined ? {} : { defaultBranch: body.default_branch }),
   });
   if ('refused' in changed) return changed;
-  return ok(repositoryObject(rowOf(changed), context.addresses().webUrl));
+  return ok(repositoryObject(repositoryRow(changed), context.addresses().webUrl));
 }
 
 export async function removeRepository({ context, repository, origin }: RepositoryCall): Promise<Outcome> {
   const deleted = await deleteRepository(context, await origin(), repository.id);
   return 'refused' in deleted ? deleted : noContent();
-}
-
-/** A repository from its streams, in the form lists give it. */
-function rowOf({ id, accountId, account, owned, entity, defaultBranch }: FoundRepository): RepositoryRow {
-  return {
-    id,
-    accountId,
-    username: account.username,
-    name: owned.name,
-    description: owned.description,
-    defaultBranch,
-    storageBucketId: owned.storageBucketId,
-    sizeBytes: entity.state.layersSizeBytes,
-    createdAt: owned.createdAt,
-    pushedAt: entity.state.pushedAt,
-  };
 }
 
 function repositoryObject(row: RepositoryRow, webUrl: string): RepositoryObject {

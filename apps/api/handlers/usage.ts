@@ -1,23 +1,18 @@
-/** What an account has used, and what its plan allows. */
+/** The account's usage, and the quotas of its plan. */
 import type { z } from 'zod';
-import { accounts } from '../../../core/account/evolve.ts';
+import { accountUsage } from '../../../core/use-cases/reading/account-usage.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type { USAGE } from '../schemas/usage.ts';
 
-export async function getUsage({ context, bearer, position }: AccountCall): Promise<Outcome> {
-  const { account: id } = bearer.token;
-  const { state: account } = await context.entities.get(accounts, id);
-  if (account.status !== 'open') return { refused: { code: 'account-not-found' } };
-  await context.readModels.caughtUp(position);
-  const used = await context.readModels.usage(id, context.clock.now());
-  const quotas = context.plans[account.plan];
-  const usage: z.output<typeof USAGE> = {
-    // Counted where it is decided, so it is exact.
-    repos: { used: account.repositories.size, quota: quotas.repos },
-    storage_bytes: { used: used.storageBytes, quota: quotas.storage_bytes },
-    transfer_bytes: { used: used.transferBytes + context.transfer.unflushedBytes(id), quota: quotas.transfer_bytes },
-    ingress_bytes: { used: used.ingressBytes, quota: quotas.ingress_bytes },
+export async function getUsage({ context, principal, position }: AccountCall): Promise<Outcome> {
+  const usage = await accountUsage(context, principal.account, position);
+  if ('refused' in usage) return usage;
+  const json: z.output<typeof USAGE> = {
+    repos: usage.repositories,
+    storage_bytes: usage.storageBytes,
+    transfer_bytes: usage.transferBytes,
+    ingress_bytes: usage.ingressBytes,
   };
-  return ok(usage);
+  return ok(json);
 }

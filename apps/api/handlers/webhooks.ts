@@ -1,6 +1,7 @@
 /** Webhooks: list, create, read, change, delete, a new secret. */
 import type { z } from 'zod';
 import { parseUuid, type WebhookId } from '../../../core/kernel/ids.ts';
+import { type Principal, selectionOf } from '../../../core/use-cases/accounts/principal.ts';
 import {
   changeWebhook,
   createWebhook,
@@ -9,6 +10,8 @@ import {
   findWebhook,
   listWebhooks,
   rotateWebhookSecret,
+  type WebhookCommandOrigin,
+  type WebhookViewer,
 } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
@@ -24,35 +27,36 @@ import type {
 
 type Identified = { readonly params: z.output<typeof ID_PARAMS> };
 
-/** An id that is no UUID names no webhook: 404 as for any other that names none. */
+/** An id that is not a UUID gets 404, like any id of no webhook. */
 const NOT_FOUND: Outcome = { refused: { code: 'webhook-not-found' } };
 
 export async function postWebhook(
-  { context, origin }: AccountCall,
+  call: AccountCall,
   { body }: { readonly body: z.output<typeof NEW_WEBHOOK> },
 ): Promise<Outcome> {
+  const { context } = call;
   const secret = context.newWebhookSecret();
-  const created = await createWebhook(context, await origin(), body, secret);
+  const created = await createWebhook(context, await webhookOrigin(call), body, secret);
   if ('refused' in created) return created;
   const answer: z.output<typeof WEBHOOK_WITH_SECRET> = { ...webhookObject(created), secret };
   return ok(answer, 201);
 }
 
-export async function listAllWebhooks({ context, bearer }: AccountCall): Promise<Outcome> {
-  const webhooks = await listWebhooks(context, bearer.token.account);
+export async function listAllWebhooks({ context, principal }: AccountCall): Promise<Outcome> {
+  const webhooks = await listWebhooks(context, viewerOf(principal));
   const list: z.output<typeof WEBHOOKS> = { webhooks: webhooks.map(webhookObject) };
   return ok(list);
 }
 
-export async function getWebhook({ context, bearer }: AccountCall, { params }: Identified): Promise<Outcome> {
+export async function getWebhook({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<WebhookId>(params.id);
   if (id === null) return NOT_FOUND;
-  const found = await findWebhook(context, bearer.token.account, id);
+  const found = await findWebhook(context, viewerOf(principal), id);
   return 'refused' in found ? found : ok(webhookObject(found));
 }
 
 export async function putWebhook(
-  { context, origin }: AccountCall,
+  call: AccountCall,
   { params, body }: Identified & { readonly body: z.output<typeof WEBHOOK_CHANGES> },
 ): Promise<Outcome> {
   const id = parseUuid<WebhookId>(params.id);
@@ -62,7 +66,8 @@ export async function putWebhook(
     ...(body.events === undefined ? {} : { events: body.events }),
     ...(body.active === undefined ? {} : { active: body.active }),
   };
-  const changed = await changeWebhook(context, await origin(), id, changes, context.newWebhookSecret());
+  const { context } = call;
+  const changed = await changeWebhook(context, await webhookOrigin(call), id, changes, context.newWebhookSecret());
   if ('refused' in changed) return changed;
   const { secret } = changed;
   const answer: z.output<typeof CHANGED_WEBHOOK> = {
@@ -72,30 +77,42 @@ export async function putWebhook(
   return ok(answer);
 }
 
-export async function postWebhookSecret({ context, origin }: AccountCall, { params }: Identified): Promise<Outcome> {
+export async function postWebhookSecret(call: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<WebhookId>(params.id);
   if (id === null) return NOT_FOUND;
+  const { context } = call;
   const secret = context.newWebhookSecret();
-  const rotated = await rotateWebhookSecret(context, await origin(), id, secret);
+  const rotated = await rotateWebhookSecret(context, await webhookOrigin(call), id, secret);
   if ('refused' in rotated) return rotated;
   const answer: z.output<typeof WEBHOOK_WITH_SECRET> = { ...webhookObject(rotated), secret };
   return ok(answer);
 }
 
-export async function removeWebhook({ context, origin }: AccountCall, { params }: Identified): Promise<Outcome> {
+export async function removeWebhook(call: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<WebhookId>(params.id);
   if (id === null) return NOT_FOUND;
-  const deleted = await deleteWebhook(context, await origin(), id);
+  const deleted = await deleteWebhook(call.context, await webhookOrigin(call), id);
   return 'refused' in deleted ? deleted : noContent();
 }
 
-/** A webhook as interface.md shows it, without its secret. */
+/** A caller sees only webhooks all of whose repositories its token sees. */
+export function viewerOf(principal: Principal): WebhookViewer {
+  return { account: principal.account, selection: selectionOf(principal) };
+}
+
+export async function webhookOrigin({ origin, principal }: AccountCall): Promise<WebhookCommandOrigin> {
+  return { ...(await origin()), selection: selectionOf(principal) };
+}
+
+/** A webhook in the form of docs/interface.md, without its secret. */
 function webhookObject({ webhook, url }: FoundWebhook): z.output<typeof WEBHOOK> {
   return {
     id: webhook.id,
     url,
     events: [...webhook.events],
     active: webhook.active,
+    scope: webhook.repositories.scope,
+    repository_ids: [...webhook.repositories.repositoryIds],
     created_at: webhook.createdAt,
     updated_at: webhook.updatedAt,
   };

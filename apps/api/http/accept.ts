@@ -1,12 +1,12 @@
 /** Content negotiation between JSON and raw bytes: RFC 9110, section 12.5.1. */
 
-/** Whether an Accept header prefers application/octet-stream to application/json; without preference it is JSON. */
+/** Whether an Accept header prefers application/octet-stream to application/json. A tie is JSON. */
 export function prefersBytes(accept: string | undefined): boolean {
   if (accept === undefined || !accept.includes('octet-stream')) return false;
   return qualityOf(accept, 'application/octet-stream') > qualityOf(accept, 'application/json');
 }
 
-/** The quality that the most specific matching range gives a media type; 0 when none matches. */
+/** Returns the quality of the most specific range that matches the media type; 0 if none matches. */
 function qualityOf(accept: string, type: string): number {
   const specificity = [type, `${type.slice(0, type.indexOf('/'))}/*`, '*/*'];
   let best = specificity.length;

@@ -1,14 +1,16 @@
 /**
- * What a handler gives back: an answer as data, which one place writes to the wire.
+ * A handler's answer as data, which apps/api/app.ts writes to the wire.
  *
- * Must stay true: an error's body has one of the two shapes of interface.md, `{"detail": text}` or
- * `{"detail": [{loc, msg, type}]}`, and repeats nothing of the request that could be a secret.
+ * Must stay true: an error's body has one of the two shapes of docs/interface.md, `{"detail": text}` or
+ * `{"detail": [{loc, msg, type}]}`, and repeats no part of the request that could be a secret.
  */
 import type { Readable } from 'node:stream';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** `json` is serialised here; bytes and streams go out as they are, with the content type their headers name. */
+/**
+ * `json` is serialised by apps/api/app.ts. Bytes and streams are sent as they are, with the content type in `headers`.
+ */
 export type AnswerBody =
   | { readonly kind: 'none' }
   | { readonly kind: 'json'; readonly json: object }
@@ -21,7 +23,7 @@ export interface Answer {
   readonly body: AnswerBody;
 }
 
-/** One field that was not accepted, as interface.md writes it. */
+/** One rejected field, in the form of docs/interface.md. */
 export interface FieldFault {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
@@ -31,7 +33,7 @@ export interface FieldFault {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 const NO_BODY: AnswerBody = { kind: 'none' };
-/** What is made for one caller is kept by nobody. */
+/** No cache may store an answer that is made for one caller. */
 const UNSTORED: Headers = { 'cache-control': 'no-store' };
 
 export function ok(json: object, status: 200 | 201 | 202 = 200): Answer {
@@ -55,7 +57,7 @@ export function unauthenticated(detail: string): Answer {
   return problem(401, detail, { 'www-authenticate': 'Bearer' });
 }
 
-/** 503 with the seconds after which trying again makes sense. */
+/** 503 with the seconds after which the client may retry. */
 export function unavailable(detail: string, retryAfterSeconds: number): Answer {
   return problem(503, detail, { 'retry-after': String(retryAfterSeconds) });
 }

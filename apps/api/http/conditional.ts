@@ -1,6 +1,6 @@
 /** Entity tags: RFC 9110, sections 8.8.3 and 13.1.2. */
 
-/** Whether an If-None-Match header names the tag, by the weak comparison, so that 304 is the answer. */
+/** Whether an If-None-Match header matches the tag by the weak comparison; the answer is then 304. */
 export function noneMatchNames(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   if (header === etag) return true;

@@ -1,17 +1,17 @@
 /**
- * The path of a contents request, as bytes, from the target as it was sent.
+ * Parses the path of a contents request into bytes, from the target as the client sent it.
  *
- * Must stay true: escapes are undone once, to bytes: names of files need not be UTF-8. `%2F` parts names as `/`
- * does, which is safe since no name in a tree holds a slash.
+ * Must stay true: escapes are decoded exactly once, to bytes, since file names need not be UTF-8. `%2F` separates
+ * names as `/` does, which is safe since no name in a tree holds a slash.
  */
 import type { ContentsPath } from '../../../core/use-cases/reading/locate.ts';
 import { pathOf } from './targets.ts';
 
 const SLASH = 0x2f;
-/** `/v1/repos/{username}/{name}/contents` is five segments behind the first slash. */
+/** `/v1/repos/{username}/{name}/contents` has five segments, and an empty one before its first slash. */
 const SEGMENTS_BEFORE = 6;
 
-/** Null for a path that names nothing: broken escapes, empty names, `.`, `..`, NUL. */
+/** Returns null for a path that no tree can hold: malformed escapes, empty names, `.`, `..`, NUL. */
 export function parseContentsPath(target: string): ContentsPath | null {
   const segments = pathOf(target).split('/').slice(SEGMENTS_BEFORE);
   const bytes = decodeBytes(segments.join('/'));
@@ -22,7 +22,7 @@ export function parseContentsPath(target: string): ContentsPath | null {
   return names.every(isName) ? { names, folder } : null;
 }
 
-/** Node gives a target as the latin1 of its bytes. */
+/** Node decodes the bytes of a target as latin1, so each code unit is one byte. */
 function decodeBytes(text: string): Buffer | null {
   const bytes = Buffer.alloc(text.length);
   let length = 0;

@@ -1,6 +1,6 @@
-/** Names of downloads: RFC 6266, with the extended form of RFC 8187 for what is not plain ASCII. */
+/** Names of downloads: RFC 6266, with the extended form of RFC 8187 for names that are not plain ASCII. */
 
-/** A Content-Disposition that saves the body under a name, whatever characters it holds. */
+/** Returns a Content-Disposition that saves the body under the name, which may hold any characters. */
 export function attachment(name: string): string {
   const plain = name.replaceAll(/[^\x20-\x7e]|["\\%/]/g, '_');
   if (plain === name) return `attachment; filename="${plain}"`;

@@ -1,14 +1,14 @@
 /**
- * Checks what a request carries against its route's schemas, and says what is wrong as interface.md does.
+ * Checks a request's input against its route's schemas, and reports faults in the form of docs/interface.md.
  *
- * Must stay true: a fault's message speaks of the schema, never of the value that was sent.
+ * Must stay true: a fault's message describes the schema and never repeats the value that was sent.
  */
 import type { z } from 'zod';
 import type { FieldFault } from './answer.ts';
 
 export type Checked<Value> = { readonly value: Value } | { readonly faults: readonly FieldFault[] };
 
-/** `place` is where the value came from: the first step of each fault's `loc`. */
+/** `place` is the part of the request that holds the value, and the first step of each fault's `loc`. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
   place: 'body' | 'path' | 'query',

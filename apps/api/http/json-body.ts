@@ -1,14 +1,14 @@
 /**
- * Request bodies: JSON in UTF-8, and nothing else.
+ * Parses request bodies, which are JSON in UTF-8.
  *
- * Must stay true: no string that leaves here holds NUL or a lone surrogate, which neither PostgreSQL nor the
- * canonical JSON of events can hold; an error repeats nothing of the body, which may carry secrets.
+ * Must stay true: no returned string holds NUL, which PostgreSQL cannot store, or a lone surrogate, which the canonical
+ * JSON of events cannot hold. An error repeats no part of the body, which may hold secrets.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { decodeUtf8 } from '../../../core/git/utf8.ts';
 import { type Answer, problem } from './answer.ts';
 
-/** The body is not one we take; `answer` says so to the client. */
+/** The server does not accept the body; `answer` is the client's answer. */
 export class BodyRefused extends Error {
   override readonly name = 'BodyRefused';
   readonly answer: Answer;
@@ -18,7 +18,10 @@ export class BodyRefused extends Error {
   }
 }
 
-/** The value of a body; undefined for an empty one. Throws `BodyRefused`: 400 for no JSON, 422 for strings we do not take. */
+/**
+ * Returns the value of a body; undefined for an empty one. Throws `BodyRefused`: 400 for a body that is not JSON in
+ * UTF-8, 422 for a string with NUL or a lone surrogate.
+ */
 export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): unknown {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding !== 'identity') throw new BodyRefused(problem(400, 'A body is not compressed'));
@@ -28,7 +31,7 @@ export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): unkno
   const text = decodeUtf8(bytes);
   if (text === null) throw new BodyRefused(problem(400, 'The body is not valid UTF-8'));
   const value = parsed(text);
-  // Both come only as escapes: the text itself is valid UTF-8, and JSON takes no raw control character.
+  // NUL and lone surrogates occur only as escapes: the text is valid UTF-8, and JSON forbids raw control characters.
   if (/\\u(0000|d[89a-f])/i.test(text)) refuseStrings(value);
   return value;
 }
@@ -49,7 +52,7 @@ interface Place {
   readonly parent: Place | null;
 }
 
-/** Looks at every string and every key, without recursion: a body may nest as deeply as it is long. */
+/** Checks every string and every key. Not recursive, since a body may nest as deeply as it is long. */
 function refuseStrings(body: unknown): void {
   const open: Place[] = [{ value: body, key: 'body', parent: null }];
   for (let place = open.pop(); place !== undefined; place = open.pop()) {

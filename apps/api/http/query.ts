@@ -1,8 +1,8 @@
-/** Query strings: each parameter's values, so that one given twice is seen and refused where it must be single. */
+/** Parses query strings. A repeated parameter becomes an array, so that the schema of a single value refuses it. */
 
 export function parseQuery(text: string): Record<string, unknown> {
   if (text === '') return {};
-  // A map first: a parameter may be called like a member of every object.
+  // A map, not an object: a parameter may have the name of an inherited property, such as `constructor`.
   const values = new Map<string, string | string[]>();
   for (const [name, value] of new URLSearchParams(text)) {
     const before = values.get(name);

@@ -1,4 +1,4 @@
-/** Byte ranges: RFC 9110, section 14. One range at a time; what asks for several gets the whole. */
+/** Byte ranges: RFC 9110, section 14. A request for several ranges gets the whole body. */
 
 export type RequestedRange =
   | { readonly kind: 'whole' }
@@ -8,7 +8,10 @@ export type RequestedRange =
 
 const WHOLE: RequestedRange = { kind: 'whole' };
 
-/** What of `sizeBytes` bytes is asked for. `ifRange` must name the very entity tag, else the whole is sent. */
+/**
+ * Returns the requested range of a body of `sizeBytes`. An If-Range header other than exactly `etag`, like a Range
+ * header that cannot be parsed, requests the whole body.
+ */
 export function requestedRange(
   headers: { readonly range?: string | undefined; readonly 'if-range'?: string | undefined },
   etag: string,

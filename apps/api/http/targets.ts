@@ -1,16 +1,16 @@
 /**
- * Request targets: what the router is given, and what a target that met no route answers.
+ * Request targets: the form that the router takes, and the answer to a target that matches no route.
  *
- * Must stay true: a target is routed in the form it was sent; nothing here makes two targets equal.
+ * Must stay true: a target is routed as the client sent it; nothing here maps two targets to one.
  */
 import { type Answer, problem } from './answer.ts';
 
 export const NOT_FOUND = problem(404, 'Not found');
 
 /**
- * The target as the router takes it. One that is no absolute path names nothing here. In one that is not UTF-8
- * once decoded the escapes are kept as they are: names of files need not be UTF-8, and their handler reads the
- * target as it was sent.
+ * Returns the target for the router. A target that is not an absolute path becomes `/`, which has no route. If its path
+ * does not decode to UTF-8, the escapes are escaped themselves: file names need not be UTF-8, and the contents
+ * handler parses the original target.
  */
 export function routableTarget(target: string): string {
   if (!target.startsWith('/')) return '/';
@@ -25,12 +25,12 @@ export function routableTarget(target: string): string {
   }
 }
 
-/** The path of a target, still encoded. */
+/** Returns the path of a target, still percent-encoded. */
 export function pathOf(target: string): string {
   return target.split(/[?#]/, 1)[0] ?? '';
 }
 
-/** A path of the table in the router's words. */
+/** Returns a path of the table of routes in the router's notation. */
 export function routerPath(path: string): string {
   return path.replace(/\{path\}$/, '*').replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -41,12 +41,12 @@ export interface PathMethod {
   readonly unlisted?: true;
 }
 
-/** Whether HEAD is answered as GET is. */
+/** Whether the route answers HEAD like GET. */
 export function hasHead({ method, unlisted }: PathMethod): boolean {
   return method === 'GET' && unlisted !== true;
 }
 
-/** What a target that met no route answers: 405 with the methods there are where its path is one of ours, else 404. */
+/** Answers a target that matches no route: 405 with the allowed methods if its path is in the table, else 404. */
 export function createUnmatched(routes: readonly PathMethod[]): (target: string) => Answer {
   const patterns = routes.map((route) => {
     const methods = hasHead(route) ? [route.method, 'HEAD'] : [route.method];

@@ -28,12 +28,12 @@ export const CREATED_ACCESS_TOKEN = z
   .meta({ id: 'CreatedAccessToken' });
 export const ACCESS_TOKENS = z.object({ access_tokens: z.array(ACCESS_TOKEN) }).meta({ id: 'AccessTokenList' });
 
-/** Any RFC 3339 instant; what comes out is in UTC with milliseconds. */
+/** Takes any RFC 3339 time; the parsed value is in UTC with milliseconds. */
 const EXPIRY = z.iso
   .datetime({ offset: true, message: 'Expected an RFC 3339 time such as 2026-11-21T10:00:00Z' })
   .transform((text, issues): Timestamp => {
     const utc = new Date(text).toISOString();
-    // An offset can carry the last day of the year 9999 into a year of five digits.
+    // In UTC, a time with an offset on the last day of 9999 may fall into the year 10000.
     if (/^\d{4}-/.test(utc)) return timestamp(utc);
     issues.addIssue({ code: 'custom', message: 'Expected a time up to the year 9999', input: text });
     return z.NEVER;

@@ -1,4 +1,4 @@
-/** The branch listing on the wire: exactly as spec.md has it. */
+/** The branch listing on the wire, exactly as docs/interface.md specifies it. */
 import { z } from 'zod';
 import { COMMIT_SUMMARY } from './common.ts';
 

@@ -13,7 +13,7 @@ export const COMMIT = z
 
 export const COMMITS = z
   .object({
-    branch: z.string().meta({ description: 'The `ref` that was asked for, else the default branch.' }),
+    branch: z.string().meta({ description: 'The requested `ref`, else the default branch.' }),
     commits: z.array(COMMIT).meta({ description: 'In the order of `git log`: newest first.' }),
     pagination: PAGINATION,
   })

@@ -1,11 +1,12 @@
 /** Schemas that several resources share. */
 import { z } from 'zod';
 import { parseUuid, type Uuid } from '../../../core/kernel/ids.ts';
+import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
 
 /**
- * `wire` is the JSON Schema of a value as it travels, where that differs from what zod makes of its checks: a
- * number in a query is text to zod. The OpenAPI document shows it instead.
+ * `wire` is the JSON Schema of a value on the wire, where it differs from the one that zod derives: zod takes a number
+ * in a query for a string. The OpenAPI document shows `wire` instead.
  */
 declare module 'zod' {
   interface GlobalMeta {
@@ -13,7 +14,7 @@ declare module 'zod' {
   }
 }
 
-/** A UUID in either case; what comes out is in lower case. */
+/** Takes a UUID in either case; the parsed value is in lower case. */
 export function idSchema<Id extends Uuid>(description: string) {
   return z
     .string()
@@ -34,7 +35,7 @@ export const TIMESTAMP = z.string().meta({
 });
 export const BYTES = z.int().nonnegative();
 
-/** A whole number in a query string, of at most 15 digits so that it is one exactly. */
+/** A whole number in a query string, of at most 15 digits, so that a JavaScript number holds it exactly. */
 function wholeNumber(options: {
   readonly min: number;
   readonly max: number;
@@ -64,7 +65,7 @@ function wholeNumber(options: {
     });
 }
 
-/** A yes or no in a query string. */
+/** A boolean in a query string, false if absent. */
 export function flag(description: string) {
   return z
     .enum(['true', 'false'])
@@ -89,7 +90,7 @@ export const PAGINATION = z
   .object({
     page: z.int().nonnegative(),
     limit: z.int().min(1).max(PAGE_LIMIT_MAX),
-    total: z.int().nonnegative().meta({ description: 'All items there are, whatever the page.' }),
+    total: z.int().nonnegative().meta({ description: 'The number of items on all pages.' }),
     has_more: z.boolean(),
   })
   .meta({ id: 'Pagination' });
@@ -98,17 +99,16 @@ export type Pagination = z.output<typeof PAGINATION>;
 
 export function paginationOf(query: { readonly page: number; readonly limit: number }, total: number): Pagination {
   const { page, limit } = query;
-  return { page, limit, total, has_more: offsetOf(query) + limit < total };
+  return { page, limit, total, has_more: hasMore(pageOf(query), total) };
 }
 
-/** Items before the page; a page far beyond the end starts at the largest exact number. */
-export function offsetOf(query: { readonly page: number; readonly limit: number }): number {
-  return Math.min(query.page * query.limit, Number.MAX_SAFE_INTEGER - PAGE_LIMIT_MAX);
+export function pageOf({ page, limit }: { readonly page: number; readonly limit: number }): Page {
+  return pageNumbered(page, limit);
 }
 
 const PERSON = z.object({ name: z.string(), email: z.string() }).meta({ id: 'Person' });
 
-/** The fields that commits have in every listing. */
+/** The fields of a commit in every listing. */
 export const COMMIT_SUMMARY = z.object({
   id: ID,
   hexsha: HEXSHA,
@@ -132,5 +132,5 @@ export const ERROR = z
   })
   .meta({
     id: 'Error',
-    description: 'What is wrong: a text, or for input that does not fit its schema one entry a field.',
+    description: 'What is wrong: a text, or, for input that does not fit its schema, one entry for each field.',
   });

@@ -12,7 +12,7 @@ const MODE = z.string().meta({ description: 'Octal, six digits.', examples: ['10
 
 const PLACE = {
   path: PATH,
-  ref: z.string().meta({ description: 'The `ref` that was asked for, else the default branch.' }),
+  ref: z.string().meta({ description: 'The requested `ref`, else the default branch.' }),
   commit: HEXSHA,
 };
 const OBJECT = { name: z.string(), mode: MODE, sha: HEXSHA };
@@ -23,7 +23,7 @@ export const FILE = z
     ...OBJECT,
     size: BYTES,
     ...PLACE,
-    encoding: z.enum(['utf-8', 'base64']).meta({ description: 'base64 for what is not UTF-8, or holds NUL.' }),
+    encoding: z.enum(['utf-8', 'base64']).meta({ description: 'base64 if the file is not UTF-8, or holds NUL.' }),
     content: z.string(),
   })
   .meta({ id: 'File' });
@@ -34,7 +34,7 @@ export const SYMLINK = z
     ...OBJECT,
     size: BYTES,
     ...PLACE,
-    target: z.string().meta({ description: 'As the link says; it is not followed. At most 4,096 bytes of it.' }),
+    target: z.string().meta({ description: 'The text of the link, at most 4,096 bytes of it; it is not followed.' }),
   })
   .meta({ id: 'Symlink' });
 

@@ -6,7 +6,7 @@ import { ID, TIMESTAMP } from './common.ts';
 
 export const NEW_DEVICE_SESSION = z.object({
   hostname: z.string().meta({
-    description: 'What the device is called: a label for the person who grants the login.',
+    description: 'The name of the device, shown to the person who grants the login.',
     minLength: 1,
     maxLength: DEVICE_HOSTNAME_LENGTH_MAX,
     examples: ['laptop'],
@@ -18,8 +18,8 @@ const URL_TEXT = z.string().meta({ wire: { type: 'string', format: 'uri' } });
 export const DEVICE_SESSION = z
   .object({
     id: ID,
-    user_code: z.string().meta({ description: 'The page must show the same.', examples: ['WXYZ-1234'] }),
-    secret_token: z.string().meta({ description: 'For the query of each poll. It is shown here once.' }),
+    user_code: z.string().meta({ description: 'The page must show the same code.', examples: ['WXYZ-1234'] }),
+    secret_token: z.string().meta({ description: 'For the query of each poll. Only this answer shows it.' }),
     poll_url: URL_TEXT,
     verification_url: URL_TEXT.meta({ description: 'Where a signed-in person grants or denies the login.' }),
     interval: z

@@ -1,4 +1,4 @@
-/** Names and ids in paths. They are texts: one that can name nothing is answered 404, as any that names nothing. */
+/** Names and ids in paths. Any text is valid: an impossible name gets 404, like one that does not exist. */
 import { z } from 'zod';
 
 export const REPOSITORY_PARAMS = z.object({

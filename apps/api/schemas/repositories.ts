@@ -16,7 +16,7 @@ export const REPOSITORY = z
     clone_url: z.string(),
     owner: z.object({ id: ID, username: z.string() }),
     storage_bucket_id: ID.nullable().meta({ description: 'Null: platform storage. It never changes.' }),
-    size_bytes: BYTES.meta({ description: 'What its layers take in storage.' }),
+    size_bytes: BYTES.meta({ description: 'The size of its layers in storage.' }),
     created_at: TIMESTAMP,
     pushed_at: TIMESTAMP.nullable(),
   })
@@ -27,7 +27,10 @@ export const REPOSITORIES = z
   .meta({ id: 'RepositoryList' });
 
 const DESCRIPTION = z.string().nullable().meta({ maxLength: REPOSITORY_DESCRIPTION_LENGTH_MAX });
-const BRANCH_NAME = z.string().meta({ description: 'A branch by its short name, there or not.', examples: ['main'] });
+const BRANCH_NAME = z.string().meta({
+  description: 'The short name of a branch, which need not exist.',
+  examples: ['main'],
+});
 
 export const NEW_REPOSITORY = z.object({
   name: z.string().meta({

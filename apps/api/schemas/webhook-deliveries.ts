@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import { flag, ID, LIMIT, TIMESTAMP } from './common.ts';
 
-const ERROR_TEXT = z.string().nullable().meta({ description: 'Why it was no success; null for one.' });
-const HTTP_STATUS = z.int().nullable().meta({ description: 'Null when no answer came.' });
+const ERROR_TEXT = z.string().nullable().meta({ description: 'Why the attempt failed; null for a success.' });
+const HTTP_STATUS = z.int().nullable().meta({ description: 'Null if the receiver did not answer.' });
 
 const ATTEMPT = z.object({
   at: TIMESTAMP,
@@ -20,20 +20,20 @@ const DELIVERY = z
     event: z.enum(WEBHOOK_EVENT_KINDS),
     status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
     http_status: HTTP_STATUS.meta({ description: 'Of the last attempt.' }),
-    attempts: z.int().nonnegative().meta({ description: 'Made so far, those before a redelivery included.' }),
+    attempts: z.int().nonnegative().meta({ description: 'Attempts so far, those before a redelivery included.' }),
     error: ERROR_TEXT.meta({ description: 'Of the last attempt.' }),
     response_body: z.string().nullable().meta({
-      description: 'Of the last attempt, its first 16 KiB, while it is kept; what is no UTF-8 is replaced.',
+      description: 'The first 16 KiB of the last answer, while they are kept; bytes that are not UTF-8 are replaced.',
     }),
     created_at: TIMESTAMP,
     last_attempt_at: TIMESTAMP.nullable(),
-    next_attempt_at: TIMESTAMP.nullable().meta({ description: 'Null once it has ended.' }),
+    next_attempt_at: TIMESTAMP.nullable().meta({ description: 'Null when the delivery has ended.' }),
     attempt_log: z.array(ATTEMPT).meta({ description: 'Oldest first.' }),
     payload: z
       .looseObject({})
       .nullable()
       .optional()
-      .meta({ description: 'What is sent; only with include_payload, and null once it is no longer kept.' }),
+      .meta({ description: 'The body of the request; only with include_payload, null when it is no longer kept.' }),
   })
   .meta({ id: 'WebhookDelivery' });
 

@@ -1,15 +1,16 @@
 /** Webhooks on the wire. */
 import { z } from 'zod';
+import { SCOPES } from '../../../core/kernel/grants.ts';
 import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { ID, TIMESTAMP } from './common.ts';
 
 const EVENTS = z.array(z.enum(WEBHOOK_EVENT_KINDS)).meta({
   description:
-    'push: a branch or tag moved. create, delete: one came or went. ping is delivered on request, listed or not.',
+    'push: a branch or tag moved. create, delete: one was created or deleted. ping: sent on request, even if not listed.',
 });
 const SECRET = z.string().meta({
-  description: 'The key of the signatures. It is shown here once and never again.',
+  description: 'The key of the signatures. Only this answer shows it.',
   examples: ['whsec_4fTq0aZr9yXw8vUt7sRq6pOn5mLk4jIh3gFe2dCb'],
 });
 
@@ -18,6 +19,10 @@ const FIELDS = {
   url: z.string(),
   events: EVENTS,
   active: z.boolean(),
+  scope: z.enum(SCOPES).meta({
+    description: 'ALL_REPO: all repositories. SELECTED_REPO: only those of repository_ids. Set by the creating token.',
+  }),
+  repository_ids: z.array(ID),
   created_at: TIMESTAMP,
   updated_at: TIMESTAMP,
 };
@@ -27,7 +32,7 @@ export const WEBHOOK_WITH_SECRET = z.object({ ...FIELDS, secret: SECRET }).meta(
 export const CHANGED_WEBHOOK = z
   .object({
     ...FIELDS,
-    secret: SECRET.optional().meta({ description: 'A new one, when the URL changed; shown here once.' }),
+    secret: SECRET.optional().meta({ description: 'The new secret, if the URL changed. Only this answer shows it.' }),
   })
   .meta({ id: 'ChangedWebhook' });
 export const WEBHOOKS = z.object({ webhooks: z.array(WEBHOOK) }).meta({ id: 'WebhookList' });

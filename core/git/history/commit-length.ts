@@ -1,4 +1,4 @@
-/** How much of a commit is held by whoever holds it, for bounds of memory: its texts may be as large as an object. */
+/** The size of a commit in memory, for memory limits: its texts may be as large as an object may be. */
 interface Person {
   readonly name: string;
   readonly email: string;
@@ -13,7 +13,7 @@ interface CommitTexts {
 
 const PARENT_LENGTH = 64;
 
-/** Of its texts, in UTF-16 code units, a parent as 64 of them. */
+/** Returns the length of a commit's texts in UTF-16 code units; each parent counts 64. */
 export function commitLength({ message, author, committer, parents }: CommitTexts): number {
   const people = author.name.length + author.email.length + committer.name.length + committer.email.length;
   return message.length + people + PARENT_LENGTH * parents.length;

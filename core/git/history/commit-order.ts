@@ -1,13 +1,13 @@
 /**
- * A branch's order of commits, kept up to date as its tip moves, without walking its history again.
+ * Updates a branch's stored order of commits when its tip moves, without walking its whole history again.
  *
- * Must stay true: applied to the old order, the answer gives exactly git's default order from the new tip.
+ * Must stay true: the update, applied to the old order, gives exactly git's default order from the new tip.
  *
- * Two walks run side by side, from the new tip and from the old. What a walk will still yield depends only on its
- * queue and on which of the commits that the queue reaches it has seen before. Commits that only one tip reaches
- * are reached by none that both reach. So once both walks have popped the same common commits and their queues
- * are equal, order included, the rest of both orders is the same: only what was popped until then differs.
- * Mostly that is so when nothing old was popped and both queues are the old tip alone: a plain prepend.
+ * Two walks run in parallel, from the new tip and from the old one. The commits that a walk has not popped yet depend
+ * only on its queue, and on which of the commits that the queue reaches it has seen. No commit that both tips reach
+ * leads to a commit that only one tip reaches. So as soon as both walks have popped the same common commits and their
+ * queues are equal, including the order, the rest of both orders is equal: only the commits popped so far differ. In
+ * most cases, nothing of the old order was popped then and both queues hold only the old tip: a plain prepend.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { COMMIT_SPLICE_DEPTH_MAX } from '../../kernel/limits.ts';
@@ -17,33 +17,33 @@ import { createStoredCommits, type StoredCommits, type StoredOrder } from './sto
 export interface TipMove {
   readonly oldTip: ObjectId;
   readonly newTip: ObjectId;
-  /** All commits that the new tip reaches and the old does not, in any order. */
+  /** All commits that the new tip reaches and the old tip does not, in any order. */
   readonly gained: readonly OrderCommit[];
   /**
-   * All commits that the old tip reaches and the new does not: none for a fast-forward. For another move it may
-   * be left empty too, if the caller would rather rebuild than look for them.
+   * All commits that the old tip reaches and the new tip does not: none for a fast-forward. For other moves the caller
+   * may pass none too, if it prefers a rebuild to finding them.
    */
   readonly dropped: readonly ObjectId[];
-  /** How many commits of the old order may be replaced before the answer is to rebuild it. */
+  /** How many commits of the old order an update may replace; beyond it, the result is a rebuild. */
   readonly depthMax?: number;
 }
 
 export type OrderUpdate =
   /** Put these before the old order, newest first. */
   | { readonly kind: 'prepend'; readonly commits: readonly ObjectId[] }
-  /** Replace so many commits from the tip of the old order by these, newest first. */
+  /** Replace the first `replaced` commits of the old order by these, newest first. */
   | { readonly kind: 'splice'; readonly replaced: number; readonly commits: readonly ObjectId[] }
   | { readonly kind: 'rebuild'; readonly reason: RebuildReason };
 
 export type RebuildReason =
-  /** The old tip is no ancestor of the new one, and no dropped commits were named. */
+  /** The old tip is no ancestor of the new one, and the caller passed no dropped commits. */
   | 'not-an-ancestor'
   /** The orders differ beyond `depthMax`. */
   | 'too-deep'
-  /** The stored order is not the one that git's rule gives, or gained and dropped commits do not fit it. */
+  /** The stored order is not the one that git gives, or the gained and dropped commits do not match it. */
   | 'inconsistent';
 
-/** How the stored order has to change; it is read no further than the change reaches. */
+/** Returns how the stored order has to change. Reads it only as far as the change reaches. */
 export async function updateOrder(move: TipMove, stored: StoredOrder): Promise<OrderUpdate> {
   if (move.newTip === move.oldTip) return { kind: 'prepend', commits: [] };
   const isFastForward = move.gained.some(({ parents }) => parents.includes(move.oldTip));
@@ -59,25 +59,25 @@ export async function updateOrder(move: TipMove, stored: StoredOrder): Promise<O
 
 interface Walk {
   readonly queue: CommitQueue;
-  /** What the queue holds, for comparing without sorting. */
+  /** The ids in the queue, to compare queues without sorting. */
   readonly queued: Set<ObjectId>;
   readonly popped: ObjectId[];
-  /** Those popped that both tips reach. */
+  /** The popped commits that both tips reach. */
   readonly common: Set<ObjectId>;
-  /** Commits that only this walk's tip reaches. */
+  /** The commits that only this walk's tip reaches. */
   readonly own: ReadonlySet<ObjectId>;
 }
 
 interface Walks {
   readonly young: Walk;
   readonly old: Walk;
-  /** How many commits are in one queue only, and how many common ones only one walk has popped. */
+  /** How many commits are in only one of the queues, plus how many common commits only one walk has popped. */
   differences: number;
 }
 
 async function startWalks(move: TipMove, commits: StoredCommits): Promise<Walks> {
   const gained = new Set(move.gained.map(({ id }) => id));
-  // One reading for all of the old part that the gained commits touch.
+  // One read for all commits of the old history that the gained commits name.
   const touched = new Set([move.oldTip, move.newTip, ...move.gained.flatMap(({ parents }) => parents)]);
   await commits.load([...touched.difference(gained)], 0);
   const walks: Walks = { young: newWalk(gained), old: newWalk(new Set(move.dropped)), differences: 0 };
@@ -90,14 +90,17 @@ function newWalk(own: ReadonlySet<ObjectId>): Walk {
   return { queue: createCommitQueue(), queued: new Set(), popped: [], common: new Set(), own };
 }
 
-/** Steps both walks until they have met; answers why they cannot, or null when they have. */
+/** Steps both walks until their queues are equal. Returns null then, or why that cannot be reached. */
 async function meet(walks: Walks, commits: StoredCommits, depthMax: number): Promise<RebuildReason | null> {
   const { young, old } = walks;
   const isTooDeep = () => old.popped.length > depthMax;
-  // Comparing queues takes time in their length: over a hostile history it must stay within that of the walks.
+  // Comparing queues takes time in proportion to their length. This bounds it by the time of the walks, so that a
+  // hostile
+  // history cannot make it larger.
   let comparisonsLeft = 64 * (depthMax + 1);
   for (;;) {
-    // What only the old tip reaches is in no queue that both share, and nothing else makes the old walk pop it.
+    // A commit that only the old tip reaches is never in both queues, and the loop below does not pop it from the old
+    // one.
     while (isNextOwn(old) && !isTooDeep()) await pop(walks, old, young, commits);
     if (isTooDeep() || comparisonsLeft < 0) return 'too-deep';
     if (walks.differences === 0) {
@@ -138,7 +141,7 @@ function see(walks: Walks, walk: Walk, other: Walk, seen: readonly OrderCommit[]
   }
 }
 
-/** The old walk must have found what is stored, or what follows in the store cannot be trusted either. */
+/** Compares the old walk with the stored order: if they differ, the rest of the stored order may be wrong too. */
 async function checkStored(popped: readonly ObjectId[], commits: StoredCommits): Promise<'inconsistent' | null> {
   for (const [offset, id] of popped.entries()) {
     if ((await commits.at(offset)) !== id) return 'inconsistent';

@@ -1,12 +1,13 @@
 /**
- * git's queue of commits, and the order of `git log` and `git rev-list` that it gives.
+ * git's queue of commits, which determines the order of `git log` and `git rev-list`.
  *
- * Must stay true: newest commit date first, equal dates first in, first out (git's commit_list_insert_by_date);
- * a commit enters once, when it is first seen, and parents enter in the order their child names them.
+ * Must stay true: the newest commit date leaves first; equal dates leave in the order of arrival (git's
+ * commit_list_insert_by_date). A commit enters once, when it is first seen. Parents enter in the order in which their
+ * child lists them.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 
-/** What of a commit decides the order. */
+/** The parts of a commit that determine the order. */
 export interface OrderCommit {
   readonly id: ObjectId;
   readonly parents: readonly ObjectId[];
@@ -14,15 +15,15 @@ export interface OrderCommit {
   readonly seconds: number;
 }
 
-/** A queue that never takes a commit twice, not even after it was popped. */
+/** A queue that never accepts a commit twice, not even after it was popped. */
 export interface CommitQueue {
-  /** Takes a commit unless it was seen before; answers whether it did. */
+  /** Adds a commit unless it was seen before; returns whether it was added. */
   see(commit: OrderCommit): boolean;
-  /** The next commit, left in the queue. */
+  /** The commit that `pop` would return; it stays in the queue. */
   readonly next: OrderCommit | undefined;
   pop(): OrderCommit | undefined;
   readonly size: number;
-  /** The ids in the queue in the order they would leave it if no more came. */
+  /** Returns the ids in the queue, in the order in which they would leave it if no more were added. */
   ids(): readonly ObjectId[];
 }
 
@@ -87,7 +88,7 @@ function sink(heap: Entry[], from: number): void {
   }
 }
 
-/** Puts the entry of a child in its parent's place if it leaves the queue earlier. */
+/** Swaps the heap entries of a child and its parent if the child's leaves the queue earlier; returns whether it did. */
 function swapIfBefore(heap: Entry[], child: number, parent: number): boolean {
   const lower = heap[child];
   const upper = heap[parent];
@@ -98,8 +99,8 @@ function swapIfBefore(heap: Entry[], child: number, parent: number): boolean {
 }
 
 /**
- * Every commit the tips reach in git's default order, the first tip's first among tips of one date.
- * `commit` must know every commit that is reached; what it throws passes through.
+ * Yields every commit that the tips reach in git's default order; tips of equal date in the order passed.
+ * `commit` must know every commit that is reached; its errors pass through.
  */
 export function* commitOrder(
   tips: readonly ObjectId[],

@@ -1,8 +1,9 @@
 /**
- * A fetch's body without some of the commits that it names as the edge of the client's history.
+ * Removes commits of the client's shallow boundary (its `shallow` lines) from the body of a fetch.
  *
- * Must stay true: upload-pack, which then believes that the client's history is whole, must not rely on any of it:
- * what the client has is made unknown, so that the answer is complete by itself. Every other byte stays as it came.
+ * Must stay true: without these lines upload-pack takes the client's history for complete, so it must not rely on any
+ * object of it. So every `have` becomes an unknown id, and the answer needs no object that the client has. Every other
+ * packet keeps its bytes.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { parseObjectId } from '../../kernel/ids.ts';
@@ -16,16 +17,19 @@ import {
 } from '../wire/pkt-line.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
 
-/** No object's id: a `have` of it is passed over. Left out altogether, git would answer another form of request. */
+/** The id of no object: git skips such a `have`. Without any `have`, git would answer a request of another form. */
 const UNKNOWN_HAVE = dataPacket(`have ${'f'.repeat(40)}\n`);
 
-/** The body itself when nothing is hidden. Throws TypeError on a body that the parsers of fetches refuse. */
+/**
+ * Returns the body without the `shallow` lines of the commits in `hidden`; the same body if there are none. Throws
+ * TypeError for a body that the parsers of fetches refuse.
+ */
 export function withoutEdges(body: Uint8Array, hidden: ReadonlySet<ObjectId>): Uint8Array {
   if (hidden.size === 0) return body;
   const packets = createPacketReader(body);
   const kept: Uint8Array[] = [];
   for (let packet = packets.next(); packet !== 'end'; packet = packets.next()) {
-    if ('refused' in packet) throw new TypeError(`A body that was parsed is malformed: ${packet.detail}`);
+    if ('refused' in packet) throw new TypeError(`The fetch has a malformed packet: ${packet.detail}`);
     switch (packet.kind) {
       case 'data':
         kept.push(...withoutEdge(packet.payload, hidden));

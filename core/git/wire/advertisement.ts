@@ -1,31 +1,32 @@
 /**
- * The answer to GET info/refs, which opens every fetch and push: gitprotocol-http(5), gitprotocol-v2(5).
+ * The answer to GET info/refs, the first request of every fetch and push: gitprotocol-http(5), gitprotocol-v2(5).
  *
- * Must stay true: apart from the agent the bytes are those of `git http-backend` over the same refs, but that an
- * empty repository names its capabilities for upload-pack too (as git does since 2.41), and that we offer no
- * `object-info`. Offer nothing that git-path.md does not serve: clients use whatever is named here.
+ * Must stay true: the bytes are those of `git http-backend` for the same refs, with three exceptions: the agent
+ * differs, an empty repository advertises capabilities for upload-pack too (as git does since 2.41), and `object-info`
+ * is not offered. Advertise only what docs/git-path.md describes, because clients use every capability that is
+ * advertised.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import { createLineWriter } from './pkt-line.ts';
 
-/** A ref as clients see it; `peeled` is what an annotated tag leads to in the end, null for anything else. */
+/** A ref as clients see it. `peeled` is the object that an annotated tag peels to, null for any other ref. */
 export interface AdvertisedRef {
   readonly name: string;
   readonly id: ObjectId;
   readonly peeled: ObjectId | null;
 }
 
-/** The refs one answer is made of. */
+/** The refs of one answer. */
 export interface AdvertisedRefs {
-  /** The branch HEAD names, in full, born or not. */
+  /** The full name of the branch that HEAD points to, even if that branch does not exist. */
   readonly head: string;
   /** In byte order of names. */
   readonly refs: readonly AdvertisedRef[];
 }
 
 export interface AdvertisementOptions {
-  /** 1 differs from 0 only by a line that says so. */
+  /** Version 1 differs from 0 only by a first line that names it. */
   readonly version: 0 | 1;
   /** Name and version of the server, e.g. `strata/0.1.0`: printable ASCII without spaces. */
   readonly agent: string;
@@ -38,7 +39,9 @@ const UPLOAD_PACK_CAPABILITIES = [
 const RECEIVE_PACK_CAPABILITIES =
   'report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta push-options';
 
-/** info/refs for a fetch in protocol v0 or v1: HEAD first if it is born, tags with what they peel to. */
+/**
+ * Returns info/refs for a fetch in protocol v0 or v1: HEAD first if its branch exists, and tags with their peeled ids.
+ */
 export function uploadPackAdvertisement(refs: AdvertisedRefs, options: AdvertisementOptions): Uint8Array {
   const headId = headIdOf(refs);
   const symref = headId === null ? '' : ` symref=HEAD:${refs.head}`;
@@ -52,14 +55,14 @@ export function uploadPackAdvertisement(refs: AdvertisedRefs, options: Advertise
   return advertisement.bytes();
 }
 
-/** info/refs for a push, which has no protocol v2: answer v0 to clients that ask for it. */
+/** Returns info/refs for a push. Pushes have no protocol v2: answer clients that request it with version 0. */
 export function receivePackAdvertisement(refs: AdvertisedRefs, options: AdvertisementOptions): Uint8Array {
   const advertisement = createAdvertisement('git-receive-pack', RECEIVE_PACK_CAPABILITIES, options);
   for (const ref of refs.refs) advertisement.ref(ref.id, ref.name);
   return advertisement.bytes();
 }
 
-/** info/refs for a fetch in protocol v2: the same for every repository of the object format. */
+/** Returns info/refs for a fetch in protocol v2: the same for every repository of this object format. */
 export function uploadPackCapabilities(agent: string): Uint8Array {
   const writer = createLineWriter();
   writer.line('version 2');
@@ -72,12 +75,14 @@ export function uploadPackCapabilities(agent: string): Uint8Array {
   return writer.bytes();
 }
 
-/** The id of the branch HEAD names; null when that branch is not born. */
+/** Returns the id of the branch that HEAD points to; null if that branch does not exist. */
 export function headIdOf(refs: AdvertisedRefs): ObjectId | null {
   return refs.refs.find((ref) => ref.name === refs.head)?.id ?? null;
 }
 
-/** Capabilities ride behind a NUL on the first ref, or on a name that stands for none: gitprotocol-pack(5). */
+/**
+ * Writes the capabilities after a NUL on the first ref, or on `capabilities^{}` if there is none: gitprotocol-pack(5).
+ */
 function createAdvertisement(service: string, capabilities: string, { version, agent }: AdvertisementOptions) {
   const writer = createLineWriter();
   writer.line(`# service=${service}`);

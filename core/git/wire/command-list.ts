@@ -1,15 +1,15 @@
 /**
- * What a push asks for, before its pack: gitprotocol-pack(5), "Reference Update Request and Packfile Transfer".
+ * The commands of a push, before its pack: gitprotocol-pack(5), "Reference Update Request and Packfile Transfer".
  *
- * Must stay true: reading stops exactly where the pack starts. A list that could be read in two ways is refused
- * whole; a ref of a bad name only loses its own update, as in git.
+ * Must stay true: reading stops exactly where the pack starts. An ambiguous list is refused as a whole. A ref with an
+ * invalid name only fails its own update, as in git.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { parseObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import {
   PUSH_COMMANDS_BYTES_MAX,
   PUSH_COMMANDS_MAX,
-  PUSH_OPTION_BYTES_MAX,
+  PUSH_OPTIONS_BYTES_MAX,
   PUSH_OPTIONS_MAX,
   SHALLOW_LINES_MAX,
 } from '../../kernel/limits.ts';
@@ -22,25 +22,25 @@ import {
   TRUNCATED,
 } from './pkt-line.ts';
 import { parseRefName, type RefName, type RefNameRefusalCode } from '../ref-name.ts';
-import { shown } from './side-band.ts';
+import { excerpt } from './side-band.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
-/** One ref's update; null stands for a ref that is not there before, or not after. Never both. */
+/** The update of one ref. `before` is null if the push creates the ref, `after` if it deletes it; never both. */
 export interface PushCommand {
   readonly ref: RefName;
   readonly before: ObjectId | null;
   readonly after: ObjectId | null;
 }
 
-/** An update of a ref that cannot exist here: answer `ng` with the detail. */
+/** An update of a ref with a name that Strata does not accept: report `ng` with the detail. */
 export interface RefusedCommand {
-  /** The name as it came: clients match the answer by it. */
+  /** The name's bytes as received: the client finds its ref in the report by them. */
   readonly name: Uint8Array;
   readonly refused: RefNameRefusalCode;
   readonly detail: string;
 }
 
-/** What the client chose of what the advertisement offered; names unknown here are ignored. */
+/** The capabilities that the client chose from the advertisement; unknown names are ignored. */
 export interface PushCapabilities {
   readonly reportStatus: 'none' | 'report-status' | 'report-status-v2';
   readonly sideBand64k: boolean;
@@ -50,47 +50,49 @@ export interface PushCapabilities {
 }
 
 export interface CommandList {
-  /** In the order they came, no ref twice. None, and none refused: a probe, to be answered 200 and nothing. */
+  /** In the order received, no ref twice. Without commands, accepted or refused, it is a probe: answer 200, no body. */
   readonly commands: readonly PushCommand[];
   readonly refusedCommands: readonly RefusedCommand[];
-  /** Commits whose parents the client lacks. */
+  /** The client's shallow boundary: commits whose parents it lacks. */
   readonly shallow: readonly ObjectId[];
   readonly capabilities: PushCapabilities;
   readonly pushOptions: readonly string[];
-  /** Whether a pack comes next: a push that only deletes brings none. */
+  /** Whether a pack follows: a push that only deletes refs has none. */
   readonly packFollows: boolean;
 }
 
 export type CommandListRefusalCode =
   | PacketRefusalCode
   | 'command-malformed'
-  /** From nothing to nothing: git deletes the ref without comparing. */
+  /** Both ids are zero: git would delete the ref without comparing its old id. */
   | 'command-zero-to-zero'
   | 'ref-twice'
   | 'too-many-commands'
   | 'shallow-malformed'
   | 'too-many-shallow-lines'
-  /** A signed push, which is not offered. */
+  /** A signed push, which the server does not offer. */
   | 'push-cert'
   | 'object-format-unsupported'
   | 'push-option-malformed'
+  | 'push-options-too-large'
   | 'too-many-push-options';
 
-/** Why the whole push is refused. `capabilities` are there if they were read: the answer's form depends on them. */
+/** Why the whole push is refused. The answer's form depends on `capabilities`; null if they were not read yet. */
 export interface CommandListRefusal extends ProtocolRefusal<CommandListRefusalCode> {
   readonly capabilities: PushCapabilities | null;
 }
 
-/** The list and what follows it. */
+/** The command list and the rest of the body. */
 export interface PushBody {
   readonly list: CommandList | CommandListRefusal;
-  /** Every byte after the list, the pack first of all; read it at most once, and not if the push is refused. */
+  /** Every byte after the list, starting with the pack. Read it at most once, and not if the push is refused. */
   readonly rest: AsyncIterable<Uint8Array>;
 }
 
 /**
- * Reads an inflated body up to the end of its command list. Errors of the source pass through. Whoever stops
- * reading `rest` early ends the source: give one that survives it if there is still something to answer.
+ * Reads an inflated body up to the end of its command list. Errors of the source pass through. If the caller stops
+ * reading `rest` early, the source is closed: to answer after that, pass a source that can be closed without closing
+ * the connection.
  */
 export async function readCommandList(body: AsyncIterable<Uint8Array>): Promise<PushBody> {
   const source = body[Symbol.asyncIterator]();
@@ -121,23 +123,24 @@ const NO_CAPABILITIES: PushCapabilities = {
 };
 
 export interface CommandListParser {
-  /** Takes the next bytes; null while the list has not ended. */
+  /** Parses the next bytes; returns null until the list has ended. */
   push(chunk: Uint8Array): CommandList | CommandListRefusal | null;
-  /** The list so far, as `push` answered it last. */
+  /** Returns what the last `push` or `end` returned; null before the first. */
   result(): CommandList | CommandListRefusal | null;
-  /** There are no more bytes. */
+  /** Call it at the end of the body: a list that has not ended is refused as truncated. */
   end(): CommandList | CommandListRefusal;
-  /** The bytes pushed that come after the list. */
+  /** Returns the pushed bytes that are after the list. */
   rest(): Uint8Array;
 }
 
-/** A list as it is being read. */
+/** A list while it is being read. */
 interface Draft {
   readonly commands: PushCommand[];
   readonly refusedCommands: RefusedCommand[];
   readonly names: Set<string>;
   readonly shallow: ObjectId[];
   readonly pushOptions: string[];
+  pushOptionsBytes: number;
   capabilities: PushCapabilities | null;
   packFollows: boolean;
   section: 'commands' | 'push-options' | 'ended';
@@ -153,6 +156,7 @@ export function createCommandListParser(): CommandListParser {
     names: new Set(),
     shallow: [],
     pushOptions: [],
+    pushOptionsBytes: 0,
     capabilities: null,
     packFollows: false,
     section: 'commands',
@@ -188,7 +192,7 @@ function finished(draft: Draft): CommandList {
 
 function readPacket(draft: Draft, packet: Packet): Refusal | null {
   if (packet.kind === 'flush') {
-    // Options come even when the push only deletes; a probe has no capabilities and ends here.
+    // Push options follow even if the push only deletes refs. A probe has no capabilities and ends here.
     const more = draft.section === 'commands' && draft.capabilities?.pushOptions === true;
     draft.section = more ? 'push-options' : 'ended';
     return null;
@@ -201,7 +205,7 @@ function readPacket(draft: Draft, packet: Packet): Refusal | null {
 function readLine(draft: Draft, line: Uint8Array): Refusal | null {
   const nul = line.indexOf(0);
   const command = nul === -1 ? line : line.subarray(0, nul);
-  // Ids and name are decoded apart: parts of one string would each keep all of it alive as long as the ref lives.
+  // Decodes ids and name separately: a part of one string would keep the whole string in memory as long as the ref.
   const head = decodeUtf8Lossy(command.subarray(0, HEAD_BYTES));
   if (head.startsWith('shallow ')) return readShallow(draft, head.slice('shallow '.length));
   if (draft.capabilities === null) {
@@ -216,7 +220,7 @@ function readLine(draft: Draft, line: Uint8Array): Refusal | null {
 
 function readShallow(draft: Draft, text: string): Refusal | null {
   const id = parseObjectId(text);
-  if (id === null) return { refused: 'shallow-malformed', detail: `expected shallow sha, got '${shown(text)}'` };
+  if (id === null) return { refused: 'shallow-malformed', detail: `expected shallow sha, got '${excerpt(text)}'` };
   draft.shallow.push(id);
   if (draft.shallow.length <= SHALLOW_LINES_MAX) return null;
   return { refused: 'too-many-shallow-lines', detail: `more than ${SHALLOW_LINES_MAX} shallow lines` };
@@ -234,28 +238,28 @@ function readCapabilities(draft: Draft, text: string): Refusal | null {
   };
   for (const name of names) {
     if (name.startsWith('object-format=') && name !== 'object-format=sha1') {
-      return { refused: 'object-format-unsupported', detail: `unsupported object format '${shown(name)}'` };
+      return { refused: 'object-format-unsupported', detail: `unsupported object format '${excerpt(name)}'` };
     }
   }
   return null;
 }
 
-/** `<old> <new> `: two ids of 40 digits; the name takes the rest of the line. */
+/** The length of `<old> <new> `: two ids of 40 digits. The rest of the line is the name. */
 const HEAD_BYTES = 82;
 
 function readCommand(draft: Draft, head: string, nameBytes: Uint8Array): Refusal | null {
   const before = parseObjectId(head.slice(0, 40));
   const after = parseObjectId(head.slice(41, 81));
   if (before === null || after === null || head[40] !== ' ' || head[81] !== ' ' || nameBytes.length === 0) {
-    return { refused: 'command-malformed', detail: `expected old/new/ref, got '${shown(head)}'` };
+    return { refused: 'command-malformed', detail: `expected old/new/ref, got '${excerpt(head)}'` };
   }
   const name = decodeUtf8(nameBytes);
   if (before === ZERO_OBJECT_ID && after === ZERO_OBJECT_ID) {
-    const detail = `the command for '${shown(name ?? 'a ref')}' goes from nothing to nothing`;
+    const detail = `the command for '${excerpt(name ?? 'a ref')}' goes from nothing to nothing`;
     return { refused: 'command-zero-to-zero', detail };
   }
   if (name !== null && draft.names.has(name)) {
-    return { refused: 'ref-twice', detail: `more than one command for '${shown(name)}'` };
+    return { refused: 'ref-twice', detail: `more than one command for '${excerpt(name)}'` };
   }
   if (name !== null) draft.names.add(name);
   const ref = name === null ? NOT_UTF8 : parseRefName(name);
@@ -273,10 +277,14 @@ function orNull(id: ObjectId): ObjectId | null {
 }
 
 function readPushOption(draft: Draft, line: Uint8Array): Refusal | null {
-  const text = line.length > PUSH_OPTION_BYTES_MAX ? null : decodeUtf8(line);
+  draft.pushOptionsBytes += line.length;
+  if (draft.pushOptionsBytes > PUSH_OPTIONS_BYTES_MAX) {
+    const detail = `push options of more than ${PUSH_OPTIONS_BYTES_MAX} bytes in sum`;
+    return { refused: 'push-options-too-large', detail };
+  }
+  const text = decodeUtf8(line);
   if (text === null || /\p{Cc}/u.test(text)) {
-    const detail = `push options are lines of at most ${PUSH_OPTION_BYTES_MAX} bytes in UTF-8`;
-    return { refused: 'push-option-malformed', detail };
+    return { refused: 'push-option-malformed', detail: 'push options are lines of text in UTF-8' };
   }
   draft.pushOptions.push(text);
   if (draft.pushOptions.length <= PUSH_OPTIONS_MAX) return null;

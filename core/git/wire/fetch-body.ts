@@ -1,8 +1,8 @@
 /**
- * The body of a fetch in protocol v0 or v1, which look the same over HTTP: gitprotocol-pack(5), "Packfile
- * Negotiation". Wants and boundaries, a flush, haves, then `done`, a flush or just the end.
+ * The body of a fetch in protocol v0 or v1, which are equal over HTTP: gitprotocol-pack(5), "Packfile Negotiation". It
+ * holds wants and boundaries, a flush, haves, and then `done`, a flush or the end of the body.
  *
- * Must stay true: as for v2 (fetch-request.ts), every object that upload-pack will act on is named.
+ * Must stay true: as for v2 (fetch-request.ts), the result names every object that upload-pack will act on.
  */
 import {
   type FetchDraft,
@@ -16,10 +16,10 @@ import {
   readWant,
 } from './fetch-request.ts';
 import { lineOf, type PacketReader, type PacketRefusal, TRUNCATED } from './pkt-line.ts';
-import { shown } from './side-band.ts';
+import { excerpt } from './side-band.ts';
 import { decodeUtf8 } from '../utf8.ts';
 
-/** Reads the packets of a body that does not start with a flush. */
+/** Parses the packets of a body that does not start with a flush. */
 export function parseFetchBody(packets: PacketReader, version: 0 | 1): FetchRequest | FetchRefusal | PacketRefusal {
   const draft = newFetchDraft(null);
   return readWants(draft, packets) ?? readHaves(draft, packets) ?? finishFetch(draft, version);
@@ -33,7 +33,7 @@ function readWants(draft: FetchDraft, packets: PacketReader): FetchRefusal | Pac
     if ('refused' in packet) return packet;
     if (packet.kind === 'flush') break;
     const line = packet.kind === 'data' ? decodeUtf8(lineOf(packet.payload)) : null;
-    // git reads lines as C strings: what follows a NUL would be seen by us and not by it.
+    // git reads lines as C strings, so it would ignore what this parser reads after a NUL.
     if (line === null || line.includes('\0')) return NOT_TEXT;
     const names = line.startsWith('want ') ? capabilityNames(line) : [];
     if (names.includes('filter')) filterNegotiated = true;
@@ -48,13 +48,13 @@ function readWantOrBoundary(draft: FetchDraft, line: string): FetchRefusal | nul
   return line.startsWith('want ') ? readWant(draft, line.split(/[ \t\r\n]/)[1] ?? '') : readBoundary(draft, line);
 }
 
-/** Names behind the id of a want line; git also finds a name that has a value. */
+/** Returns the capability names after the id of a want line. As in git, a name may have a value. */
 function capabilityNames(line: string): string[] {
   const [, , ...capabilities] = line.split(/[ \t\r\n]+/);
   return capabilities.map((text) => (text.startsWith('object-format=') ? text : text.replace(/=.*/s, '')));
 }
 
-/** The client's choice among what was offered, on any want line; what the server does not know it ignores, as git. */
+/** Reads the capabilities that the client chose, from any want line. Ignores unknown ones, as git does. */
 function readCapabilities(draft: FetchDraft, names: readonly string[]): FetchRefusal | null {
   const { flags } = draft;
   for (const name of names) {
@@ -69,7 +69,7 @@ function readCapabilities(draft: FetchDraft, names: readonly string[]): FetchRef
     else if (name === 'side-band-64k') flags.sideBand = 'side-band-64k';
     else if (name === 'side-band') flags.sideBand ??= 'side-band';
     else if (name.startsWith('object-format=') && name !== 'object-format=sha1') {
-      return { refused: 'object-format-unsupported', detail: `unsupported object format '${shown(name)}'` };
+      return { refused: 'object-format-unsupported', detail: `unsupported object format '${excerpt(name)}'` };
     }
   }
   return null;
@@ -78,7 +78,7 @@ function readCapabilities(draft: FetchDraft, names: readonly string[]): FetchRef
 function readHaves(draft: FetchDraft, packets: PacketReader): FetchRefusal | PacketRefusal | null {
   for (;;) {
     const packet = packets.next();
-    // A client that only wants to learn the new boundary ends its body here; git takes that for a flush.
+    // A client that only wants the new shallow boundary ends its body here; git treats that like a flush.
     if (packet === 'end') return null;
     if ('refused' in packet) return packet;
     if (packet.kind === 'flush') return null;

@@ -1,15 +1,16 @@
 /**
- * What a client asks of a fetch, in any protocol version, and the arguments of protocol v2: gitprotocol-v2(5).
+ * A fetch request, in any protocol version, and the arguments of protocol v2: gitprotocol-v2(5).
  *
- * Must stay true: every object and every argument that upload-pack will act on is named here, since it gets the
- * same bytes and checks no one's right to them. What git would refuse is refused, in git's words.
+ * Must stay true: a `FetchRequest` names every object and every argument that upload-pack will act on, because
+ * upload-pack gets the same bytes and checks nobody's access. A request that git would refuse is refused, with git's
+ * message.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { parseObjectId } from '../../kernel/ids.ts';
 import { FETCH_DEEPEN_NOT_MAX, REF_NAME_BYTES_MAX, SHALLOW_LINES_MAX } from '../../kernel/limits.ts';
 import { type ObjectFilter, parseObjectFilter } from './object-filter.ts';
 import type { ProtocolRefusal } from './pkt-line.ts';
-import { shown, type SideBandKind } from './side-band.ts';
+import { excerpt, type SideBandKind } from './side-band.ts';
 import { decodeUtf8, utf8Length } from '../utf8.ts';
 
 export type FetchRefusalCode =
@@ -19,37 +20,39 @@ export type FetchRefusalCode =
   | 'too-many-shallow-lines'
   | 'deepen-malformed'
   | 'too-many-deepen-not-lines'
-  /** A depth together with a date or a ref to stop at. */
+  /** A depth together with `deepen-since` or `deepen-not`. */
   | 'deepen-conflict'
   | 'filter-unsupported'
   | 'filter-repeated'
-  /** v0: a filter without the capability that says the client knows them. */
+  /** v0 and v1: a filter, although the client did not choose the capability `filter`. */
   | 'filter-not-negotiated'
   | 'argument-unknown'
   | 'object-format-unsupported';
 export type FetchRefusal = ProtocolRefusal<FetchRefusalCode>;
 
-/** The depth by which clients say "all": upload-pack then gives the parents of every commit named as shallow. */
+/** The depth that means "all": upload-pack then sends the parents of every commit that the client named as shallow. */
 export const DEPTH_OF_ALL = 0x7fff_ffff;
 
-/** Where the history a client asks for ends. */
+/** Where the requested history ends. */
 export type Deepening =
-  /** So many commits from the wants, or from the client's own shallow boundary if `relative`. */
+  /** `commits` commits from the wants, or from the client's shallow boundary if `relative`. */
   | { readonly kind: 'depth'; readonly commits: number; readonly relative: boolean }
-  /** Commits newer than `sinceSeconds` (of the epoch), and not reached from the refs `not`. */
+  /** Commits newer than `sinceSeconds` (since the epoch) that the refs in `not` do not reach. */
   | { readonly kind: 'limits'; readonly sinceSeconds: number | null; readonly not: readonly string[] };
 
 export interface FetchRequest {
   readonly version: 0 | 1 | 2;
-  /** Each once, in the order they came. Authorise every one. None: the client wants nothing, or only acks. */
+  /**
+   * Each once, in the order received. The caller must authorise all. Empty: the client wants no objects, or only acks.
+   */
   readonly wants: readonly ObjectId[];
-  /** What the client says it has, each once; unknown ids among them are normal. */
+  /** The objects that the client has, each once; ids that the server does not know are normal. */
   readonly haves: readonly ObjectId[];
-  /** The negotiation is over: the answer is a pack. */
+  /** Whether the client ended the negotiation: the answer is then a pack. */
   readonly done: boolean;
-  /** v2: no pack before `done`, however much is in common. */
+  /** v2: the server must not send a pack before `done`, however many objects are common. */
   readonly waitForDone: boolean;
-  /** Commits whose parents the client lacks. */
+  /** The client's shallow boundary: commits whose parents it lacks. */
   readonly shallow: readonly ObjectId[];
   readonly deepen: Deepening | null;
   readonly filter: ObjectFilter | null;
@@ -57,17 +60,17 @@ export interface FetchRequest {
   readonly ofsDelta: boolean;
   readonly includeTag: boolean;
   readonly noProgress: boolean;
-  /** v0 and v1; in v2 acks have one form. */
+  /** v0 and v1: the form of acks. v2 has only one form. */
   readonly multiAck: 'none' | 'multi_ack' | 'multi_ack_detailed';
   /** v0 and v1: the server may send the pack as soon as it is ready. */
   readonly noDone: boolean;
-  /** How the pack is framed; null for a bare pack, which only v0 and v1 know. */
+  /** How the pack is framed; null for a pack without frames, which only v0 and v1 have. */
   readonly sideBand: SideBandKind | null;
 }
 
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
-/** A request as it is being read, line by line. */
+/** A request while it is being read, line by line. */
 export interface FetchDraft {
   readonly wants: Set<ObjectId>;
   readonly haves: Set<ObjectId>;
@@ -93,7 +96,7 @@ export function newFetchDraft(sideBand: SideBandKind | null): FetchDraft {
   };
 }
 
-/** Reads the arguments of the v2 command, one a packet, line feeds removed. */
+/** Parses the arguments of the v2 command `fetch`: one for each packet, without line feeds. */
 export function parseFetchArguments(args: readonly Uint8Array[]): FetchRequest | FetchRefusal {
   const draft = newFetchDraft('side-band-64k');
   for (const bytes of args) {
@@ -133,25 +136,25 @@ function readArgument(draft: FetchDraft, line: string): FetchRefusal | null {
   return readBoundary(draft, line);
 }
 
-/** Takes the id of a `want` line. */
+/** Reads the id of a `want` line. */
 export function readWant(draft: FetchDraft, text: string): FetchRefusal | null {
   const id = parseObjectId(text);
   if (id === null) {
-    return { refused: 'want-malformed', detail: `protocol error, expected to get object ID, not '${shown(text)}'` };
+    return { refused: 'want-malformed', detail: `protocol error, expected to get object ID, not '${excerpt(text)}'` };
   }
   draft.wants.add(id);
   return null;
 }
 
-/** Takes a whole `have` line. */
+/** Reads a whole `have` line. */
 export function readHave(draft: FetchDraft, line: string): FetchRefusal | null {
   const id = line.startsWith('have ') ? parseObjectId(line.slice('have '.length)) : null;
-  if (id === null) return { refused: 'have-malformed', detail: `expected SHA1 object, got '${shown(line)}'` };
+  if (id === null) return { refused: 'have-malformed', detail: `expected SHA1 object, got '${excerpt(line)}'` };
   draft.haves.add(id);
   return null;
 }
 
-/** Takes a line on where history ends or what is left out; any other line is refused. */
+/** Reads a `shallow`, `deepen…` or `filter` line; refuses any other. */
 export function readBoundary(draft: FetchDraft, line: string): FetchRefusal | null {
   const space = line.indexOf(' ');
   const value = line.slice(space + 1);
@@ -169,20 +172,20 @@ export function readBoundary(draft: FetchDraft, line: string): FetchRefusal | nu
     case 'filter':
       return readFilter(draft, value);
     default:
-      return { refused: 'argument-unknown', detail: `unexpected line: '${shown(line)}'` };
+      return { refused: 'argument-unknown', detail: `unexpected line: '${excerpt(line)}'` };
   }
 }
 
 function readShallow(draft: FetchDraft, value: string): FetchRefusal | null {
   const id = parseObjectId(value);
-  if (id === null) return { refused: 'shallow-malformed', detail: `invalid shallow line: '${shown(value)}'` };
+  if (id === null) return { refused: 'shallow-malformed', detail: `invalid shallow line: '${excerpt(value)}'` };
   draft.shallow.add(id);
   if (draft.shallow.size <= SHALLOW_LINES_MAX) return null;
   return { refused: 'too-many-shallow-lines', detail: `more than ${SHALLOW_LINES_MAX} shallow lines` };
 }
 
 function readDeepenNot(draft: FetchDraft, value: string, line: string): FetchRefusal | null {
-  // A ref, resolved by upload-pack among the refs this client may see: here it only has to be short text.
+  // The name of a ref. upload-pack resolves it among the refs that this client may see, so here only its form matters.
   if (value === '' || utf8Length(value) > REF_NAME_BYTES_MAX || /\p{Cc}/u.test(value)) return deepenMalformed(line);
   draft.deepenNot.push(value);
   if (draft.deepenNot.length <= FETCH_DEEPEN_NOT_MAX) return null;
@@ -199,7 +202,7 @@ function readFilter(draft: FetchDraft, value: string): FetchRefusal | null {
   return null;
 }
 
-/** The whole request, or why its lines do not go together. */
+/** Returns the complete request, or a refusal if its lines contradict each other. */
 export function finishFetch(draft: FetchDraft, version: 0 | 1 | 2): FetchRequest | FetchRefusal {
   const limited = draft.sinceSeconds !== null || draft.deepenNot.length > 0;
   if (draft.depth !== null && limited) {
@@ -213,14 +216,14 @@ export function finishFetch(draft: FetchDraft, version: 0 | 1 | 2): FetchRequest
   return { version, wants: [...wants], haves: [...haves], shallow: [...shallow], deepen, ...draft.flags };
 }
 
-/** A positive whole number in plain decimal digits, which git and we read alike. */
+/** Parses a positive integer in plain decimal digits, which git reads in the same way; null for any other text. */
 function decimal(text: string, max: number): number | null {
   const value = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
   return value <= max ? value : null;
 }
 
 function deepenMalformed(line: string): FetchRefusal {
-  return { refused: 'deepen-malformed', detail: `Invalid deepen: ${shown(line)}` };
+  return { refused: 'deepen-malformed', detail: `Invalid deepen: ${excerpt(line)}` };
 }
 
 export const NOT_TEXT: FetchRefusal = { refused: 'argument-unknown', detail: 'a line is not valid UTF-8' };

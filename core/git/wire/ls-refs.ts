@@ -1,8 +1,8 @@
 /**
- * `ls-refs`, how a client of protocol v2 learns of refs: gitprotocol-v2(5), "ls-refs".
+ * `ls-refs`, by which a client of protocol v2 lists refs: gitprotocol-v2(5), "ls-refs".
  *
- * Must stay true: refs come in byte order after HEAD, and no ref that matches a prefix is missing; a superset is
- * legal. The work is that of the refs answered, not of prefixes times refs.
+ * Must stay true: the refs follow HEAD in byte order, and no ref that matches a prefix is missing; the protocol allows
+ * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
 import { LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';
 import type { AdvertisedRef, AdvertisedRefs } from './advertisement.ts';
@@ -12,17 +12,17 @@ import { byRefOrder } from '../ref-name.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
 export interface LsRefsRequest {
-  /** Say what HEAD points to. */
+  /** Name the branch that HEAD points to. */
   readonly symrefs: boolean;
-  /** Say what annotated tags lead to. */
+  /** Add the peeled ids of annotated tags. */
   readonly peel: boolean;
-  /** With `symrefs`: say what HEAD points to also when that branch is not born. */
+  /** With `symrefs`: name the branch that HEAD points to even if it does not exist. */
   readonly unborn: boolean;
-  /** Only refs that start with one of these; none means all refs. */
+  /** Return only refs that start with one of these; all refs if empty. */
   readonly prefixes: readonly string[];
 }
 
-/** Reads the command's arguments, one a packet, line feeds removed. */
+/** Parses the command's arguments: one for each packet, without line feeds. */
 export function parseLsRefs(args: readonly Uint8Array[]): LsRefsRequest | ProtocolRefusal<'argument-unknown'> {
   let symrefs = false;
   let peel = false;
@@ -39,13 +39,13 @@ export function parseLsRefs(args: readonly Uint8Array[]): LsRefsRequest | Protoc
   return { symrefs, peel, unborn, prefixes: prefixes.size >= LS_REFS_PREFIXES_MAX ? [] : [...prefixes] };
 }
 
-/** A prefix may end within a character, and what starts with it starts with the whole characters before. */
+/** Cuts a prefix that ends within a character to its whole characters: that may match more refs, which is allowed. */
 function validPrefix(bytes: Uint8Array): string {
   const text = decodeUtf8Lossy(bytes);
   return text.slice(0, text.indexOf('\ufffd'));
 }
 
-/** The answer's body: HEAD if it is asked for, then the refs that match, then a flush. */
+/** Returns the answer's body: HEAD if a prefix matches it, then the refs that match, then a flush. */
 export function lsRefsAnswer(refs: AdvertisedRefs, request: LsRefsRequest): Uint8Array {
   const writer = createLineWriter();
   if (request.prefixes.length === 0 || request.prefixes.some((prefix) => 'HEAD'.startsWith(prefix))) {
@@ -71,14 +71,14 @@ interface Range {
   readonly to: number;
 }
 
-/** The refs with one of the prefixes, as ranges in order: two prefixes have nested ranges or disjoint ones. */
+/** Returns the refs with one of the prefixes, as ordered ranges. The ranges of two prefixes are nested or disjoint. */
 function matchingRanges(refs: readonly AdvertisedRef[], prefixes: readonly string[]): readonly Range[] {
   if (prefixes.length === 0) return [{ from: 0, to: refs.length }];
   const ranges: Range[] = [];
   let covered = 0;
   for (const prefix of prefixes.toSorted(byRefOrder)) {
     const from = firstIndex(refs, covered, (name) => byRefOrder(name, prefix) >= 0);
-    // A range that a shorter prefix covers starts past its own names, or at names that do not match.
+    // If a shorter prefix has covered this one's names, `from` is past them, and the range is empty.
     const to = firstIndex(refs, from, (name) => !name.startsWith(prefix));
     if (to > from) ranges.push({ from, to });
     covered = to;
@@ -86,7 +86,7 @@ function matchingRanges(refs: readonly AdvertisedRef[], prefixes: readonly strin
   return ranges;
 }
 
-/** The first index at or after `from` whose name passes; from there on all names must. */
+/** Returns the first index at or after `from` whose name passes. All names after the first that passes must pass. */
 function firstIndex(refs: readonly AdvertisedRef[], from: number, passes: (name: string) => boolean): number {
   let low = from;
   let high = refs.length;

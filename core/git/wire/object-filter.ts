@@ -1,24 +1,24 @@
 /**
- * Filters of partial clones: git-rev-list(1), `--filter`. Only those that a bitmap answers cheaply are taken.
+ * Filters of partial clones: git-rev-list(1), `--filter`. Strata accepts only those that git's bitmaps make cheap.
  *
- * Must stay true: what is taken means the same to upload-pack, which gets the text as it came. Git reads numbers
- * as C does, so `010` is eight there: numbers with leading zeros are refused.
+ * Must stay true: an accepted filter means the same to upload-pack, which gets the text as received. Git reads numbers
+ * as C does, so `010` means eight there: numbers with leading zeros are refused.
  */
 import { FETCH_TREE_DEPTH_MAX } from '../../kernel/limits.ts';
 import type { ProtocolRefusal } from './pkt-line.ts';
 
 export type ObjectFilter =
   | { readonly kind: 'blob:none' }
-  /** Leaves out blobs of at least so many bytes. */
+  /** Omits blobs of `sizeBytes` bytes or more. */
   | { readonly kind: 'blob:limit'; readonly sizeBytes: number }
-  /** Leaves out blobs and trees at least so deep below a commit's tree, which has depth 0. */
+  /** Omits blobs and trees at depth `depth` or deeper; a commit's own tree has depth 0. */
   | { readonly kind: 'tree'; readonly depth: number };
 
 const SIZE = /^blob:limit=(0|[1-9]\d*)([kmg]?)$/i;
 const DEPTH = /^tree:(0|[1-9]\d*)$/;
 const UNITS: { readonly [suffix: string]: number } = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
-/** `blob:none`, `blob:limit=<n>[kmg]` or `tree:<depth>` to depth 16. */
+/** Parses `blob:none`, `blob:limit=<n>[kmg]` or `tree:<depth>` up to depth 16; refuses any other filter. */
 export function parseObjectFilter(text: string): ObjectFilter | ProtocolRefusal<'filter-unsupported'> {
   if (text === 'blob:none') return { kind: 'blob:none' };
   const [, size, suffix] = SIZE.exec(text) ?? [];

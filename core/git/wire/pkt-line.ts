@@ -1,12 +1,12 @@
 /**
- * Packets, the frame of everything Git says over the wire: gitprotocol-common(5), "pkt-line Format".
+ * Packets (pkt-lines), the frames of Git's protocol: gitprotocol-common(5), "pkt-line Format".
  *
- * Must stay true: a decoder holds at most one unfinished packet (64 KiB) besides what it was last given, however
- * the bytes are cut; it takes not one byte beyond the packet it returns, since a raw pack may follow.
+ * Must stay true: a decoder buffers at most one incomplete packet (64 KiB) in addition to the last chunk, however the
+ * bytes are split. It consumes no byte after the packet that it returns, because a raw pack may follow.
  */
 import { encodeUtf8, utf8Length } from '../utf8.ts';
 
-/** The largest payload of one packet: 65,520 less its four digits of length. */
+/** The largest payload of one packet: 65,520 bytes less the four digits of the length. */
 export const PACKET_PAYLOAD_BYTES_MAX = 65_516;
 
 export type Packet =
@@ -16,14 +16,14 @@ export type Packet =
   | { readonly kind: 'response-end' };
 
 export type PacketRefusalCode =
-  /** A length that is no packet's: not four hex digits, `0003`, or above 65,520. */
+  /** An invalid length: not four hex digits, `0003`, or above 65,520. */
   | 'packet-malformed'
-  /** The bytes end within a packet or before the one that ends the message. */
+  /** The bytes end within a packet, or before the packet that ends the message. */
   | 'packet-truncated'
-  /** More bytes than the message may have. */
+  /** The message has more bytes than it may. */
   | 'packets-too-large';
 
-/** Why a message on the wire is not taken: `detail` is one line for whoever sent it. */
+/** Why a message is refused; `detail` is one line for the client that sent it. */
 export interface ProtocolRefusal<Code extends string> {
   readonly refused: Code;
   readonly detail: string;
@@ -35,42 +35,42 @@ const FLUSH: Packet = { kind: 'flush' };
 const DELIMITER: Packet = { kind: 'delimiter' };
 const RESPONSE_END: Packet = { kind: 'response-end' };
 
-/** `0000`: the end of a message or of one of its sections. */
+/** `0000`: ends a message or one of its sections. */
 export const FLUSH_PACKET = encodeUtf8('0000');
-/** `0001`: between the sections of a message in protocol v2. */
+/** `0001`: separates the sections of a message in protocol v2. */
 export const DELIMITER_PACKET = encodeUtf8('0001');
-/** `0002`: the end of a response over a stateless connection in protocol v2. */
+/** `0002`: ends a response over a stateless connection in protocol v2. */
 export const RESPONSE_END_PACKET = encodeUtf8('0002');
 
 function headerOf(payloadBytes: number): string {
   return (payloadBytes + HEADER_BYTES).toString(16).padStart(HEADER_BYTES, '0');
 }
 
-/** The headers of all but the longest ref lines, made once. */
+/** The headers of all but very long ref lines, computed once. */
 const SHORT_HEADERS = Array.from({ length: 512 }, (_, payloadBytes) => headerOf(payloadBytes));
 
-/** Four hex digits of a packet's whole length, for a payload of so many bytes. Throws RangeError above the maximum. */
+/** Returns the four hex digits of the whole packet's length. Throws RangeError for a payload above the maximum. */
 export function packetHeader(payloadBytes: number): string {
   if (payloadBytes > PACKET_PAYLOAD_BYTES_MAX) throw new RangeError(`A packet cannot hold ${payloadBytes} bytes`);
   return SHORT_HEADERS[payloadBytes] ?? headerOf(payloadBytes);
 }
 
-/** A packet with this payload; text is sent as UTF-8. Throws RangeError above 65,516 bytes. */
+/** Returns a packet with this payload; text is encoded as UTF-8. Throws RangeError above 65,516 bytes. */
 export function dataPacket(payload: string | Uint8Array): Uint8Array {
   const bytes = typeof payload === 'string' ? encodeUtf8(payload) : payload;
   return concatBytes([encodeUtf8(packetHeader(bytes.length)), bytes]);
 }
 
-/** So many lines are encoded at once: strings this short are cheap to join, and calls to the encoder are not. */
+/** How many lines are encoded in one call: joining short strings is cheap, and calls of the encoder are not. */
 const LINES_A_BATCH = 64;
 
-/** Writes packets of text, each a line with its line feed: made for the tens of thousands that name refs. */
+/** Writes packets of text, each a line with its line feed. It is fast for tens of thousands of refs. */
 export interface LineWriter {
   line(text: string): void;
-  /** A packet of these bytes as they are. */
+  /** Writes a packet of these bytes, without adding a line feed. */
   packet(payload: Uint8Array): void;
   flush(): void;
-  /** All that was written. */
+  /** Returns everything that was written. */
   bytes(): Uint8Array;
 }
 
@@ -101,7 +101,7 @@ export function createLineWriter(): LineWriter {
   };
 }
 
-/** Lengths are taken for those of ASCII first, and counted only when the batch turns out longer than that. */
+/** Assumes ASCII for the lengths first, and counts UTF-8 bytes only if the encoded batch is longer than that. */
 function framedLines(lines: readonly string[]): Uint8Array {
   let ascii = '';
   for (const line of lines) ascii += `${packetHeader(line.length + 1)}${line}\n`;
@@ -110,7 +110,7 @@ function framedLines(lines: readonly string[]): Uint8Array {
   return encodeUtf8(lines.map((line) => `${packetHeader(utf8Length(line) + 1)}${line}\n`).join(''));
 }
 
-/** An error in the place of an answer: `ERR <message>`, which every client shows (gitprotocol-pack(5)). */
+/** Returns an error instead of an answer: `ERR <message>`, which every client displays (gitprotocol-pack(5)). */
 export function errorPacket(message: string): Uint8Array {
   return dataPacket(`ERR ${message}`);
 }
@@ -127,21 +127,21 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** A payload without the line feed that may end it. */
+/** Returns a payload without its final line feed, if it has one. */
 export function lineOf(payload: Uint8Array): Uint8Array {
   return payload.at(-1) === 0x0a ? payload.subarray(0, -1) : payload;
 }
 
 export interface PacketDecoder {
-  /** Hands over the next bytes. They are not copied while whole packets can be read from them. */
+  /** Adds the next bytes. They are not copied as long as whole packets can be read from them. */
   push(chunk: Uint8Array): void;
-  /** The next whole packet; null when more bytes are needed; after a refusal always that refusal. */
+  /** Returns the next whole packet, or null if more bytes are needed. After a refusal, always returns that refusal. */
   next(): Packet | PacketRefusal | null;
-  /** The bytes pushed and not part of any packet returned; the decoder is done after this. */
+  /** Returns the pushed bytes that are in no returned packet. Do not use the decoder after this call. */
   rest(): Uint8Array;
 }
 
-/** Decodes packets of at most `bytesMax` bytes in sum, headers included. */
+/** Decodes packets of at most `bytesMax` bytes together, including headers. */
 export function createPacketDecoder(options: { readonly bytesMax: number }): PacketDecoder {
   const held = createHeldBytes();
   let taken = 0;
@@ -178,7 +178,7 @@ export function createPacketDecoder(options: { readonly bytesMax: number }): Pac
   };
 }
 
-/** The packets of a message that is here whole: `next` answers `end` after the last, a refusal if it is cut short. */
+/** The packets of a complete message: `next` returns `end` after the last packet, or a refusal if bytes are missing. */
 export interface PacketReader {
   next(): Packet | PacketRefusal | 'end';
 }
@@ -198,7 +198,7 @@ export function createPacketReader(message: Uint8Array): PacketReader {
 
 export const TRUNCATED: PacketRefusal = { refused: 'packet-truncated', detail: 'the request ends too early' };
 
-/** A packet's length as its first four bytes say it, in hex of either case. */
+/** Parses a packet's length from its first four bytes, hex digits in either case. */
 function packetLength(bytes: Uint8Array): number | PacketRefusal {
   let length = 0;
   for (let at = 0; at < HEADER_BYTES; at++) {
@@ -219,8 +219,9 @@ function hexDigit(byte: number): number {
 }
 
 /**
- * Bytes received and not yet taken. Bytes once shown are never overwritten, so views of them stay valid; room is
- * made by doubling, so that a packet sent byte by byte costs no more than its length.
+ * Buffers bytes that were received and not yet taken. Bytes that `view` has returned are never overwritten, so the
+ * views stay valid. The buffer grows by doubling, so that a packet received byte by byte costs time linear in its
+ * length.
  */
 function createHeldBytes() {
   let buffer: Uint8Array = new Uint8Array(0);
@@ -239,7 +240,7 @@ function createHeldBytes() {
         return;
       }
       const kept = end - start;
-      // A chunk of the caller's is always full, so what is appended to is ours.
+      // A buffer that is the caller's chunk is always full, so the bytes are only written to a buffer made here.
       if (end + chunk.length > buffer.length) {
         const grown = new Uint8Array(2 * (kept + chunk.length));
         grown.set(buffer.subarray(start, end));

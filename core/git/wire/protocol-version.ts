@@ -1,8 +1,9 @@
 /**
- * Which protocol a client speaks: its `Git-Protocol` header, as gitprotocol-v2(5) and git's own server read it.
+ * The protocol version that a client requests: its `Git-Protocol` header, parsed as in gitprotocol-v2(5) and git's
+ * server.
  */
 
-/** Keys separated by colons; the highest `version=` we know wins; without one it is 0, which sends no header. */
+/** Parses keys separated by colons. Returns the highest known `version=`, or 0: clients of version 0 send no header. */
 export function parseGitProtocolHeader(text: string | undefined): 0 | 1 | 2 {
   let version: 0 | 1 | 2 = 0;
   for (const key of (text ?? '').split(':')) {

@@ -1,8 +1,9 @@
 /**
  * The answer to a push: gitprotocol-pack(5), "Report Status", in the side band if the client chose one.
  *
- * Must stay true: each packet fits its limit whatever names and reasons it holds, and neither can forge another
- * line. The report is itself a list of packets that ends with a flush, within the side band, which ends with its own.
+ * Must stay true: each packet fits its limit, whatever names and reasons it holds, and neither can inject another line.
+ * The report is a list of packets that ends with a flush. It is sent within the side band, which ends with another
+ * flush.
  */
 import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import type { PushCapabilities } from './command-list.ts';
@@ -10,30 +11,30 @@ import { concatBytes, createLineWriter, errorPacket, FLUSH_PACKET, PACKET_PAYLOA
 import { fatalPackets, oneSafeLine, progressPackets, sideBandPackets } from './side-band.ts';
 import { encodeUtf8 } from '../utf8.ts';
 
-/** What became of one command. */
+/** The result of one command. */
 export interface RefReport {
   /** The ref as the client named it. */
   readonly name: string | Uint8Array;
-  /** Null when the ref was updated, else why not. */
+  /** Null if the ref was updated, else why it was not. */
   readonly refused: string | null;
 }
 
 export interface PushReport {
-  /** Null when the pack was taken, or none was needed; else why not. */
+  /** Null if the pack was accepted, or none was needed; else why it was refused. */
   readonly unpackFailed: string | null;
-  /** One for each command, also when the pack was not taken. */
+  /** One for each command, even if the pack was refused. */
   readonly refs: readonly RefReport[];
 }
 
 const REASON_LENGTH_MAX = 1_000;
 const CONTROLS = /\p{Cc}/u;
 
-/** The report as packets with their flush. `report-status-v2` has the same lines when no ref was renamed. */
+/** Returns the report's packets and their flush. `report-status-v2` has the same lines if the server renames no ref. */
 export function reportStatus(report: PushReport): Uint8Array {
   const writer = createLineWriter();
   writer.line(`unpack ${report.unpackFailed === null ? 'ok' : reason(report.unpackFailed)}`);
   for (const { name, refused } of report.refs) {
-    // A push may report 100,000 refs: those with names of ours take no detour over bytes.
+    // Fast path: a push may report 100,000 refs, and names without control characters need no conversion to bytes.
     if (typeof name === 'string' && name.length <= REF_NAME_BYTES_MAX && !CONTROLS.test(name)) {
       writer.line(refused === null ? `ok ${name}` : `ng ${name} ${reason(refused)}`);
     } else {
@@ -44,7 +45,7 @@ export function reportStatus(report: PushReport): Uint8Array {
   return writer.bytes();
 }
 
-/** The end of the answer to a push: `messages` are lines for the user, sent if there is a side band. */
+/** Returns the end of the answer to a push. `messages` are lines for the user, sent only if there is a side band. */
 export function pushAnswer(
   report: PushReport,
   capabilities: PushCapabilities,
@@ -56,8 +57,9 @@ export function pushAnswer(
 }
 
 /**
- * The answer to a push that is refused whole, in a form that makes the client show why: a report that nothing was
- * unpacked, an error on the side band, or an error packet. (Of an HTTP error git shows only the status.)
+ * Returns the answer to a push that is refused as a whole, in a form whose reason the client displays: a report that
+ * nothing was unpacked, an error on the side band, or an error packet. (Of an HTTP error, git displays only the
+ * status.)
  */
 export function pushRefusal(detail: string, capabilities: PushCapabilities | null): Uint8Array {
   if (capabilities !== null && capabilities.reportStatus !== 'none') {
@@ -66,7 +68,7 @@ export function pushRefusal(detail: string, capabilities: PushCapabilities | nul
   return capabilities?.sideBand64k === true ? fatalPackets(reason(detail)) : errorPacket(reason(detail));
 }
 
-/** The line of a name that may fill a packet by itself, then the reason gives way, or hold control characters. */
+/** Returns the line for a name that may hold control characters, or be so long that the line is cut to fit a packet. */
 function hostileLine(name: Uint8Array, refused: string | null): Uint8Array {
   const safe = name.map((byte) => (byte < 0x20 || byte === 0x7f ? 0x3f : byte));
   const parts =

@@ -1,13 +1,13 @@
 /**
- * The side band: data, progress and a fatal error in one stream of packets, told apart by their first byte
- * (gitprotocol-pack(5), "Packfile Data").
+ * The side band: data, progress messages and a fatal error in one stream of packets. The first byte of each names its
+ * band (gitprotocol-pack(5), "Packfile Data").
  *
- * Must stay true: no packet is longer than the side band that was negotiated allows: 1,000 bytes or 65,520.
+ * Must stay true: no packet is longer than the negotiated side band allows: 1,000 or 65,520 bytes.
  */
 import { encodeUtf8 } from '../utf8.ts';
 import { FLUSH_PACKET, packetHeader } from './pkt-line.ts';
 
-/** 1 carries the answer itself, 2 text that the client shows after `remote: `, 3 an error that ends it. */
+/** 1 is the answer itself, 2 text that the client displays after `remote: `, 3 an error that ends the answer. */
 export type Band = 1 | 2 | 3;
 /** `side-band` has packets of at most 1,000 bytes, `side-band-64k` of 65,520. */
 export type SideBandKind = 'side-band' | 'side-band-64k';
@@ -15,10 +15,10 @@ export type SideBandKind = 'side-band' | 'side-band-64k';
 const HEADER_BYTES = 5;
 const PACKET_BYTES_MAX = { 'side-band': 1_000, 'side-band-64k': 65_520 } as const;
 
-/** An empty packet of band 1: git's own sign of life while a client waits. */
+/** An empty packet of band 1, which git's server also sends as a keep-alive while a client waits. */
 export const KEEP_ALIVE_PACKET = encodeUtf8('0005\u0001');
 
-/** The payload in as many packets of the band as it needs; none when it is empty. */
+/** Returns the payload in as many packets of the band as it needs; no packet if it is empty. */
 export function sideBandPackets(band: Band, payload: Uint8Array, kind: SideBandKind = 'side-band-64k'): Uint8Array {
   const room = PACKET_BYTES_MAX[kind] - HEADER_BYTES;
   const count = Math.ceil(payload.length / room);
@@ -34,7 +34,7 @@ export function sideBandPackets(band: Band, payload: Uint8Array, kind: SideBandK
   return packets;
 }
 
-/** A stream of bytes on band 1, chunk by chunk as they come, and the flush that ends the side band. */
+/** Yields each chunk on band 1 as it arrives, and then the flush that ends the side band. */
 export async function* sideBandStream(
   chunks: AsyncIterable<Uint8Array>,
   kind: SideBandKind = 'side-band-64k',
@@ -45,19 +45,22 @@ export async function* sideBandStream(
   yield FLUSH_PACKET;
 }
 
-/** Lines the client shows after `remote: `, made safe for a terminal. */
+/** Returns lines that the client displays after `remote: `, made safe for a terminal. */
 export function progressPackets(lines: readonly string[], kind: SideBandKind = 'side-band-64k'): Uint8Array {
   return sideBandPackets(2, encodeUtf8(lines.map((line) => `${oneSafeLine(line)}\n`).join('')), kind);
 }
 
-/** The error that ends a side band; clients show it and exit. No flush follows: nothing is read after it. */
+/**
+ * Returns the error that ends a side band: clients display it and exit. They read nothing after it, so no flush
+ * follows.
+ */
 export function fatalPackets(message: string, kind: SideBandKind = 'side-band-64k'): Uint8Array {
   return sideBandPackets(3, encodeUtf8(`${oneSafeLine(message)}\n`), kind);
 }
 
 /**
- * A text as one line without anything a terminal would act on: control characters of ASCII and Latin-1, line and
- * paragraph separators and the marks that turn the direction of writing become spaces.
+ * Returns a text as one line without anything that a terminal interprets. Control characters of ASCII and Latin-1, line
+ * and paragraph separators, and the marks that change the writing direction become spaces.
  */
 export function oneSafeLine(text: string): string {
   return text
@@ -66,7 +69,7 @@ export function oneSafeLine(text: string): string {
     .trim();
 }
 
-/** A client's own text in a message to it, cut short. */
-export function shown(text: string): string {
+/** Returns the start of a client's own text, to quote it in a message to that client. */
+export function excerpt(text: string): string {
   return oneSafeLine(text.slice(0, 100));
 }

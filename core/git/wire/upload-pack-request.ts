@@ -1,8 +1,8 @@
 /**
  * The body of a POST to git-upload-pack, in any protocol version: gitprotocol-http(5), gitprotocol-v2(5).
  *
- * Must stay true: nothing that git would act on is passed over. A body holds one request; bytes after it are
- * refused, so that no reader of the same bytes can find another request in them.
+ * Must stay true: the parser skips nothing that git would act on. A body holds one request. A body with further bytes
+ * is refused, so that no other reader of the same bytes can find a second request in them.
  */
 import { FETCH_REQUEST_BYTES_MAX, SERVER_OPTION_BYTES_MAX, SERVER_OPTIONS_MAX } from '../../kernel/limits.ts';
 import { parseFetchBody } from './fetch-body.ts';
@@ -16,11 +16,11 @@ import {
   type ProtocolRefusal,
   TRUNCATED,
 } from './pkt-line.ts';
-import { shown } from './side-band.ts';
+import { excerpt } from './side-band.ts';
 import { decodeUtf8, utf8Length } from '../utf8.ts';
 
 export type UploadPackRequest =
-  /** A flush alone, sent before a long request to see whether the client is let in: answer 200 and nothing. */
+  /** Only a flush, which a client sends before a long request to test its access: answer 200 without a body. */
   | { readonly kind: 'probe' }
   | { readonly kind: 'ls-refs'; readonly request: LsRefsRequest; readonly serverOptions: readonly string[] }
   | { readonly kind: 'fetch'; readonly request: FetchRequest; readonly serverOptions: readonly string[] };
@@ -36,7 +36,7 @@ export type UploadPackRefusalCode =
   | 'request-trailing-bytes';
 export type UploadPackRefusal = ProtocolRefusal<UploadPackRefusalCode>;
 
-/** Reads a whole inflated body of at most 32 MiB. */
+/** Parses a complete inflated body of at most 32 MiB. */
 export function parseUploadPackRequest(body: Uint8Array, version: 0 | 1 | 2): UploadPackRequest | UploadPackRefusal {
   if (body.length > FETCH_REQUEST_BYTES_MAX) {
     const detail = `the request takes more than ${FETCH_REQUEST_BYTES_MAX} bytes`;
@@ -61,7 +61,7 @@ function readV0(packets: PacketReader, version: 0 | 1): UploadPackRequest | Uplo
   return 'refused' in request ? request : { kind: 'fetch', request, serverOptions: [] };
 }
 
-/** Flushes may follow: some clients end a body with one of their own. */
+/** Refuses anything but flushes after the request: some clients end a body with a further flush. */
 function trailing(packets: PacketReader): UploadPackRefusal | null {
   for (;;) {
     const packet = packets.next();
@@ -90,7 +90,7 @@ function readV2(packets: PacketReader): UploadPackRequest | UploadPackRefusal {
     case null:
       return { refused: 'command-missing', detail: 'no command requested' };
     default:
-      return { refused: 'command-unknown', detail: `invalid command '${shown(command)}'` };
+      return { refused: 'command-unknown', detail: `invalid command '${excerpt(command)}'` };
   }
 }
 
@@ -100,7 +100,9 @@ interface Head {
   argumentsFollow: boolean;
 }
 
-/** The command and the client's capabilities, up to the delimiter, or the flush of a command without arguments. */
+/**
+ * Reads the command and the client's capabilities, up to the delimiter, or the flush of a command without arguments.
+ */
 function readHead(packets: PacketReader): Head | UploadPackRefusal {
   const head: Head = { command: null, serverOptions: [], argumentsFollow: false };
   for (;;) {
@@ -137,16 +139,16 @@ function readHeadLine(head: Head, line: string | null): UploadPackRefusal | null
       return null;
     case 'object-format':
       if (value === 'sha1') return null;
-      return { refused: 'object-format-unsupported', detail: `unsupported object format '${shown(value)}'` };
+      return { refused: 'object-format-unsupported', detail: `unsupported object format '${excerpt(value)}'` };
     case 'server-option':
       head.serverOptions.push(value);
       if (head.serverOptions.length <= SERVER_OPTIONS_MAX && utf8Length(value) <= SERVER_OPTION_BYTES_MAX) return null;
       return {
         refused: 'too-many-server-options',
-        detail: `at most ${SERVER_OPTIONS_MAX} server options of ${SERVER_OPTION_BYTES_MAX} bytes are taken`,
+        detail: `at most ${SERVER_OPTIONS_MAX} server options of ${SERVER_OPTION_BYTES_MAX} bytes are accepted`,
       };
     default:
-      return { refused: 'capability-unknown', detail: `unknown capability '${shown(line)}'` };
+      return { refused: 'capability-unknown', detail: `unknown capability '${excerpt(line)}'` };
   }
 }
 

@@ -1,4 +1,4 @@
-/** Creating, changing and revoking access tokens. */
+/** Creates, changes and revokes access tokens. */
 import type { AccessTokenSettings } from '../../access-token/commands.ts';
 import { decideAccessToken } from '../../access-token/decide.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
@@ -9,7 +9,7 @@ import type { Cause } from '../../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Digest } from '../../ports/digest.ts';
-import { TOKEN_PREFIX_LENGTH, tokenIdOf } from '../authenticate.ts';
+import { TOKEN_PREFIX_LENGTH, tokenIdOf } from './authenticate.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 
 export interface TokenCommandOrigin {
@@ -24,7 +24,7 @@ export interface CreatedToken {
   readonly token: ActiveAccessToken;
 }
 
-/** Makes a token for a secret that the caller generated and alone keeps. */
+/** Creates a token for a secret that the caller generated. Only its hash and its first characters are stored. */
 export async function createAccessToken(
   context: Context & { readonly digest: Digest },
   origin: TokenCommandOrigin,
@@ -50,7 +50,7 @@ export async function createAccessToken(
   return { id, token: active(executed.entity.state) };
 }
 
-/** The account's token unless it is expired, or a refusal that does not tell another account's from none. */
+/** Finds the account's token unless it has expired. An unknown token and another account's get the same refusal. */
 export async function findAccessToken(
   context: Context,
   account: AccountId,
@@ -90,7 +90,7 @@ export async function revokeAccessToken(
   return 'refused' in executed ? executed : { revoked: id };
 }
 
-/** Tells the account's repositories now; null for an account that is not open. */
+/** Returns a function that is true for the ids of the account's current repositories; null if it is not open. */
 export async function ownership(context: Context, account: AccountId): Promise<((id: RepositoryId) => boolean) | null> {
   const { state } = await context.entities.get(accounts, account);
   return state.status === 'open' ? (id) => state.repositories.has(id) : null;

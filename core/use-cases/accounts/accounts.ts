@@ -1,9 +1,9 @@
 /**
- * Creating accounts, across the three streams that hold a username, an e-mail address and the account.
+ * Creates accounts across three streams: those of the username, of the e-mail address and of the account.
  *
- * Must stay true: names are claimed before the account exists and confirmed after, so a crash at any step
- * leaves either an account with its names, or claims that run out; a claim is taken over only once its account
- * can no longer come into being (`Abandoned` stands first in its stream).
+ * Must stay true: names are claimed before the account is created and confirmed after. So a crash at any step leaves
+ * either an account that holds its names, or claims that lapse. A claim is taken over only if nobody can create its
+ * account any more, because `Abandoned` is the first event of that account's stream.
  */
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
@@ -20,7 +20,7 @@ import { type AccountId, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import { CLAIM_SPAN_MS, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { codePointCount } from '../../kernel/text.ts';
-import type { Reach } from '../../ports/failpoints.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import type { PasswordHasher } from '../../ports/password-hasher.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
@@ -33,7 +33,7 @@ export interface NewAccount {
 }
 
 type AccountContext = Context & { readonly vault: Vault; readonly passwords: PasswordHasher };
-type CreationContext = AccountContext & { readonly reach: Reach };
+type CreationContext = AccountContext & { readonly failpoint: Failpoint };
 type Refused = { readonly refused: Refusal };
 
 export async function createAccount(
@@ -46,13 +46,13 @@ export async function createAccount(
   const id = context.ids.next<AccountId>();
   const usernameTaken = refuse({ code: 'username-taken', username: wanted.username });
   if (!(await claim(context, cause, usernameClaims, wanted.username, id))) return usernameTaken;
-  await context.reach('account-username-claimed');
+  await context.failpoint('account-username-claimed');
   const emailClaim = await context.vault.fingerprint('email', emailKey(wanted.email));
   if (!(await claim(context, cause, emailClaims, emailClaim, id))) {
     await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Release');
     return refuse({ code: 'email-taken' });
   }
-  // The vault is written before the event that names its records (invariant 5).
+  // The vault records are written before the event that names them (docs/architecture.md, invariant 5).
   const emailRef = await context.vault.put(id, 'email', wanted.email);
   const passwordHashRef = await context.vault.put(id, 'password-hash', await context.passwords.hash(wanted.password));
   const created = await execute(context, accounts, id, { account: id, cause }, (state) =>
@@ -65,12 +65,12 @@ export async function createAccount(
     }),
   );
   if ('refused' in created) {
-    // The claims took longer than their time and the account was abandoned: nothing of it may stay claimed.
+    // The claims lapsed and another request abandoned this account. Its names must not remain claimed.
     await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Release');
     await settleClaim(context, cause, emailClaims, emailClaim, id, 'Release');
     return created;
   }
-  await context.reach('account-created');
+  await context.failpoint('account-created');
   await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Confirm');
   await settleClaim(context, cause, emailClaims, emailClaim, id, 'Confirm');
   return { id };
@@ -78,7 +78,7 @@ export async function createAccount(
 
 type ClaimDecider = typeof usernameClaims;
 
-/** Whether the name is now claimed for the account. */
+/** Claims a name. Resolves true if the name is now claimed for the account. */
 async function claim(
   context: Context,
   cause: Cause,
@@ -96,7 +96,7 @@ async function claim(
   return !('refused' in claimed);
 }
 
-/** The account whose claim has run out, once it can no longer come into being; null when there is none such. */
+/** Abandons the account whose claim on the name has lapsed, and returns its id. Null if there is none to abandon. */
 async function abandonFormer(
   context: Context,
   cause: Cause,
@@ -111,14 +111,15 @@ async function abandonFormer(
     decideAccount(account, { type: 'AbandonAccount' }),
   );
   if ('refused' in abandoned) throw new TypeError('Abandoning is never refused');
-  const { status } = abandoned.entity.state;
-  if (status !== 'open' && status !== 'erased') return former;
-  // It did come into being, and only its confirmation was cut off: finish that. An erasure settles its claims itself.
+  if (abandoned.entity.state.status === 'abandoned') return former;
+  // The account was created, but its claim was never confirmed: confirm it now. An erasure settles its own claims.
   await settleClaim(context, cause, decider, name, former, 'Confirm');
   return null;
 }
 
-/** Brings a claim of the account to its end. Settled already, or somebody else's by now, is settled. */
+/**
+ * Confirms or releases the account's claim on a name. Idempotent; does nothing if the name is another account's now.
+ */
 export async function settleClaim(
   context: Context,
   cause: Cause,
@@ -129,7 +130,7 @@ export async function settleClaim(
 ): Promise<void> {
   await execute(context, decider, name, { account, cause }, (state) => {
     const decision = decideClaim(state, { type, account });
-    // Somebody else took the name over: there is nothing of this account's left to settle.
+    // Another account took the name over: this account has no claim left to settle.
     return 'taken' in decision ? accept<ClaimEvent>() : decision;
   });
 }
@@ -164,7 +165,7 @@ export async function changePassword(
   const passwordHashRef = await context.vault.put(account, 'password-hash', await context.passwords.hash(password));
   let superseded = before.state.passwordHashRef;
   const changed = await execute(context, accounts, account, { account, cause }, (state) => {
-    // Of the last decision, the one that commits: another change may have come first.
+    // The last call of this function commits. Another change may have replaced the hash that was read before.
     if (state.status === 'open') superseded = state.passwordHashRef;
     return decideAccount(state, { type: 'ChangePassword', passwordHashRef });
   });
@@ -173,13 +174,13 @@ export async function changePassword(
   return { changed: true };
 }
 
-/** The account that a username is of; an erased one has none, though nobody else can take it. */
+/** Finds the open account with this username. Null also for an erased account, whose name nobody else can claim. */
 export async function findAccount(context: Context, username: string): Promise<AccountId | null> {
   const found = await findAccountState(context, username);
   return found?.state.status === 'open' ? found.id : null;
 }
 
-/** The account that a username is claimed for, also before it exists and after it was erased. */
+/** Finds the account that holds the claim of a username, whether it is not created yet, open, closed or erased. */
 export async function findAccountState(
   context: Context,
   username: string,
@@ -187,7 +188,7 @@ export async function findAccountState(
   if (!isUsernameForm(username)) return null;
   const { state: claim } = await context.entities.get(usernameClaims, username);
   if (claim.status === 'free') return null;
-  // A claim alone says nothing of the account: its own stream decides.
+  // A claim does not show whether the account exists. The account's own stream does.
   const { state } = await context.entities.get(accounts, claim.account);
   return { id: claim.account, state };
 }

@@ -1,10 +1,10 @@
 /**
- * Device login: a machine asks, a signed-in user grants or denies, one poll fetches the token.
+ * Device login: a machine requests a login, a signed-in user grants or denies it, and one poll fetches the token.
  *
- * Must stay true: `DeviceLoginClaimed` is the commit point of the token. The poll that appended it made the secret and
- * alone can tell it; the token's event follows from what the claim says, so any node can write it. The answers rest on
- * the log and the session's own time, never on whether some timer has fired. What the device said of itself is
- * destroyed once the session ended, by whoever closes it.
+ * Must stay true: `DeviceLoginClaimed` is the commit point of the token. Only the poll that appended it has the secret,
+ * because that poll generated it. The token's event is made from the claim alone, so any node can write it. Answers
+ * depend on the log and on the session's times, never on whether a timer has fired. `closeDeviceLogin` destroys what
+ * the device said about itself after the session has ended.
  */
 import type { AccessTokenSettings } from '../../access-token/commands.ts';
 import { decideAccessToken } from '../../access-token/decide.ts';
@@ -22,27 +22,29 @@ import { DEVICE_HOSTNAME_LENGTH_MAX, DEVICE_SESSION_SPAN_MS } from '../../kernel
 import type { Refusal } from '../../kernel/refusal.ts';
 import { codePointCount } from '../../kernel/text.ts';
 import type { Digest } from '../../ports/digest.ts';
-import type { Reach } from '../../ports/failpoints.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type CreatedToken, ownership, type TokenCommandOrigin } from './access-tokens.ts';
-import { TOKEN_PREFIX_LENGTH, tokenIdOf } from '../authenticate.ts';
+import { TOKEN_PREFIX_LENGTH, tokenIdOf } from './authenticate.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 
 type Refused = { readonly refused: Refusal };
 
 export interface DeviceLoginRequest {
-  /** What the device calls itself, 1 to 255 characters. */
+  /** The device's name for itself, 1 to 255 characters. */
   readonly hostname: string;
-  /** Where it asks from; empty where that is not known. */
+  /** The source address of the request; empty if it is not known. */
   readonly address: string;
   /** Shown on both screens, `WXYZ-1234`. */
   readonly userCode: string;
-  /** What polls must carry; the caller generated it and tells the device alone. */
+  /** Every poll must carry it. The caller generated it and returns it to the device only. */
   readonly secret: string;
 }
 
-/** Begins a login. The records of the vault come before the event that names them (invariant 5). */
+/**
+ * Begins a login. The vault records are written before the event that names them (docs/architecture.md, invariant 5).
+ */
 export async function requestDeviceLogin(
   context: Context & { readonly digest: Digest; readonly vault: Pick<Vault, 'put'> },
   cause: Cause,
@@ -59,51 +61,55 @@ export async function requestDeviceLogin(
   const requested = await execute(context, deviceSessions, id, { account: null, cause }, (state) =>
     decideDeviceSession(state, {
       type: 'RequestDeviceLogin',
-      ...{ userCode, secretHash, hostnameRef, addressRef, expiresAt },
+      userCode,
+      secretHash,
+      hostnameRef,
+      addressRef,
+      expiresAt,
     }),
   );
   return 'refused' in requested ? requested : { id, expiresAt };
 }
 
-/** While nobody has taken a session on it has a data key of its own in the vault, under its own id. */
+/** A session that belongs to no account yet has a data key of its own in the vault, stored under the session's id. */
 function vaultOwnerOf(id: DeviceSessionId): AccountId {
   return uuid<AccountId>(id);
 }
 
-/** What a user is shown before deciding. */
-export interface ShownDeviceSession {
+/** What the user sees before granting or denying a session. */
+export interface DeviceSessionDetails {
   readonly userCode: string;
   readonly hostname: string;
   readonly address: string | null;
   readonly expiresAt: Timestamp;
 }
 
-/** A session that may be granted or denied now, or why there is none. The caller awaited the barrier. */
-export async function showDeviceSession(
+/** Reads a session that may be granted or denied now. The caller must have awaited `entities.barrier()`. */
+export async function readPendingDeviceSession(
   context: Context & { readonly vault: Pick<Vault, 'get'> },
   id: DeviceSessionId,
-): Promise<ShownDeviceSession | Refused> {
+): Promise<DeviceSessionDetails | Refused> {
   const { state } = await context.entities.get(deviceSessions, id);
   if (state.status === 'absent') return refuse({ code: 'device-session-not-found' });
   if (state.status !== 'pending') return refuse({ code: 'device-session-decided' });
   if (hasExpired(state, context.clock.now())) return refuse({ code: 'device-session-expired' });
-  return readShown(context.vault, id, state);
+  return readDetails(context.vault, id, state);
 }
 
-async function readShown(
+async function readDetails(
   vault: Pick<Vault, 'get'>,
   id: DeviceSessionId,
   { userCode, hostnameRef, addressRef, expiresAt }: PendingDeviceSession,
-): Promise<ShownDeviceSession | Refused> {
+): Promise<DeviceSessionDetails | Refused> {
   const owner = vaultOwnerOf(id);
   const hostname = await vault.get(owner, 'hostname', hostnameRef);
-  // Its record goes once the session ended: somebody was faster.
+  // The record is removed after the session has ended: another request decided it meanwhile.
   if (hostname === null) return refuse({ code: 'device-session-decided' });
   const address = addressRef === null ? null : await vault.get(owner, 'source-address', addressRef);
   return { userCode, hostname, address, expiresAt };
 }
 
-/** Lets the device have a token with these settings; refuses what a new token may not carry. */
+/** Grants the device a token with these settings. Refuses settings that a new token may not have. */
 export async function grantDeviceLogin(
   context: Context,
   origin: TokenCommandOrigin,
@@ -116,7 +122,10 @@ export async function grantDeviceLogin(
   const executed = await execute(context, deviceSessions, id, origin, (state) =>
     decideDeviceSession(state, {
       type: 'GrantDeviceLogin',
-      ...{ account, settings, ownsRepository, now: context.clock.now() },
+      account,
+      settings,
+      ownsRepository,
+      now: context.clock.now(),
     }),
   );
   if ('refused' in executed) return executed;
@@ -137,20 +146,24 @@ export async function denyDeviceLogin(
   return 'refused' in executed ? executed : { denied: id };
 }
 
-/** The session that a poll is about; another's secret and no session answer alike. The caller awaited the barrier. */
+/**
+ * Finds the session that a poll names. A wrong secret and an unknown session get the same refusal. The caller must have
+ * awaited `entities.barrier()`.
+ */
 export async function findPolledSession(
   context: Context & { readonly digest: Digest },
   id: DeviceSessionId,
   secret: string,
 ): Promise<{ readonly id: DeviceSessionId; readonly state: Exclude<DeviceSession, { status: 'absent' }> } | Refused> {
   const { state } = await context.entities.get(deviceSessions, id);
-  const found = state.status !== 'absent' && context.digest.equal(state.secretHash, context.digest.sha256(secret));
-  return found ? { id, state } : refuse({ code: 'device-session-not-found' });
+  if (state.status === 'absent' || state.secretHash === null) return refuse({ code: 'device-session-not-found' });
+  const isItsSecret = context.digest.equal(state.secretHash, context.digest.sha256(secret));
+  return isItsSecret ? { id, state } : refuse({ code: 'device-session-not-found' });
 }
 
 export interface PolledToken extends CreatedToken {
   readonly username: string;
-  /** Told here, once, and nowhere kept. */
+  /** Returned only here, once. It is stored nowhere. */
   readonly secret: string;
 }
 
@@ -158,13 +171,13 @@ type PolledSession = Exclude<Awaited<ReturnType<typeof findPolledSession>>, Refu
 
 type PollContext = Context & {
   readonly digest: Digest;
-  readonly reach: Reach;
+  readonly failpoint: Failpoint;
   readonly newTokenSecret: () => string;
 };
 
 /**
- * Answers a poll: the token for the one that claims it, null while the session waits for its user.
- * `causeFor` gives the cause of the account's events, once it is known whose they are.
+ * Answers a poll: returns the token to the one poll that claims it, and null while the session waits for its user.
+ * `causeFor` returns the cause for the account's events. It is called when the account is known.
  */
 export async function pollDeviceLogin(
   context: PollContext,
@@ -176,7 +189,7 @@ export async function pollDeviceLogin(
   if (refused !== null || state.status !== 'granted') return refuse(refused ?? { code: 'device-session-not-found' });
   const { account } = state;
   const owner = await context.entities.get(accounts, account);
-  // An account that was erased since takes no device on.
+  // An account that is no longer open gets no new token.
   if (owner.state.status !== 'open') return refuse({ code: 'device-session-expired' });
   const { username } = owner.state;
   const cause = await causeFor(account);
@@ -192,14 +205,14 @@ export async function pollDeviceLogin(
     }),
   );
   if ('refused' in claimed) return claimed;
-  await context.reach('device-login-claimed');
+  await context.failpoint('device-login-claimed');
   const token = await createClaimedToken(context, cause, claimed.entity);
   return token === null ? refuse({ code: 'device-login-claimed' }) : { ...token, username, secret };
 }
 
 /**
- * Writes the token that a claim names, unless it is there. Nothing refuses it: the claim was the decision. Null for
- * one that its owner has revoked meanwhile.
+ * Writes the token that a claim names, unless it exists. It cannot be refused, because the claim decided it. Returns
+ * null if the owner has revoked the token meanwhile.
  */
 async function createClaimedToken(
   context: Context,
@@ -213,8 +226,11 @@ async function createClaimedToken(
     token.status === 'absent'
       ? decideAccessToken(token, {
           type: 'CreateAccessToken',
-          ...{ account, settings, secretHash: tokenSecretHash, tokenPrefix },
-          // As they stood when the login was granted and claimed.
+          account,
+          settings,
+          secretHash: tokenSecretHash,
+          tokenPrefix,
+          // The repositories were checked at the grant, and the expiry is checked as of the claim.
           ownsRepository: () => true,
           now: claimedAt,
         })
@@ -225,15 +241,15 @@ async function createClaimedToken(
   return token.status === 'active' ? { id: tokenId, token } : null;
 }
 
-/** Writes that the session's time ran out, if it did and nobody claimed or denied it. */
+/** Appends `DeviceLoginExpired` if the session's time is over and nobody has claimed or denied it. */
 export async function expireDeviceLogin(context: Context, cause: Cause, id: DeviceSessionId): Promise<void> {
   const { state } = await context.entities.reload(deviceSessions, id);
   await changeSession(context, cause, id, state, { type: 'ExpireDeviceLogin', now: context.clock.now() });
 }
 
 /**
- * Does whatever still follows the end of a session and closes it: writes a claimed token, destroys what the device
- * said of itself. Repeatable: any node may, at any time after the end. A session that has not ended is left alone.
+ * Finishes a session that has ended and closes it: writes a claimed token, and destroys what the device said about
+ * itself. Idempotent: any node may call it, at any time. It does nothing to a session that has not ended.
  */
 export async function closeDeviceLogin(
   context: Context & { readonly vault: Pick<Vault, 'eraseAccount'> },
@@ -244,7 +260,8 @@ export async function closeDeviceLogin(
   const { state } = session;
   if (state.status !== 'claimed' && state.status !== 'denied' && state.status !== 'expired') return;
   if (state.status === 'claimed') await createClaimedToken(context, cause, session);
-  await context.vault.eraseAccount(vaultOwnerOf(id));
+  // A stream that begins with the decision has no vault records of its own: it refers to those of the account.
+  if (state.secretHash !== null) await context.vault.eraseAccount(vaultOwnerOf(id));
   await changeSession(context, cause, id, state, { type: 'CloseDeviceLogin' });
 }
 

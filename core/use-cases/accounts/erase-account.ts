@@ -1,10 +1,10 @@
 /**
- * Erasing an account: gone for everybody with one append, and everything personal of it unreadable after.
+ * Erases an account. After one append nobody can use it, and then its personal data is made unreadable.
  *
- * Must stay true: `AccountErased` is the commit point. What follows it is repeatable, so that whoever comes next
- * finishes what was cut in half: the same command again, or the sweep of the vault, which reads every event. The
- * username stays taken, as the pseudonym that the log knows the account by; its address comes free. The data key goes
- * after the event and after the address was read, so that nothing is unreadable of an account that is still there.
+ * Must stay true: `AccountErased` is the commit point. All steps after it are idempotent. An interrupted erasure is
+ * finished by the same command or by the sweep of the vault, which reads every event. The username remains claimed,
+ * because the log names the account by it; the e-mail address is released. The data key is destroyed after the event,
+ * and after the address was read, so that the data of an account that still exists is never unreadable.
  */
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
@@ -14,7 +14,7 @@ import { emailClaims, usernameClaims } from '../../claim/evolve.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { Reach } from '../../ports/failpoints.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
 import { settleClaim } from './accounts.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
@@ -22,13 +22,13 @@ import { closeRepository } from './repositories.ts';
 
 export interface ErasureContext extends Context {
   readonly vault: Vault;
-  readonly reach: Reach;
+  readonly failpoint: Failpoint;
 }
 
 export interface Erasure {
-  /** How many repositories were closed; fewer than it had where somebody else finished a part. */
+  /** The number of repositories that this call closed. It is lower if another call closed some of them. */
   readonly repositories: number;
-  /** False where the vault's record of the address was changed: it cannot be read, so its claim cannot be found. */
+  /** False if the vault record of the address was tampered with: then it cannot be read, nor its claim be found. */
   readonly addressReleased: boolean;
 }
 
@@ -42,11 +42,11 @@ export async function eraseAccount(
     decideAccount(state, { type: 'EraseAccount' }),
   );
   if ('refused' in erased) return erased;
-  await context.reach('account-erased');
+  await context.failpoint('account-erased');
   return finishErasure(context, cause, account);
 }
 
-/** Everything that follows the event; done already, it changes nothing. TypeError for an account that is not erased. */
+/** Does all steps that follow the event. Idempotent. Rejects with a TypeError for an account that is not erased. */
 export async function finishErasure(context: ErasureContext, cause: Cause, account: AccountId): Promise<Erasure> {
   const { state } = await context.entities.reload(accounts, account);
   if (state.status !== 'erased') throw new TypeError(`Account ${account} is ${state.status}, not erased`);
@@ -72,11 +72,11 @@ async function releaseAddress(
   try {
     email = await context.vault.get(account, 'email', emailRef);
   } catch (error) {
-    // What was damaged must not keep everything else from being erased.
+    // A damaged record must not prevent the erasure of everything else.
     if (error instanceof VaultError && error.code === 'record-tampered') return false;
     throw error;
   }
-  // Null: an erasure before this one came as far as the key, and had released the address by then.
+  // Null if an earlier erasure destroyed the key. It had released the address before that.
   if (email !== null) {
     const claim = await context.vault.fingerprint('email', emailKey(email));
     await settleClaim(context, cause, emailClaims, claim, account, 'Release');

@@ -1,20 +1,23 @@
 /**
- * The policy that finishes deletions cut in half: a repository is closed, and its name was never given back.
+ * The policy that finishes interrupted deletions: the repository is closed, but its name was not released.
  *
- * Must stay true: whatever any node died of, the name of a closed repository comes free by itself; the request that
- * closed it is given the time to do so in its own name.
+ * Must stay true: the name of a closed repository is released even if the node that deleted it has died. The request
+ * that closed the repository gets time to release the name first, so that the event names its own actor.
  */
 import type { RepositoryId } from '../../kernel/ids.ts';
-import type { ReadModels } from '../../ports/read-models.ts';
+import type { HalfDeletedRepositories } from '../../ports/repository-lists.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { releaseName } from './repositories.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 
 export interface DeletionFinisherContext extends Context {
-  readonly readModels: Pick<ReadModels, 'halfDeleted'>;
+  readonly readModels: HalfDeletedRepositories;
 }
 
-/** To be called at intervals: what was cut in half already at the call before is finished. Several nodes may. */
+/**
+ * Returns a function to call at intervals. It finishes the deletions that were already incomplete at its previous call.
+ * Several nodes may run it at once.
+ */
 export function createDeletionFinisher(context: DeletionFinisherContext): () => Promise<void> {
   let seenBefore: ReadonlySet<RepositoryId> = new Set();
   return async () => {

@@ -1,21 +1,23 @@
 /**
- * Finding, creating, describing and deleting repositories.
+ * Finds, creates, describes and deletes repositories.
  *
- * Must stay true: a deletion closes the repository's stream first, so that racing pushes conflict, and gives the
- * name back after; cut in half it is finished by whoever deletes the repository again, or wants its name.
+ * Must stay true: a deletion first closes the repository's stream, so that racing pushes conflict, and then releases
+ * the name. An interrupted deletion is finished by the next request that deletes the repository or creates one of
+ * its name, or by finish-deletions.ts.
  */
-import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
 import type { Plans } from '../../account/plans.ts';
-import type { OpenAccount, OwnedRepository } from '../../account/state.ts';
+import { decideOwnedRepository } from '../../account/repositories/decide.ts';
+import type { OwnedRepository } from '../../account/repositories/state.ts';
+import type { OpenAccount } from '../../account/state.ts';
 import { parseBranchName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId, Uuid } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { asciiLowerCase } from '../../kernel/text.ts';
-import type { Reach } from '../../ports/failpoints.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
@@ -31,7 +33,7 @@ export interface RepositoryCommandOrigin {
   readonly guarding?: Guarding;
 }
 
-/** A repository as its owner's account lists it: still there when its deletion was cut in half. */
+/** A repository in its account's list. After an interrupted deletion it is still in the list. */
 export interface ListedRepository {
   readonly id: RepositoryId;
   readonly accountId: AccountId;
@@ -39,14 +41,14 @@ export interface ListedRepository {
   readonly owned: OwnedRepository;
 }
 
-/** A repository with all that its two streams say. */
+/** A repository with the state of its own stream and of its account's. */
 export interface FoundRepository extends ListedRepository {
   readonly entity: Entity<OpenRepository>;
-  /** Short name of the branch HEAD leads to. */
+  /** The short name of the branch that HEAD names. */
   readonly defaultBranch: string;
 }
 
-/** Looks a repository up as a URL names it: both names without case. Null when there is none. */
+/** Finds a repository by the names in a URL, without regard to case. Null if there is none. */
 export async function findRepository(
   context: Context,
   username: string,
@@ -56,7 +58,7 @@ export async function findRepository(
   return listed === null ? null : openRepository(context, listed);
 }
 
-/** The repository of that id if the account has it. */
+/** Finds the repository with this id. Null if the account does not have it. */
 export async function findRepositoryById(
   context: Context,
   accountId: AccountId,
@@ -66,7 +68,7 @@ export async function findRepositoryById(
   return listed === null ? null : openRepository(context, listed);
 }
 
-/** As `findRepository`, also where only half of a deletion was done: for deleting it again. */
+/** Like `findRepository`, but also finds a repository whose deletion was interrupted. */
 async function findListedRepository(
   context: Context,
   username: string,
@@ -91,7 +93,7 @@ async function listedRepository(
 
 async function openRepository(context: Context, listed: ListedRepository): Promise<FoundRepository | null> {
   const entity = await context.entities.get(repositories, listed.id);
-  // Closed, and its deletion cut in half: gone for everybody but who deletes it again.
+  // The repository is closed but still listed: its deletion was interrupted. Only a repeated deletion may find it.
   if (entity.state.status === 'closed') return null;
   const { state } = entity;
   const defaultBranch = state.defaultBranch ?? listed.owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
@@ -114,13 +116,13 @@ export async function createRepository(
     const branch = parseBranchName(wanted.defaultBranch);
     if (typeof branch !== 'string') return refuse({ code: 'branch-name-invalid', reason: branch.detail });
   }
-  // Buckets come with their own issue: until then no id names one.
+  // Storage buckets are not implemented yet, so no id names one.
   if (wanted.storageBucketId !== null) return refuse({ code: 'storage-bucket-not-found' });
   const id = context.ids.next<RepositoryId>();
   const create = () =>
     execute(context, accounts, origin.account, origin, (state) =>
       state.status === 'open'
-        ? decideAccount(state, { type: 'CreateRepository', id, ...wanted, quotas: context.plans[state.plan] })
+        ? decideOwnedRepository(state, { type: 'CreateRepository', id, ...wanted, quotas: context.plans[state.plan] })
         : refuse({ code: 'account-not-found' }),
     );
   let created = await create();
@@ -133,7 +135,7 @@ export async function createRepository(
   return found ?? refuse({ code: 'repository-not-found' });
 }
 
-/** Whether the name was only held by a repository whose deletion was cut in half; it is free then. */
+/** Releases a name that only an interrupted deletion still holds. Resolves true if the name is now free. */
 async function finishDeletion(context: Context, origin: RepositoryCommandOrigin, name: string): Promise<boolean> {
   const holder = await listedRepository(context, origin.account, (account) =>
     account.repositoryNames.get(repositoryNameKey(name)),
@@ -163,10 +165,10 @@ export async function changeRepository(
   }
   const before = await findRepositoryById(context, origin.account, id);
   if (before === null) return refuse({ code: 'repository-not-found' });
-  // Two streams, two commits: the description is decided first since it alone can still be refused.
+  // Two streams need two commits. The description is changed first, because only that can still be refused.
   if (description !== undefined) {
     const described = await execute(context, accounts, origin.account, origin, (state) =>
-      decideAccount(state, { type: 'DescribeRepository', id, description }),
+      decideOwnedRepository(state, { type: 'DescribeRepository', id, description }),
     );
     if ('refused' in described) return described;
   }
@@ -181,24 +183,24 @@ export async function changeRepository(
 }
 
 /**
- * Closes the repository's stream first, so that racing pushes conflict, then gives the name back. From the first
- * append on the repository is gone for everybody; if it is the only one, the second follows by whoever repeats the
- * request or wants the name, or by `finish-deletions.ts`.
+ * First closes the repository's stream, so that racing pushes conflict, and then releases the name. After the first
+ * append nobody can use the repository. If the second is missing, it is done by the next request that deletes the
+ * repository or creates one of that name, or by finish-deletions.ts.
  */
 export async function deleteRepository(
-  context: Context & { readonly reach: Reach },
+  context: Context & { readonly failpoint: Failpoint },
   origin: RepositoryCommandOrigin,
   id: RepositoryId,
 ): Promise<{ readonly deleted: RepositoryId } | Refused> {
-  // Any id makes the name of a stream: only the account says which are its own.
+  // Any id could name a repository's stream. Only the account's list shows which repositories are its own.
   const listed = await listedRepository(context, origin.account, () => id);
   if (listed === null) return refuse({ code: 'repository-not-found' });
   return closeRepository(context, origin, id);
 }
 
-/** Both halves of a deletion, of a repository that the account lists. */
+/** Does both steps of a deletion. The account must have the repository in its list. */
 export async function closeRepository(
-  context: Context & { readonly reach: Reach },
+  context: Context & { readonly failpoint: Failpoint },
   origin: RepositoryCommandOrigin,
   id: RepositoryId,
 ): Promise<{ readonly deleted: RepositoryId } | Refused> {
@@ -206,19 +208,19 @@ export async function closeRepository(
     decideRepository(state, { type: 'CloseRepository' }),
   );
   if ('refused' in closed) return closed;
-  await context.reach('repository-closed');
-  // From here the repository is gone; a guard must not leave its name taken.
+  await context.failpoint('repository-closed');
+  // The repository is deleted from here on. A guard must not keep its name taken, so none is passed.
   return releaseName(context, { account: origin.account, cause: origin.cause }, id);
 }
 
-/** The second half of a deletion. Done already, by somebody who deletes it too, is done. */
+/** Does the second step of a deletion. Idempotent, also if another request has done it. */
 export async function releaseName(
   context: Context,
   origin: { readonly account: AccountId; readonly cause: Cause },
   id: RepositoryId,
 ): Promise<{ readonly deleted: RepositoryId } | Refused> {
   const released = await execute(context, accounts, origin.account, origin, (state) =>
-    decideAccount(state, { type: 'DeleteRepository', id }),
+    decideOwnedRepository(state, { type: 'DeleteRepository', id }),
   );
   if ('refused' in released && released.refused.code !== 'repository-not-found') return released;
   return { deleted: id };

@@ -1,10 +1,11 @@
 /**
- * Writes the whole log as the lines of a file (log-file.ts), or goes on where an earlier export was cut short.
+ * Writes the whole log as the lines of a file (log-file.ts), or continues an earlier export that was interrupted.
  *
- * Must stay true: memory is bounded by a page of events; every event up to the head at the start is in it, as stored
- * and never upcast, and none after that head, so that an export under a running server ends.
+ * Must stay true: memory is bounded by a page of events. The file holds every event up to the head that was read at the
+ * start, as stored and never upcast, and no append after that head. So an export ends even while a server is running.
  */
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
+import { throughPosition } from '../../kernel/whole-appends.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import {
@@ -13,11 +14,12 @@ import {
   eventText,
   type FileEvent,
   firstDigest,
-  LOG_FILE_HEADER,
+  headerLine,
+  LOG_FILE_VERSION,
   nextDigest,
 } from './log-file.ts';
 
-/** So that even a page of the largest events stays far below the memory of a small machine. */
+/** Even a page of the largest events takes much less memory than a small machine has. */
 const PAGE_EVENTS = 100;
 
 export interface LogSource {
@@ -25,27 +27,29 @@ export interface LogSource {
   readonly digest: Digest;
 }
 
-/** Where an export stands: after so many events, the last of them at a position. */
+/** How far an export has come. */
 export interface ExportPlace {
+  /** The position of the last event written. */
   readonly position: LogPosition;
+  /** The number of events written. */
   readonly events: number;
-  /** Of the last event written. */
+  /** The digest of the last event written. */
   readonly digest: string;
 }
 
-/** A piece of the file: whole lines. */
+/** A piece of the file. It consists of whole lines. */
 export interface ExportPiece {
   readonly text: string;
   readonly place: ExportPlace;
 }
 
-/** What was written before is not the beginning of this log's export. */
+/** The file that an export should continue is not the beginning of an export of this log. */
 class ExportMismatch extends Error {
   override readonly name = 'ExportMismatch';
   readonly code = 'export-of-another-log';
 }
 
-/** Every event of the log in order, page by page, up to a position. */
+/** Yields every event of the log in order, page by page, to the end of the append that holds the position `upTo`. */
 export async function* readPages(
   events: Pick<EventStore, 'readAll'>,
   after: LogPosition,
@@ -57,20 +61,20 @@ export async function* readPages(
     const last = page.at(-1);
     if (last === undefined) return;
     position = last.position;
-    yield upTo === null || position <= upTo ? page : page.filter((event) => event.position <= upTo);
+    yield upTo === null || position <= upTo ? page : throughPosition(page, upTo);
   }
 }
 
-/** The lines of the log, from the header or from a place on, to the closing line. Returns what that says. */
+/** Yields the lines of the file from the header, or from a place on, to the closing line. */
 export async function* exportLog(source: LogSource, from: ExportPlace | null): AsyncGenerator<ExportPiece> {
   const { events, digest } = source;
   const head = await events.head();
-  let place = from ?? { position: LOG_START, events: 0, digest: firstDigest(digest) };
-  if (from === null) yield { text: `${LOG_FILE_HEADER}\n`, place };
+  let place = from ?? { position: LOG_START, events: 0, digest: firstDigest(digest, LOG_FILE_VERSION) };
+  if (from === null) yield { text: `${headerLine(LOG_FILE_VERSION)}\n`, place };
   for await (const page of readPages(events, place.position, head)) {
     const lines: string[] = [];
     for (const event of page) {
-      const text = eventText(event);
+      const text = eventText(event, LOG_FILE_VERSION);
       place = {
         position: event.position,
         events: place.events + 1,
@@ -84,14 +88,14 @@ export async function* exportLog(source: LogSource, from: ExportPlace | null): A
 }
 
 /**
- * Where to go on after the last event that a file holds, itself the `count`th. Throws `ExportMismatch` when this log
- * does not hold that event: then the file is another log's, or this one lost its tail.
+ * Returns where to continue after `last`, which is the last event of a file of the newest version, and its `count`th.
+ * Throws `ExportMismatch` if this log does not hold that event: the file is of another log, or this log lost its tail.
  */
 export async function placeAfter({ events }: LogSource, last: FileEvent, count: number): Promise<ExportPlace> {
-  const { stream, revision } = last;
+  const { stream, revision } = last.event;
   const [found] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
-  if (found === undefined || eventText(found) !== last.text) {
-    throw new ExportMismatch(`It ends with ${stream} revision ${revision}, which this log does not hold like that`);
+  if (found === undefined || eventText(found, LOG_FILE_VERSION) !== last.text) {
+    throw new ExportMismatch(`It ends with ${stream} revision ${revision}, which this log does not hold in that form`);
   }
   return { position: found.position, events: count, digest: last.digest };
 }

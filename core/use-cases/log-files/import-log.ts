@@ -2,15 +2,16 @@
  * Reads an exported log (log-file.ts) into an event store: one writer, in log order, into an empty log.
  *
  * Must stay true:
- * - at every moment the target holds the first events of the file, in the file's order, and nothing else: so an import
- *   that ended anywhere is gone on with by running it again;
+ * - at every moment the target holds the first events of the file, in the file's order, and nothing else. So running an
+ *   interrupted import again continues it;
+ * - every append of the source is one append in the target;
  * - a target that holds anything else is refused before anything is written;
- * - it is whole only when all of it was read back and gave the file's digest.
+ * - an import has succeeded only after all events were read back from the target and gave the file's digest.
  */
 import { LOG_START, type RecordedEvent } from '../../kernel/envelope.ts';
 import type { Digest } from '../../ports/digest.ts';
 import { type AppendRequest, appendInOrder, type EventStore } from '../../ports/event-store.ts';
-import { APPEND_SIZE_BYTES_MAX } from '../../kernel/limits.ts';
+import { missingOfAppend } from '../../kernel/whole-appends.ts';
 import { readPages } from './export-log.ts';
 import {
   eventText,
@@ -19,6 +20,7 @@ import {
   type FileLine,
   firstDigest,
   type LogFileEnd,
+  type LogFileVersion,
   LogFileError,
   LogFileReader,
   nextDigest,
@@ -26,32 +28,31 @@ import {
 
 const BATCH_EVENTS_MAX = 500;
 const BATCH_LENGTH_MAX = 2 * 1024 * 1024;
-const UTF8_BYTES_PER_CODE_UNIT_MAX = 3;
 
 export interface LogTarget {
   readonly events: EventStore;
   readonly digest: Digest;
   /**
-   * Called once, before the first append: marks the target as unfinished and drops what was derived from any log it
-   * held. From then on nobody else may write to it.
+   * Called once, before the first append. Marks the target as unfinished and drops everything that was derived from a
+   * log in it. From then on only the import may write to it.
    */
   readonly begin: () => Promise<void>;
-  /** Called after every batch with how many events of the file the target holds. */
+  /** Called after every batch with the number of events that this import has appended. */
   readonly onProgress?: (events: number) => Promise<void> | void;
 }
 
 export interface ImportReport extends LogFileEnd {
-  /** Events that the target held before. */
+  /** The number of the file's events that the target held before. */
   readonly found: number;
 }
 
-/** The target does not hold what the file says, and did not before either. */
+/** The target holds more events than the file, or other events than those that were imported. */
 export class ImportError extends Error {
   override readonly name = 'ImportError';
   readonly code = 'import-failed';
 }
 
-/** Imports a file. Throws `LogFileError` for a fault of a line, `ImportError` for one of the target. */
+/** Imports a file. Throws `LogFileError` for a faulty line or one that does not fit the target, else `ImportError`. */
 export async function importLog(target: LogTarget, lines: AsyncIterable<FileLine>): Promise<ImportReport> {
   const held = heldEvents(target.events);
   const batch = new Batch(target);
@@ -62,21 +63,21 @@ export async function importLog(target: LogTarget, lines: AsyncIterable<FileLine
     const read = reader.read(line);
     if (read.kind === 'end') end = read.end;
     if (read.kind !== 'event') continue;
-    const there = batch.awaited ? undefined : await held.next();
-    if (there === undefined || there.done === true) await batch.add(read.event);
+    const existing = batch.isStarted ? undefined : await held.next();
+    if (existing === undefined || existing.done === true) await batch.add(read.event);
     else {
-      compare(read.event, there.value);
+      compare(read.event, existing.value, reader.version);
       found += 1;
     }
   }
   reader.finish();
-  if (end === null) throw new TypeError('A file that was read to its end has one');
-  const surplus = batch.awaited ? undefined : await held.next();
+  if (end === null) throw new TypeError('A file that was read to its end has a closing line');
+  const surplus = batch.isStarted ? undefined : await held.next();
   if (surplus !== undefined && surplus.done !== true) {
     throw new ImportError(`The target holds ${placeOf(surplus.value)} after the file's ${end.events} events`);
   }
   await batch.flush();
-  await verify(target, end);
+  await verify(target, end, reader.version);
   return { ...end, found };
 }
 
@@ -84,11 +85,11 @@ async function* heldEvents(events: EventStore): AsyncGenerator<RecordedEvent> {
   for await (const page of readPages(events, LOG_START, null)) yield* page;
 }
 
-function compare(event: FileEvent, there: RecordedEvent): void {
-  if (eventText(there) === event.text) return;
+function compare(event: FileEvent, existing: RecordedEvent, version: LogFileVersion): void {
+  if (eventText(existing, version) === event.text) return;
   throw new LogFileError(
     event.line,
-    `the target holds ${placeOf(there)} (event ${there.id}) in its place; ` +
+    `the target holds ${placeOf(existing)} (event ${existing.id}) in its place; ` +
       'an import needs an empty log, or one that holds the beginning of the same file',
   );
 }
@@ -97,28 +98,29 @@ function placeOf({ stream, revision }: { readonly stream: string; readonly revis
   return `${stream} revision ${revision}`;
 }
 
-/** Events on their way into the target. */
+/** Collects events and appends them to the target in batches. */
 class Batch {
   readonly #target: LogTarget;
   #events: FileEvent[] = [];
   #length = 0;
   #appended = 0;
   #begun = false;
-  #awaited = false;
+  #isStarted = false;
 
   constructor(target: LogTarget) {
     this.#target = target;
   }
 
-  /** Whether anything was added: from there on the target is known to hold nothing further. */
-  get awaited(): boolean {
-    return this.#awaited;
+  /** Whether an event was added. If so, the target is known to hold no further events of its own. */
+  get isStarted(): boolean {
+    return this.#isStarted;
   }
 
   async add(event: FileEvent): Promise<void> {
-    this.#awaited = true;
+    this.#isStarted = true;
     this.#events.push(event);
     this.#length += event.text.length;
+    if (missingOfAppend(event.event) > 0) return;
     if (this.#events.length >= BATCH_EVENTS_MAX || this.#length >= BATCH_LENGTH_MAX) await this.flush();
   }
 
@@ -129,62 +131,51 @@ class Batch {
     if (events.length === 0) return;
     this.#events = [];
     this.#length = 0;
-    const groups = inGroups(events);
-    const results = await appendInOrder(this.#target.events, groups.map(toRequest));
-    for (const [index, group] of groups.entries()) {
+    const appends = inAppends(events);
+    const results = await appendInOrder(this.#target.events, appends.map(toRequest));
+    for (const [index, append] of appends.entries()) {
       const result = results[index];
-      const [first] = group;
+      const [first] = append;
       if (first === undefined || result?.outcome === 'appended') continue;
-      const stands = result === undefined ? 'was not reached' : `stands at ${result.actual}`;
-      throw new LogFileError(first.line, `revision ${first.revision} cannot follow: ${first.stream} ${stands}`);
+      const reason = result === undefined ? 'was not reached' : `is at ${result.actual}`;
+      const { revision, stream } = first.event;
+      throw new LogFileError(first.line, `revision ${revision} cannot follow: ${stream} ${reason}`);
     }
     this.#appended += events.length;
     await this.#target.onProgress?.(this.#appended);
   }
 }
 
-/** Events that follow each other in one stream, as long as they fit into one append. */
-function inGroups(events: readonly FileEvent[]): readonly (readonly FileEvent[])[] {
-  const groups: FileEvent[][] = [];
-  let length = 0;
+/** Groups the events into the appends of the source. */
+function inAppends(events: readonly FileEvent[]): readonly (readonly FileEvent[])[] {
+  const appends: FileEvent[][] = [];
   for (const event of events) {
-    const group = groups.at(-1);
-    const before = group?.at(-1);
-    length += event.text.length;
-    const fits = length * UTF8_BYTES_PER_CODE_UNIT_MAX < APPEND_SIZE_BYTES_MAX;
-    if (group !== undefined && before?.stream === event.stream && before.revision + 1 === event.revision && fits) {
-      group.push(event);
-    } else {
-      groups.push([event]);
-      length = event.text.length;
-    }
+    if (event.event.appendIndex > 0) appends.at(-1)?.push(event);
+    else appends.push([event]);
   }
-  return groups;
+  return appends;
 }
 
-function toRequest(group: readonly FileEvent[]): AppendRequest {
-  const [first] = group;
+function toRequest(append: readonly FileEvent[]): AppendRequest {
+  const [first] = append;
   if (first === undefined) throw new TypeError('An append needs an event');
-  return {
-    stream: first.stream,
-    expected: expectedBefore(first.revision),
-    events: group.map(({ event }) => event),
-  };
+  const { stream, revision } = first.event;
+  return { stream, expected: expectedBefore(revision), events: append.map(({ event }) => event) };
 }
 
-/** Reads all of the target back: the only proof that nobody else wrote meanwhile and that all of it arrived. */
-async function verify({ events, digest }: LogTarget, end: LogFileEnd): Promise<void> {
-  let last = firstDigest(digest);
+/** Reads the whole target back. Only this proves that every event arrived and that nobody else wrote meanwhile. */
+async function verify({ events, digest }: LogTarget, end: LogFileEnd, version: LogFileVersion): Promise<void> {
+  let last = firstDigest(digest, version);
   let count = 0;
   for await (const page of readPages(events, LOG_START, null)) {
-    for (const event of page) last = nextDigest(digest, last, eventText(event));
+    for (const event of page) last = nextDigest(digest, last, eventText(event, version));
     count += page.length;
-    // What somebody else still appends must not keep this going.
+    // Another writer that still appends must not keep this loop running.
     if (count > end.events) break;
   }
   if (count === end.events && last === end.digest) return;
   throw new ImportError(
-    `The target does not hold what the file says: ${count} events read back of ${end.events}, digest ${last} ` +
+    `The target does not hold the events of the file: ${count} events read back of ${end.events}, digest ${last} ` +
       `instead of ${end.digest}. Somebody else wrote to it meanwhile: begin again with an empty one`,
   );
 }

@@ -1,44 +1,61 @@
 /**
  * The file that carries a whole event log from one store to another: lines of JSON, each ended by a line feed.
  *
- *     {"format":"strata-event-log","version":1}
+ *     {"format":"strata-event-log","version":2}
  *     {"digest":"<64 hex>","event":{...}}         one for each event, in log order
- *     {"digest":"<64 hex>","events":2}            how many there were, and the last event's digest again
+ *     {"digest":"<64 hex>","events":2}            the number of events, and the last event's digest again
  *
- * `event` is the canonical JSON (RFC 8785) of all that the log keeps of an event but its position, which is the
- * place of its line. A digest is the SHA-256, in hex, of the digest before and the event's text, written one after the
- * other; the one before the first is that of the header's text.
+ * `event` is the canonical JSON (RFC 8785) of everything that the log keeps of an event but its position, which the
+ * order of the lines gives. Version 1 can still be read. It lacks `append_count`, `append_index` and `is_record`: each
+ * of its events is an append of its own, and its category decides whether it is a record event. A digest is the
+ * SHA-256, in hex, of the previous digest followed by the event's text. The digest before the first event is that of
+ * the header's text.
  *
- * Must stay true: one log gives one file, byte for byte, whatever store it is read from; and a line that is missing,
- * changed, moved or repeated is known at that line, not only at the end. The form of a released version never changes.
+ * Must stay true: one log gives one file, byte for byte, whatever store it is read from. A line that is missing,
+ * changed, moved or repeated is detected at that line, not only at the end. The form of a released version never
+ * changes.
  */
-import type { ActorKind, NewEvent, RecordedEvent, StreamName } from '../../kernel/envelope.ts';
+import { type ActorKind, isRecordByCategory, type RecordedEvent, type StreamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../kernel/ids.ts';
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../kernel/json.ts';
 import { LOG_FILE_LINE_BYTES_MAX } from '../../kernel/limits.ts';
+import { continuesAppend, missingOfAppend } from '../../kernel/whole-appends.ts';
 import { checkAppend } from '../../ports/append-check.ts';
 import type { Digest } from '../../ports/digest.ts';
 import { EventStoreError } from '../../ports/event-store.ts';
 
 const FORMAT = 'strata-event-log';
-const VERSION = 1;
-export const LOG_FILE_HEADER = canonicalJson({ format: FORMAT, version: VERSION });
+/** The version of a file's form. Exports have the newest. */
+export type LogFileVersion = 1 | 2;
+export const LOG_FILE_VERSION = 2;
+const VERSIONS: readonly LogFileVersion[] = [1, 2];
 
-/** The digest that stands before the first event's. */
-export function firstDigest(digest: Digest): string {
-  return digest.sha256(LOG_FILE_HEADER);
+/** Returns the first line of a file, without its line feed. */
+export function headerLine(version: LogFileVersion): string {
+  return canonicalJson({ format: FORMAT, version });
 }
 
-/** An event's digest, which holds every event before it too. */
+/** Returns the digest that precedes the first event's digest. */
+export function firstDigest(digest: Digest, version: LogFileVersion): string {
+  return digest.sha256(headerLine(version));
+}
+
+/** Returns an event's digest, which depends on every event before it too. */
 export function nextDigest(digest: Digest, before: string, eventText: string): string {
   return digest.sha256(before + eventText);
 }
 
-/** All that is kept of an event but its position. Throws TypeError for what no log can have taken. */
-export function eventText(event: Omit<RecordedEvent, 'position'>): string {
+/** The members of an event that a file holds. Its line's place in the file is its place in the log. */
+export type FiledEvent = Omit<RecordedEvent, 'position'>;
+
+/** Returns the canonical JSON of an event without its position. Throws a TypeError for data that no log accepts. */
+export function eventText(event: FiledEvent, version: LogFileVersion): string {
   return canonicalJson({
     account_id: event.accountId,
     actor: { id: event.actor.id, kind: event.actor.kind },
+    ...(version === 1
+      ? {}
+      : { append_count: event.appendCount, append_index: event.appendIndex, is_record: event.isRecord }),
     causation_id: event.causationId,
     data: event.data,
     id: event.id,
@@ -52,17 +69,17 @@ export function eventText(event: Omit<RecordedEvent, 'position'>): string {
   });
 }
 
-/** A line for an event, without its line feed. */
+/** Returns the line of an event, without its line feed. */
 export function eventLine(eventDigest: string, text: string): string {
   return `{"digest":"${eventDigest}","event":${text}}`;
 }
 
-/** The line that ends a file, without its line feed. */
+/** Returns the line that ends a file, without its line feed. */
 export function closingLine(lastDigest: string, events: number): string {
   return canonicalJson({ digest: lastDigest, events });
 }
 
-/** What was read is no whole export: the message tells what is wrong. */
+/** The file is not a complete export. The message says what is wrong with which line. */
 export class LogFileError extends Error {
   override readonly name = 'LogFileError';
   readonly code = 'log-file-refused';
@@ -74,28 +91,26 @@ export class LogFileError extends Error {
   }
 }
 
-/** A line as it was found. */
+/** A line of a file, not checked yet. */
 export interface FileLine {
-  /** Without its line feed; of a line beyond `LOG_FILE_LINE_BYTES_MAX` only a part that is longer than that. */
+  /** Without its line feed. A line beyond `LOG_FILE_LINE_BYTES_MAX` may be cut, to a length that is still beyond it. */
   readonly bytes: Uint8Array;
   /** Whether a line feed follows. */
   readonly ended: boolean;
 }
 
-/** An event as a file tells it. */
+/** An event that was read from a file. */
 export interface FileEvent {
   readonly line: number;
-  readonly stream: StreamName;
-  readonly revision: number;
-  readonly event: NewEvent;
-  /** Its canonical JSON, as `eventText` gives it. */
+  readonly event: FiledEvent;
+  /** Its canonical JSON, as `eventText` returns it. */
   readonly text: string;
   readonly digest: string;
 }
 
 export interface LogFileEnd {
   readonly events: number;
-  /** Of the last event, and so of all of them. */
+  /** The digest of the last event, which depends on all events. */
   readonly digest: string;
 }
 
@@ -106,21 +121,28 @@ export type ReadLine =
 
 const EVENT_LINE = /^\{"digest":"([0-9a-f]{64})","event":(.*)\}$/s;
 
-/** Reads a file line by line. Throws `LogFileError` at the first line that is not as it must be, and at no other. */
+/** Reads a file line by line. Throws `LogFileError` at the first faulty line. */
 export class LogFileReader {
   readonly #digest: Digest;
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   #line = 0;
   #events = 0;
-  #last: string;
+  #version: LogFileVersion = LOG_FILE_VERSION;
+  #last = '';
+  /** The previous event, if further events of its append must follow. */
+  #open: FiledEvent | null = null;
   #ended = false;
 
   constructor(digest: Digest) {
     this.#digest = digest;
-    this.#last = firstDigest(digest);
   }
 
-  /** The number of the line read last; 0 before the first. */
+  /** The version of the file, after its header was read. */
+  get version(): LogFileVersion {
+    return this.#version;
+  }
+
+  /** The number of the last line that was read; 0 before the first. */
   get line(): number {
     return this.#line;
   }
@@ -136,14 +158,14 @@ export class LogFileReader {
     return body === undefined ? this.#readEnd(text) : this.#readEvent(stated, body);
   }
 
-  /** To be called when there is no further line. */
+  /** The caller must call it after the last line. Throws if the line that closes the file is missing. */
   finish(): void {
     if (this.#ended) return;
     this.#line += 1;
     throw this.fault('missing: the file ends before the line that closes it');
   }
 
-  /** A fault of the line read last. */
+  /** Returns an error about the last line that was read. */
   fault(message: string): LogFileError {
     return new LogFileError(this.#line, message);
   }
@@ -153,16 +175,21 @@ export class LogFileReader {
       return this.#decoder.decode(bytes);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      throw this.fault('no UTF-8');
+      throw this.fault('not UTF-8');
     }
   }
 
   #readHeader(text: string): ReadLine {
-    if (text === LOG_FILE_HEADER) return { kind: 'header' };
+    const known = VERSIONS.find((version) => text === headerLine(version));
+    if (known !== undefined) {
+      this.#version = known;
+      this.#last = firstDigest(this.#digest, known);
+      return { kind: 'header' };
+    }
     const header = this.#parse(text);
-    if (header['format'] !== FORMAT) throw this.fault('this is no export of an event log');
+    if (header['format'] !== FORMAT) throw this.fault('this is not an export of an event log');
     const version = JSON.stringify(header['version'] ?? null);
-    throw this.fault(`an export of version ${version}; this program reads version ${VERSION}`);
+    throw this.fault(`an export of version ${version}; this program reads versions ${VERSIONS.join(' and ')}`);
   }
 
   #readEvent(stated: string, text: string): ReadLine {
@@ -170,17 +197,29 @@ export class LogFileReader {
     if (stated !== expected) {
       throw this.fault('its digest does not follow from it and the lines before: it was changed, or lines are missing');
     }
-    const { stream, revision, event } = this.#parseEvent(text);
+    const event = this.#parseEvent(text);
+    this.#checkAppend(event);
     this.#last = expected;
     this.#events += 1;
-    return { kind: 'event', event: { line: this.#line, stream, revision, event, text, digest: expected } };
+    return { kind: 'event', event: { line: this.#line, event, text, digest: expected } };
+  }
+
+  /** Checks that the file holds whole appends, the events of each one after another. */
+  #checkAppend(event: FiledEvent): void {
+    const { appendIndex, appendCount } = event;
+    const begins = appendIndex === 0 && appendCount > 0;
+    const follows = this.#open === null ? begins : continuesAppend(this.#open, event);
+    if (!follows)
+      throw this.fault(this.#open === null ? 'it begins inside an append' : 'the append before it has no end');
+    this.#open = missingOfAppend(event) > 0 ? event : null;
   }
 
   #readEnd(text: string): ReadLine {
     const end = this.#parse(text);
+    if (this.#open !== null) throw this.fault('the append before it has no end');
     if (text !== closingLine(this.#last, this.#events)) {
       const claim = typeof end['events'] === 'number' ? `${end['events']} events` : 'neither an event nor the end';
-      throw this.fault(`it tells of ${claim}, or of another digest, after ${this.#events} events`);
+      throw this.fault(`it states ${claim}, or another digest, after ${this.#events} events`);
     }
     this.#ended = true;
     return { kind: 'end', end: { events: this.#events, digest: this.#last } };
@@ -193,26 +232,27 @@ export class LogFileReader {
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
     }
-    throw this.fault('not an object of JSON');
+    throw this.fault('not a JSON object');
   }
 
-  /** The parser at this edge: what it returns writes the same text again, and every log takes it. */
-  #parseEvent(text: string): { readonly stream: StreamName; readonly revision: number; readonly event: NewEvent } {
+  /** Parses an event. `eventText` of the result is the same text again, and every log accepts the result. */
+  #parseEvent(text: string): FiledEvent {
     const stored = this.#parse(text);
     const actor = stored['actor'] ?? null;
     const data = stored['data'] ?? null;
     if (!isJsonObject(actor) || !isJsonObject(data)) throw this.fault('an event without its actor or its data');
-    const at = {
-      stream: this.#text(stored, 'stream') as StreamName,
-      revision: this.#number(stored, 'revision'),
-    };
-    const event: NewEvent = {
+    const stream = this.#text(stored, 'stream') as StreamName;
+    const revision = this.#number(stored, 'revision');
+    const event: FiledEvent = {
+      stream,
+      revision,
+      ...this.#storedBeside(stored, stream),
       id: this.#text(stored, 'id') as EventId,
       type: this.#text(stored, 'type'),
       version: this.#number(stored, 'version'),
       accountId: this.#textOrNull(stored, 'account_id') as AccountId | null,
       occurredAt: this.#text(stored, 'occurred_at') as Timestamp,
-      // A kind that a later program knows is carried like any other.
+      // A kind of actor that only a later version knows is kept as it is.
       actor: { kind: this.#text(actor, 'kind') as ActorKind, id: this.#text(actor, 'id') },
       requestId: this.#text(stored, 'request_id'),
       sourceAddressRef: this.#textOrNull(stored, 'source_address_ref'),
@@ -220,18 +260,30 @@ export class LogFileReader {
       data,
     };
     try {
-      checkAppend({ stream: at.stream, expected: expectedBefore(at.revision), events: [event] });
+      checkAppend({ stream, expected: expectedBefore(revision), events: [event] });
     } catch (error) {
       if (!(error instanceof EventStoreError)) throw error;
-      throw this.fault(`no log takes this event: ${error.message}`);
+      throw this.fault(`no log accepts this event: ${error.message}`);
     }
-    if (eventText({ ...event, ...at }) !== text) throw this.fault('this event is not in canonical JSON');
-    return { ...at, event };
+    if (eventText(event, this.#version) !== text) throw this.fault('this event is not in canonical JSON');
+    return event;
+  }
+
+  /** Reads the members that version 1 lacks, or returns the values that hold for version 1. */
+  #storedBeside(stored: JsonObject, stream: StreamName): Pick<FiledEvent, 'isRecord' | 'appendIndex' | 'appendCount'> {
+    if (this.#version === 1) return { isRecord: isRecordByCategory(stream), appendIndex: 0, appendCount: 1 };
+    const isRecord = stored['is_record'];
+    if (typeof isRecord !== 'boolean') throw this.fault('is_record is neither true nor false');
+    return {
+      isRecord,
+      appendIndex: this.#number(stored, 'append_index'),
+      appendCount: this.#number(stored, 'append_count'),
+    };
   }
 
   #text(object: JsonObject, member: string): string {
     const value = object[member];
-    if (typeof value !== 'string') throw this.fault(`${member} is no text`);
+    if (typeof value !== 'string') throw this.fault(`${member} is not a text`);
     return value;
   }
 
@@ -241,12 +293,12 @@ export class LogFileReader {
 
   #number(object: JsonObject, member: string): number {
     const value = object[member];
-    if (typeof value !== 'number') throw this.fault(`${member} is no number`);
+    if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw this.fault(`${member} is not a whole number`);
     return value;
   }
 }
 
-/** What a stream must stand at for its next event to have a revision. */
+/** Returns the revision that a stream must have for its next event to get this one. */
 export function expectedBefore(revision: number): number | 'none' {
   return revision === 0 ? 'none' : revision - 1;
 }

@@ -1,13 +1,13 @@
 /**
- * The events of a push: one `RefsUpdated`, its updates beside it in parts when they are many, and the default
- * branch it may choose.
+ * Makes the events of a push: one `RefsUpdated`, parts with its updates if there are many, and a `DefaultBranchChanged`
+ * if the push chooses the default branch.
  *
- * Must stay true: parts are in the log before the event that names them; parts that no event names mean nothing.
+ * Must stay true: parts are in the log before the event that names them. Parts that no event names mean nothing.
  */
 import { type Cause, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, PushId, Timestamp } from '../../kernel/ids.ts';
 import type { Digest } from '../../ports/digest.ts';
-import type { Reach } from '../../ports/failpoints.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Layer } from '../../ports/object-database.ts';
 import type { UpdateRefsDecision } from '../../repository/decide.ts';
 import {
@@ -19,11 +19,11 @@ import {
 } from '../../repository/events.ts';
 import { isNarrow, splitUpdates, updatesDigestText } from '../../repository/wide-updates.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';
-import { storedLayer } from './push-layer.ts';
+import { recordedLayer } from './push-layer.ts';
 
 export interface PartsContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
   readonly digest: Digest;
-  readonly reach: Reach;
+  readonly failpoint: Failpoint;
 }
 
 export interface PushedFacts {
@@ -31,18 +31,21 @@ export interface PushedFacts {
   readonly layer: Layer | null;
   readonly pushOptions: readonly string[];
   readonly receivedBytes: number;
-  /** Commands that the decision never saw. */
+  /** The number of commands that were refused for their names, before `decideRefs`. */
   readonly refusedNames: number;
 }
 
 export interface PushEvents {
-  /** What is appended. */
+  /** The events to append. */
   readonly stored: readonly RepositoryEvent[];
-  /** The same with every update in place, as memory folds it. */
+  /** The same events with all updates in place, for folding in memory. */
   readonly whole: readonly RepositoryEvent[];
 }
 
-/** Makes the events of pushes, appending parts where they are needed; equal lists of one push share their parts. */
+/**
+ * Returns a function that makes the events of one push, and appends parts if it needs them. When the push retries with
+ * the same updates, it uses the parts that are already in the log.
+ */
 export function createPushEvents(
   context: PartsContext,
   about: { readonly account: AccountId; readonly cause: Cause },
@@ -60,7 +63,7 @@ export function createPushEvents(
       const result = await context.events.append({ stream, expected, events });
       if (result.outcome === 'conflict') throw new TypeError(`The new stream ${stream} exists already`);
     }
-    await context.reach('push-parts-appended');
+    await context.failpoint('push-parts-appended');
     appended = { stream, count: parts.length, updates: updates.length, sha256 };
     return appended;
   }
@@ -71,10 +74,11 @@ export function createPushEvents(
       push_id: facts.pushId,
       updates,
       parts: isNarrow(updates, facts.pushOptions) ? null : await partsOf(updates, lastAt),
-      layer: facts.layer === null ? null : storedLayer(facts.layer),
+      layer: facts.layer === null ? null : recordedLayer(facts.layer),
       push_options: facts.pushOptions,
       refused: facts.refusedNames + decision.results.filter(({ code }) => code !== null).length,
       received_bytes: facts.receivedBytes,
+      restored: null,
     };
     const chosen: readonly RepositoryEvent[] =
       defaultBranch === null ? [] : [{ type: 'DefaultBranchChanged', data: { default_branch: defaultBranch } }];

@@ -1,28 +1,30 @@
 /**
- * The layer that a push's pack becomes (architecture, Storage).
+ * Makes a layer of a push's pack (docs/architecture.md, Storage).
  *
- * Must stay true: a layer is stored under a key of its own before any event names it; one that no event comes to
- * name is an orphan, and harmless: it is removed after a week (sweep-layers.ts).
+ * Must stay true: a layer is stored under a key of its own before any event names it. A layer that no event ever names
+ * is an orphan. It is harmless, and sweep-layers.ts removes it after a week.
  */
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
 import { type LayerStore, LayerStoreError, layerKey } from '../../ports/layer-store.ts';
 import type { Layer, LayerContent, PackRefusal, Quarantine } from '../../ports/object-database.ts';
-import type { StoredLayer, StoredRefUpdate } from '../../repository/events.ts';
+import type { RecordedLayer, StoredRefUpdate } from '../../repository/events.ts';
 
 export interface PreparedLayer {
   readonly layer: Layer;
   readonly content: LayerContent;
 }
 
-/** The layer of a quarantined pack, not yet stored; null for a pack of no objects. */
+/** Makes the layer of a quarantined pack without storing it. Null for a pack without objects. */
 export async function prepareLayer(
   ids: Ids,
   quarantine: Quarantine,
   about: {
     readonly repository: RepositoryId;
     readonly pushId: PushId;
-    /** The updates that the layer's own list shows: what was decided first, lost races aside. */
+    /**
+     * The updates for the list inside the layer: those of the push's first decision, even if a retry decides others.
+     */
     readonly updates: readonly StoredRefUpdate[];
   },
 ): Promise<PreparedLayer | null> {
@@ -41,7 +43,7 @@ export async function prepareLayer(
   return { layer: { id, key, sizeBytes, sha256, pack: quarantine.pack }, content };
 }
 
-/** Durable when it resolves; a refusal where there is no room for it, which is an expected end of a push. */
+/** Stores a layer, which is durable when this resolves to null. Resolves to a refusal if the store is full. */
 export async function storeLayer(layers: LayerStore, { layer, content }: PreparedLayer): Promise<PackRefusal | null> {
   try {
     const put = await layers.put(layer.key, content.body(), content.sizeBytes);
@@ -53,7 +55,7 @@ export async function storeLayer(layers: LayerStore, { layer, content }: Prepare
   }
 }
 
-/** The form in which an event names a layer. */
-export function storedLayer(layer: Layer): StoredLayer {
+/** Returns the form in which an event names a layer. */
+export function recordedLayer(layer: Layer): RecordedLayer {
   return { id: layer.id, key: layer.key, size_bytes: layer.sizeBytes, sha256: layer.sha256, pack: layer.pack };
 }

@@ -1,4 +1,4 @@
-/** Puts the updates of a wide push back into its `RefsUpdated`, for whoever folds or projects it. */
+/** Puts the updates of a wide push back into its `RefsUpdated`, for the code that folds or projects the event. */
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import type { Digest } from '../../ports/digest.ts';
@@ -6,7 +6,7 @@ import type { EventStore } from '../../ports/event-store.ts';
 import { refUpdatesEventKinds, repositoryEventKinds, type StoredRefUpdate } from '../../repository/events.ts';
 import { partsStream, updatesDigestText } from '../../repository/wide-updates.ts';
 
-/** The event itself unless it names parts; throws when the parts are not what it names. */
+/** Returns the event with its updates in place. Throws if the parts in the log are not those that the event names. */
 export async function withUpdatesInPlace(
   context: { readonly events: Pick<EventStore, 'readStream'>; readonly digest: Digest },
   event: RecordedEvent,
@@ -18,7 +18,7 @@ export async function withUpdatesInPlace(
   if (parts === null || read.data.updates.length > 0) return event;
   const updates: StoredRefUpdate[] = [];
   const stream = partsStream(parts);
-  // One at a time: each may be near the bound of an append.
+  // One part at a time, because each may be almost as large as an append may be.
   for (let revision = 0; revision < parts.count; revision += 1) {
     const [part] = await context.events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
     if (part !== undefined) updates.push(...readEvent(refUpdatesEventKinds, part).data.updates);

@@ -1,8 +1,8 @@
 /**
- * Which objects a fetch may ask for: those that current refs reach (git-path, Wants).
+ * Decides which objects a fetch may want: those that are reachable from a current ref (docs/git-path.md, Wants).
  *
- * Must stay true: git's own upload-pack refuses nothing over stateless HTTP, so this is the only check; an
- * object that no ref reaches cannot be fetched by its id, over any protocol version.
+ * Must stay true: this is the only check, because git's upload-pack refuses no want over stateless HTTP. An object that
+ * no ref reaches cannot be fetched by its id, over any protocol version.
  */
 import { type ObjectId, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import { LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
@@ -11,7 +11,7 @@ import type { OpenRepository } from '../../repository/state.ts';
 
 const TIPS = new WeakMap<OpenRepository['refs'], ReadonlySet<ObjectId>>();
 
-/** Every id a ref names, and what annotated tags lead to. */
+/** Returns every id that a ref names, and the objects that annotated tags peel to. */
 export function currentTips(repository: OpenRepository): ReadonlySet<ObjectId> {
   const known = TIPS.get(repository.refs);
   if (known !== undefined) return known;
@@ -24,7 +24,7 @@ export function currentTips(repository: OpenRepository): ReadonlySet<ObjectId> {
   return tips;
 }
 
-/** The wants that are not to be served; empty when all are. `tipsKey` names the refs, e.g. by revision. */
+/** Returns wants that must not be served; empty if all may be. `tipsKey` identifies the refs, e.g. by revision. */
 export async function unauthorisedWants(
   repository: OpenRepository,
   wants: readonly ObjectId[],
@@ -33,11 +33,11 @@ export async function unauthorisedWants(
   open: () => Promise<ObjectReader>,
 ): Promise<readonly ObjectId[]> {
   const { missing, existing } = await lookUp(repository, wants, now, open);
-  // One is enough to refuse the fetch.
+  // One unauthorised want is enough to refuse the fetch, so the existing objects need no check.
   return missing.length > 0 ? missing : unreached(repository, existing, tipsKey, open);
 }
 
-/** Of ids that a client only mentions all that exist and that it could not fetch. */
+/** Returns those of the ids that exist but that the client could not fetch. A client may mention ids without a want. */
 export async function unauthorisedMentions(
   repository: OpenRepository,
   ids: readonly ObjectId[],
@@ -49,7 +49,7 @@ export async function unauthorisedMentions(
   return unreached(repository, existing, tipsKey, open);
 }
 
-/** Of the ids that are no tips those that do not exist, and those that do. */
+/** Splits the ids that are neither current tips nor ones left recently into those that exist and those that do not. */
 async function lookUp(
   repository: OpenRepository,
   ids: readonly ObjectId[],

@@ -1,35 +1,49 @@
 /**
- * Pages of a history that no read model keeps: walked from the objects, newest first as `git log` does.
+ * Lists pages of a history that no read model keeps. It walks the objects, newest first, in the order of `git log`.
  *
- * Must stay true: a page beyond the end costs no walk, and a history is counted once for each tip.
+ * Must stay true: a page beyond the end costs no walk, and a history is counted once for each tip. Texts are cut to the
+ * same lengths as in the read model, so that a page is of bounded size.
  */
+import { listedCommit } from '../../git/history/listed-commit.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { type Commit, ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
-import type { Page, PageOf } from '../../ports/read-models.ts';
+import type { Page, PageOf } from '../../kernel/page.ts';
+import type { CommitRow } from '../../ports/history.ts';
 
-/** How many commits a tip reaches, itself included: a tip's history never changes, so an entry is never stale. */
+/**
+ * Maps a tip to the number of commits it reaches, itself included. No entry is ever stale: a tip's history never
+ * changes.
+ */
 export interface CommitTotals {
   get(tip: ObjectId): number | undefined;
   set(tip: ObjectId, total: number): void;
 }
 
-export async function listCommits(
+/** Few at a time, because a message may take up to `COMMIT_BYTES_MAX` until it is cut. */
+const UNCUT_COMMITS_AT_ONCE = 10;
+
+export async function walkCommits(
   reader: ObjectReader,
   tip: ObjectId,
   page: Page,
   totals: CommitTotals,
-): Promise<PageOf<Commit>> {
+): Promise<PageOf<CommitRow>> {
   const total = totals.get(tip) ?? (await countCommits(reader, tip));
   totals.set(tip, total);
   if (page.offset >= total) return { items: [], total };
   const ids: ObjectId[] = [];
   const walked = reader.walk({ include: [tip], exclude: [], skip: page.offset, limit: page.limit });
   for await (const id of walked) ids.push(id);
-  const commits = await reader.commits(ids);
-  const items = commits.map((commit, index) => {
-    if (commit !== null) return commit;
-    throw new ObjectDatabaseError('layer-missing', `The history of ${tip} lacks commit ${ids[index]}`);
-  });
+  const items: CommitRow[] = [];
+  for (let at = 0; at < ids.length; at += UNCUT_COMMITS_AT_ONCE) {
+    const some = ids.slice(at, at + UNCUT_COMMITS_AT_ONCE);
+    for (const [index, commit] of (await reader.commits(some)).entries()) {
+      if (commit === null) {
+        throw new ObjectDatabaseError('layer-missing', `The history of ${tip} lacks commit ${some[index]}`);
+      }
+      items.push(rowOf(listedCommit(commit)));
+    }
+  }
   return { items, total };
 }
 
@@ -37,4 +51,16 @@ async function countCommits(reader: ObjectReader, tip: ObjectId): Promise<number
   let total = 0;
   for await (const _id of reader.walk({ include: [tip], exclude: [] })) total += 1;
   return total;
+}
+
+function rowOf({ id, message, author, committer, parents }: Commit): CommitRow {
+  return {
+    id,
+    message,
+    author: { name: author.name, email: author.email },
+    committer: { name: committer.name, email: committer.email },
+    authoredAt: author.seconds,
+    committedAt: committer.seconds,
+    parents,
+  };
 }

@@ -1,8 +1,8 @@
 /**
- * What lies at a path of a commit: a file, a folder, a symbolic link or a submodule.
+ * Finds the file, folder, symbolic link or submodule at a path of a commit.
  *
- * Must stay true: a path is a list of names as bytes, compared with those of trees and nothing else: no name is
- * special, no link is followed, so a path leads nowhere but down its commit's own trees.
+ * Must stay true: a path is a list of names as bytes, which are only compared with the names in trees. No name is
+ * special and no link is followed, so a path can reach nothing but the commit's own trees.
  */
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
@@ -20,13 +20,13 @@ export type Located =
       readonly mode: string;
       readonly sizeBytes: number;
     }
-  /** The id is a commit of another repository. */
+  /** The id is that of a commit of another repository. */
   | { readonly type: 'submodule'; readonly id: ObjectId; readonly mode: string };
 
 export interface ContentsPath {
   /** From the root down; empty for the root itself. */
   readonly names: readonly Uint8Array[];
-  /** Whether only a folder will do: the path was written with a slash at its end. */
+  /** Whether only a folder may be found, because the path was written with a slash at its end. */
   readonly folder: boolean;
 }
 
@@ -43,12 +43,12 @@ export function entryType(mode: string): EntryType {
     case '160000':
       return 'submodule';
     default:
-      // Old histories hold other modes of files, such as 100664.
+      // Old histories have other modes of files, such as 100664.
       return 'file';
   }
 }
 
-/** Refused with `path-not-found`, or with `file-too-large` for what is too large to be answered at all. */
+/** Refused with `path-not-found`, or with `file-too-large` for a file beyond `CONTENTS_FILE_BYTES_MAX`. */
 export async function locate(reader: ObjectReader, commit: Commit, path: ContentsPath): Promise<Located | Refused> {
   let tree = await treeOf(reader, commit.tree);
   let found: Located = { type: 'dir', id: commit.tree, entries: tree };
@@ -68,7 +68,7 @@ export async function locate(reader: ObjectReader, commit: Commit, path: Content
   return tooLarge ? refuse({ code: 'file-too-large' }) : found;
 }
 
-/** The sizes of a folder's files and links, in the order of its entries; null for folders and submodules. */
+/** Returns the sizes of a folder's files and links, in the order of its entries; null for folders and submodules. */
 export async function entrySizes(
   reader: ObjectReader,
   entries: readonly TreeEntry[],
@@ -93,7 +93,9 @@ async function sizeOf(reader: ObjectReader, id: ObjectId): Promise<number> {
   return info?.sizeBytes ?? missing(id);
 }
 
-/** Committed layers are closed under reachability (invariant 3): what is missing was lost. */
+/**
+ * Throws: committed layers are closed under reachability (docs/architecture.md, invariant 3), so the object was lost.
+ */
 function missing(id: ObjectId): never {
   throw new ObjectDatabaseError('layer-missing', `Object ${id} is in none of the repository's layers`);
 }

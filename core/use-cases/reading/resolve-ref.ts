@@ -1,8 +1,8 @@
 /**
- * Which commit a reader means: a branch, a tag, or a full commit id; never a revision expression.
+ * Finds the commit that a reader names by a branch, a tag or a full commit id, never by a revision expression.
  *
- * Must stay true: only what the repository's current refs reach is found, so what a deleted branch held is
- * gone for readers. Where names collide the branch wins; `refs/tags/<name>` in full names the tag.
+ * Must stay true: only commits that the repository's current refs reach are found, so readers cannot see the commits of
+ * a deleted branch. If a branch and a tag have one name, the branch is found; `refs/tags/<name>` in full names the tag.
  */
 import { parseRefName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
@@ -14,14 +14,14 @@ import { currentTips } from './authorise-wants.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 
 export interface ResolvedRef {
-  /** What was asked for, or the short name of the default branch. */
+  /** The name that the caller used, or the short name of the default branch. */
   readonly name: string;
   readonly commit: Commit;
 }
 
 type Refused = { readonly refused: Refusal };
 
-/** The branch or tag of that name; null where there is none. */
+/** Returns the branch or tag of that name; null if there is none. */
 function findRef(repository: FoundRepository, name: string): Ref | null {
   const { refs } = repository.entity.state;
   const inFull = /^refs\/(heads|tags)\//.test(name) ? [name] : [];
@@ -33,30 +33,37 @@ function findRef(repository: FoundRepository, name: string): Ref | null {
   return null;
 }
 
-/** The tip of the default branch; null while it does not exist. */
+/** Returns the tip of the default branch; null while it does not exist. */
 export function findDefaultBranch(repository: FoundRepository): Ref | null {
   const name = parseRefName(`refs/heads/${repository.defaultBranch}`);
   return typeof name === 'string' ? (repository.entity.state.refs.get(name) ?? null) : null;
 }
 
-/** `asked` null: the default branch. Refused with `repository-without-commits` or `ref-not-found`. */
+/** A `requested` of null is the default branch. Refused with `repository-without-commits` or `ref-not-found`. */
 export async function resolveRef(
   repository: FoundRepository,
   reader: ObjectReader,
-  asked: string | null,
+  requested: string | null,
 ): Promise<ResolvedRef | Refused> {
-  const ref = asked === null ? findDefaultBranch(repository) : findRef(repository, asked);
-  if (ref === null && (asked === null || repository.entity.state.refs.size === 0)) {
+  const ref = requested === null ? findDefaultBranch(repository) : findRef(repository, requested);
+  if (ref === null && (requested === null || repository.entity.state.refs.size === 0)) {
     return refuse({ code: 'repository-without-commits' });
   }
-  // A tag may lead to a tree or a blob, which have no history and no root folder to show.
+  // A tag may peel to a tree or a blob, which have no history and no root folder.
   const commit =
-    ref === null ? await commitInSight(repository, reader, asked ?? '') : await reader.commit(ref.peeled ?? ref.id);
-  return commit === null ? refuse({ code: 'ref-not-found' }) : { name: asked ?? repository.defaultBranch, commit };
+    ref === null
+      ? await reachableCommit(repository, reader, requested ?? '')
+      : await reader.commit(ref.peeled ?? ref.id);
+  return commit === null ? refuse({ code: 'ref-not-found' }) : { name: requested ?? repository.defaultBranch, commit };
 }
 
-async function commitInSight(repository: FoundRepository, reader: ObjectReader, asked: string): Promise<Commit | null> {
-  const id = parseObjectId(asked.toLowerCase());
+/** Returns the commit with this id if a current ref reaches it; null otherwise. */
+async function reachableCommit(
+  repository: FoundRepository,
+  reader: ObjectReader,
+  requested: string,
+): Promise<Commit | null> {
+  const id = parseObjectId(requested.toLowerCase());
   if (id === null) return null;
   const [info] = await reader.lookup([id]);
   if (info?.type !== 'commit') return null;

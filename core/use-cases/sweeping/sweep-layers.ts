@@ -1,10 +1,11 @@
 /**
- * The policy that removes orphaned layers: stored for a push whose append never came (architecture, invariant 2).
+ * The policy that removes orphaned layers, whose push never committed (docs/architecture.md, invariant 2).
  *
- * Must stay true: a layer goes only if it is older than a week by the store's clock and by this node's, while a push
- * may append for an hour at most, and the log itself, read to its stream's end after the layer was listed, names it
- * nowhere. On any doubt it stays: a stream that cannot be read or has no event at all (another database than the one
- * these layers belong to), a key of another form. Any number of nodes may sweep at once.
+ * Must stay true: a layer is removed only if both conditions hold. It is older than a week by the store's clock and by
+ * this node's clock, while a push has at most an hour to append. And no event of its repository's stream names it, read
+ * to the end after the layer was listed. In any doubt the layer stays: if the stream cannot be read, if it has no event
+ * (the database may not be the one these layers belong to), or if the key has another form. Any number of nodes may
+ * sweep at once.
  */
 import { type StreamName, streamName } from '../../kernel/envelope.ts';
 import { type LayerId, parseUuid, plusMs, type RepositoryId } from '../../kernel/ids.ts';
@@ -20,28 +21,28 @@ export interface LayerSweepContext {
   readonly layers: Pick<LayerStore, 'list' | 'delete' | 'now'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
-  /** Told of each layer removed, for the metrics. */
+  /** Called for each removed layer, for the metrics. */
   readonly onSwept: (layer: StoredLayer) => void;
 }
 
-/** Old layers judged together, in memory at a time. */
+/** The number of old layers that are held in memory and checked together. */
 const BATCH_LAYERS_MAX = 50_000;
-/** Each event may be near the bound of an append. */
+/** A small page, because each event may be almost as large as an append may be. */
 const PAGE_EVENTS_MAX = 100;
 const LAYER_KEY = /^repositories\/([^/]+)\/layers\/([^/]+)\.tar$/;
 
-/** What a layer's key says. */
+/** A stored layer with the ids in its key. */
 interface OldLayer extends StoredLayer {
   readonly repository: RepositoryId;
   readonly id: LayerId;
 }
 
-/** Of one repository, by layer. */
+/** The old layers of one repository. */
 type OldLayers = Map<LayerId, OldLayer>;
 
 /**
- * Looks once through the whole store. Rejects when the log or the store cannot be reached: what was not judged by
- * then stays until the next time. Ends early, without an error, once the signal is aborted.
+ * Reads the whole store once. Rejects if the log or the store cannot be reached; layers that were not checked by then
+ * stay until the next sweep. Resolves early when the signal is aborted.
  */
 export async function sweepLayers(context: LayerSweepContext, signal: AbortSignal): Promise<void> {
   const { layers, clock } = context;
@@ -65,7 +66,7 @@ export async function sweepLayers(context: LayerSweepContext, signal: AbortSigna
   await sweepBatch(context, batch, signal);
 }
 
-/** Null for what is no push's layer, e.g. a manifest. */
+/** Returns null for an object that is not a push's layer, such as a manifest. */
 function parseLayer(stored: StoredLayer): OldLayer | null {
   const [, repositoryText = '', idText = ''] = LAYER_KEY.exec(stored.key) ?? [];
   const repository = parseUuid<RepositoryId>(repositoryText);
@@ -85,7 +86,7 @@ async function sweepBatch(
       orphans = await unnamed(context.events, streamName('repository', repository), old, signal);
     } catch (cause) {
       if (cause instanceof EventStoreError && cause.code === 'log-unavailable') throw cause;
-      context.log.error({ err: cause, repository }, 'Orphaned layers were not looked for: the stream cannot be read');
+      context.log.error({ err: cause, repository }, 'Orphaned layers were not searched for: the stream cannot be read');
       continue;
     }
     for (const layer of orphans.values()) {
@@ -98,7 +99,7 @@ async function sweepBatch(
   }
 }
 
-/** Those of the layers that no event of the stream names; none of them when there is any doubt. */
+/** Returns the layers that no event of the stream names. Returns none in any doubt. */
 async function unnamed(
   events: Pick<EventStore, 'readStream'>,
   stream: StreamName,
@@ -106,18 +107,22 @@ async function unnamed(
   signal: AbortSignal,
 ): Promise<OldLayers> {
   const left = new Map(layers);
-  for (let from = 0; left.size > 0; from += PAGE_EVENTS_MAX) {
+  for (let from = 0; left.size > 0; ) {
     if (signal.aborted) return new Map();
     const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
-    // The log knows nothing of this repository: perhaps it is not the log that the layers belong to.
+    // The log has no event of this repository, so it may not be the log that the layers belong to.
     if (from === 0 && page.length === 0) return new Map();
     for (const { data } of page) removeNamed(left, data);
     if (page.length < PAGE_EVENTS_MAX) break;
+    from += page.length;
   }
   return left;
 }
 
-/** By any text in the data, so that events of types yet to come keep what they name, on older nodes too. */
+/**
+ * Drops the layers that any text in the data names. So an older node keeps a layer that an event of a type it does not
+ * know names.
+ */
 function removeNamed(left: OldLayers, data: JsonObject): void {
   for (const text of textsIn(data)) {
     const named = parseUuid<LayerId>(LAYER_KEY.exec(text)?.[2] ?? text);

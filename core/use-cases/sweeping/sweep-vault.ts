@@ -1,11 +1,11 @@
 /**
- * The policy that removes vault records whose event never came, and finishes what was to follow an event and was cut
- * off: erasures, and the removal of superseded records (architecture, invariant 5). All of it reads every event once.
+ * The policy that removes vault records that no event names, and finishes interrupted work that follows an event:
+ * erasures, and the removal of superseded records (docs/architecture.md, invariant 5). It reads every event once.
  *
- * Must stay true: a record goes only if it was last asked for more than 24 h before the sweep began, by the vault's
- * clock, and the whole log up to a head read after that names it nowhere. The log is read on from where the last sweep
- * stopped, as long as it still holds the event it stopped at; else from its beginning. An event is passed only once
- * all that follows it is done. Any number of nodes may sweep.
+ * Must stay true: a record is removed only if it was last put more than 24 hours before the sweep began, by the vault's
+ * clock, and no event names it up to a head that was read after that time. The sweep continues where the last one
+ * stopped if the log still holds the event at that place, and else reads the log from its start. It passes an event
+ * only after all the work that follows the event is done. Any number of nodes may sweep.
  */
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
@@ -24,28 +24,29 @@ import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../kernel/limits.ts';
 import { EventStoreError } from '../../ports/event-store.ts';
 import type { Log } from '../../ports/log.ts';
 import { parseVaultRef, type VaultRef, vaultRef } from '../../ports/vault.ts';
+import type { ReadMark } from '../../ports/read-mark.ts';
 import type { VaultRecordId, VaultReferences } from '../../ports/vault-references.ts';
 import { type ErasureContext, finishErasure } from '../accounts/erase-account.ts';
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { markOf, standingPosition } from '../read-mark.ts';
+import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
 
 export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;
   readonly log: Log;
-  /** Told of each record removed, for the metrics. */
+  /** Called for each removed record, for the metrics. */
   readonly onSwept: (record: VaultRecordId) => void;
 }
 
-/** Each may be near the bound of an append. */
+/** A small page, because each event may be almost as large as an append may be. */
 const PAGE_EVENTS_MAX = 100;
 const REMOVED_AT_ONCE_MAX = 1_000;
 
-/** Rejects when log or vault cannot be reached. Ends early, without an error, once the signal is aborted. */
+/** Rejects if the log or the vault cannot be reached. Resolves early when the signal is aborted. */
 export async function sweepVault(context: VaultSweepContext, signal: AbortSignal): Promise<void> {
   const { references, log } = context;
   const begun = await references.now();
-  // After the time was read: whatever names a record that is old by then is not beyond this head.
+  // The head is read after the time: an event that names a record which is old by that time is not beyond this head.
   const head = await context.events.head();
   const complete = await readTo(context, head, signal);
   if (!complete) return;
@@ -61,10 +62,11 @@ export async function sweepVault(context: VaultSweepContext, signal: AbortSignal
   }
 }
 
-/** Notes what the log names up to the head; whether it was read to there. */
+/** Records the vault references of all events up to the head. Resolves true if it reached the head. */
 async function readTo(context: VaultSweepContext, head: LogPosition, signal: AbortSignal): Promise<boolean> {
   const { events, references } = context;
-  let position = await startOf(context);
+  let mark = await startOf(context);
+  let position = mark?.position ?? LOG_START;
   while (position < head) {
     if (signal.aborted) return false;
     const page = await events.readAll(position, PAGE_EVENTS_MAX);
@@ -72,13 +74,14 @@ async function readTo(context: VaultSweepContext, head: LogPosition, signal: Abo
     if (last === undefined)
       throw new EventStoreError('log-diverged', `The log's head was ${head}, it ends at ${position}`);
     for (const event of page) await finishAfter(context, event);
-    await references.note(refsIn(page), markOf(last));
     ({ position } = last);
+    mark = markAfter(mark, position, lastRecordOf(page));
+    await references.note(refsIn(page), mark);
   }
   return true;
 }
 
-/** Does again what the writer of the event was to do after it. */
+/** Repeats the work that the event's writer does after its append. */
 async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent): Promise<void> {
   const { stream, revision, type } = recorded;
   if (categoryOf(stream) !== accounts.category) return;
@@ -94,9 +97,9 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
   if (!addressReleased) context.log.warn({ account }, 'An erased account keeps the claim of its address');
 }
 
-/** The hash before the one that the event at this revision names. */
+/** Removes the password hash that the event at this revision superseded. */
 async function removeSuperseded(context: VaultSweepContext, stream: StreamName, revision: number): Promise<void> {
-  for (let from = revision - 1; from >= 0; from -= PAGE_EVENTS_MAX) {
+  for (let from = revision - 1; from >= 0; ) {
     const page = await context.events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
     for (const recorded of page) {
       const event = readEvent<AccountEvent>(accounts.kinds, recorded);
@@ -104,24 +107,29 @@ async function removeSuperseded(context: VaultSweepContext, stream: StreamName, 
       await context.vault.delete(uuid<AccountId>(entityIdOf(stream)), vaultRef(event.data.password_hash_ref));
       return;
     }
+    if (page.length === 0) return;
+    from -= page.length;
   }
 }
 
-/** Where the last sweep stopped, if this is the log it read. */
-async function startOf({ events, references, log }: VaultSweepContext): Promise<LogPosition> {
+/** Returns where the last sweep stopped, if this is the same log; null for the log's start. */
+async function startOf({ events, references, log }: VaultSweepContext): Promise<ReadMark | null> {
   const mark = await references.readUpTo();
-  if (mark === null) return LOG_START;
-  const position = await standingPosition(events, mark);
-  if (position !== null) return position;
-  const { stream, revision } = mark;
+  if (mark === null) return null;
+  const current = await provenMark(events, mark);
+  if (current !== null) return current;
+  const { stream, revision } = mark.record;
   log.warn(
     { stream, revision },
-    'The log is another than the one that was searched for vault references: from its start',
+    'This is not the log that was searched for vault references before: it is searched from its start',
   );
-  return LOG_START;
+  return null;
 }
 
-/** Every text that has the form of a reference: events of types yet to come keep what they name, on older nodes too. */
+/**
+ * Returns every text that has the form of a reference. So an older node keeps a record that an event of a type it does
+ * not know names.
+ */
 function refsIn(events: readonly RecordedEvent[]): ReadonlySet<VaultRef> {
   const refs = new Set<VaultRef>();
   for (const { sourceAddressRef, data } of events) {

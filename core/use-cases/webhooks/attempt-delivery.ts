@@ -1,11 +1,14 @@
 /**
- * One attempt at a delivery: claim it, look at the webhook anew, send, keep the answer, record.
+ * Makes one attempt at a delivery: claims it, reads the webhook again, sends the payload, stores the answer and records
+ * the result.
  *
- * Must stay true: the claim is appended before anything is sent and the record after, so that of many who try one sends,
- * and a process that dies between the two has its attempt made again, under the same delivery id, with the same bytes.
+ * Must stay true: the claim is appended before anything is sent, so only one of several processes sends. The result is
+ * recorded after it. If the process dies between the two, the attempt is made again, with the same delivery id and the
+ * same bytes.
  */
 import { accounts } from '../../account/evolve.ts';
-import type { Webhook } from '../../account/state.ts';
+import { ALL_REPOSITORIES } from '../../access-token/repository-selection.ts';
+import type { Webhook } from '../../account/webhooks/state.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { type AccountId, type Timestamp, type Uuid, type WebhookDeliveryId } from '../../kernel/ids.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX, WEBHOOK_ATTEMPT_SPAN_MS } from '../../kernel/limits.ts';
@@ -30,29 +33,29 @@ export interface AttemptContext extends DeliveryContext {
   readonly log: Log;
   /** `Strata-Webhook/<version>` */
   readonly agent: string;
-  /** Told of each attempt that was recorded, for the metrics. */
+  /** Called for each attempt after it was recorded, for the metrics. */
   readonly onAttempted: (outcome: AttemptOutcome, durationMs: number) => void;
 }
 
-/** What is known of a delivery after a look at its stream. */
-export interface Looked {
-  /** When it may be claimed; null while only an event can tell, and once it has ended. */
+/** When a delivery's next attempt is due, as of the last event that was read. */
+export interface DeliverySchedule {
+  /** When the attempt may be claimed. Null if it waits for an event, is claimed, or the delivery has ended. */
   readonly dueAt: Timestamp | null;
-  /** Whether its very first attempt is still to come, or under way. */
+  /** Whether the delivery's first attempt is not recorded yet. */
   readonly isFirst: boolean;
-  /** Where its last event stands. */
+  /** The position of the delivery's last event. */
   readonly position: LogPosition;
 }
 
 /**
- * Makes the next attempt if it is due and nobody's; rejects in an outage, and then its claim lapses (attempt-due.ts).
- * Once the signal is aborted nothing more is recorded.
+ * Makes the next attempt if it is due and not claimed. Rejects in an outage, and then its claim lapses
+ * (attempt-due.ts). Records nothing after the signal was aborted.
  */
 export async function attemptDelivery(
   context: AttemptContext,
   delivery: { readonly id: WebhookDeliveryId; readonly account: AccountId },
   signal: AbortSignal,
-): Promise<Looked> {
+): Promise<DeliverySchedule> {
   const { id, account } = delivery;
   const about = { account, cause: systemCause(context.ids, 'webhook-delivery') };
   const claimId = context.ids.next<Uuid>();
@@ -61,15 +64,15 @@ export async function attemptDelivery(
   );
   if ('refused' in claimed) throw new TypeError(`Delivery ${id} has no stream`);
   const { state } = claimed.entity;
-  if (state.status !== 'pending') return looked(claimed.entity);
-  if (state.next.status !== 'claimed' || state.next.claimId !== claimId) return looked(claimed.entity);
-  await context.reach('webhook-attempt-claimed');
+  if (state.status !== 'pending') return scheduleOf(claimed.entity);
+  if (state.next.status !== 'claimed' || state.next.claimId !== claimId) return scheduleOf(claimed.entity);
+  await context.failpoint('webhook-attempt-claimed');
   const startedAt = context.clock.now();
   const begunMs = context.clock.monotonicMs();
   const { result, answer } = await send(context, delivery, state, signal);
   const durationMs = Math.max(0, Math.round(context.clock.monotonicMs() - begunMs));
   signal.throwIfAborted();
-  await context.reach('webhook-attempt-sent');
+  await context.failpoint('webhook-attempt-sent');
   const { series } = state;
   const attempt = state.attempts + 1;
   if (answer.length > 0) {
@@ -87,11 +90,11 @@ export async function attemptDelivery(
     'Attempted a webhook delivery',
   );
   context.onAttempted(outcome, durationMs);
-  await context.reach('webhook-attempt-recorded');
-  return looked(recorded.entity);
+  await context.failpoint('webhook-attempt-recorded');
+  return scheduleOf(recorded.entity);
 }
 
-function looked({ state, position }: Entity<WebhookDelivery>): Looked {
+function scheduleOf({ state, position }: Entity<WebhookDelivery>): DeliverySchedule {
   if (state.status !== 'pending') return { dueAt: null, isFirst: false, position };
   const { next, nextAttemptAt, series, attempts } = state;
   const dueAt = next.status === 'due' ? nextAttemptAt : null;
@@ -100,7 +103,7 @@ function looked({ state, position }: Entity<WebhookDelivery>): Looked {
 
 interface Sent {
   readonly result: AttemptResult;
-  /** What was kept of the answer's body. */
+  /** The part of the answer's body that is kept. */
   readonly answer: Uint8Array;
 }
 
@@ -110,7 +113,10 @@ function notSent(why: NotSent): Sent {
   return { result: { kind: 'not-sent', why }, answer: NOTHING };
 }
 
-/** An outage of ours is no answer of the receiver's: it is thrown. Any other surprise ends the delivery (spec). */
+/**
+ * Sends the payload. An outage of Strata's own stores says nothing about the receiver, so it is thrown. Any other
+ * unexpected error ends the delivery (docs/workflows.md, Webhook deliveries).
+ */
 async function send(
   context: AttemptContext,
   { id, account }: { readonly id: WebhookDeliveryId; readonly account: AccountId },
@@ -150,28 +156,28 @@ type Prepared =
   | { readonly why: NotSent }
   | { readonly url: string; readonly payload: string; readonly signatures: Readonly<Record<string, string>> };
 
-/** Times that a webhook may change while it is being read. */
+/** The number of times that a webhook may change while it is being read. */
 const READS_MAX = 10;
 
 async function prepare(context: AttemptContext, account: AccountId, state: PendingDelivery): Promise<Prepared> {
   await context.entities.barrier();
   for (let read = 0; read < READS_MAX; read += 1) {
-    const found = await findWebhook(context, account, state.webhookId);
+    const found = await findWebhook(context, { account, selection: ALL_REPOSITORIES }, state.webhookId);
     if ('refused' in found) return { why: 'webhook-deleted' };
     if (!found.webhook.active) return { why: 'webhook-inactive' };
     const payload = (await context.deliveries.payloads([state.eventId])).get(state.eventId);
     if (payload === undefined || context.digest.sha256(payload) !== state.payloadSha256) {
-      throw new TypeError(`The payload of event ${state.eventId} is not there any more`);
+      throw new TypeError(`The payload of event ${state.eventId} is not stored any more`);
     }
     const signatures = await sign(context, account, found.webhook, payload);
     if (signatures !== null) return { url: found.url, payload, signatures };
-    // Its secret was given up since the webhook was read: the log says for what.
+    // The secret was removed after the webhook was read. The log holds the event that superseded it.
     await context.entities.reload(accounts, account);
   }
   throw new Error(`The vault has no secret of webhook ${state.webhookId}`);
 }
 
-/** Null when the vault no longer holds the secret. */
+/** Returns the headers with the signatures; null if the vault no longer holds a secret that is needed. */
 async function sign(
   { vault, digest, clock }: AttemptContext,
   account: AccountId,

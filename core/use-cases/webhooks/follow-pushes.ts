@@ -1,81 +1,89 @@
 /**
- * Follows the log and tells webhooks of every push, from where it stopped the last time.
+ * Follows the log from where it stopped the last time, and requests the webhook deliveries of every push.
  *
- * Must stay true: the checkpoint stands before the oldest push that is not told whole, so that none is lost; pushes of one account are
- * told in the order of the log, and those of others need not wait for them; what is held in memory is bounded.
+ * Must stay true: the checkpoint is before the oldest push that is not finished, so that no push is lost. The pushes of
+ * one account are processed in the order of the log, and those of other accounts need not wait for them. The memory
+ * that it takes is bounded.
  */
+import { isBeyondBounds } from '../../ports/object-database.ts';
 import { aborted } from '../../kernel/aborted.ts';
+import { backoff } from '../../kernel/backoff.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
 import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import type { Pause } from '../../ports/clock.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { Vault } from '../../ports/vault.ts';
-import type { ReadMark } from '../../ports/vault-references.ts';
+import { missingOfAppend } from '../../kernel/whole-appends.ts';
+import type { ReadMark, RecordPlace } from '../../ports/read-mark.ts';
 import { isOutage } from '../../runtime/is-outage.ts';
-import { createTurns } from '../../kernel/concurrency-limit.ts';
+import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { type NotifyContext, notifyOfPush, type Turn } from './notify-webhooks.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
-import { markOf, standingPosition } from '../read-mark.ts';
+import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
 
 export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;
   readonly vault: Pick<Vault, 'holds'>;
-  /** Puts back what an event leaves to other streams. */
+  /** Puts back the parts of an event that are on another stream. */
   readonly complete: Complete;
-  /** Pushes older than that are not told any more: their bodies would be removed at once. */
+  /** Older pushes are skipped, because the bodies of their deliveries would be removed at once. */
   readonly retentionMs: number;
-  /** Resolves after so long, or at once when the signal is aborted. */
-  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly pause: Pause;
   readonly onFault: (cause: unknown) => void;
 }
 
 const POLICY = 'webhook-notifications';
-/** Slices of work at a time. */
+/** The number of slices of work that run at a time. */
 const TURNS_AT_ONCE = 4;
 const TRIES_MAX = 6;
 const PAUSE_FIRST_MS = 100;
 const PAUSE_LAST_MS = 5_000;
-/** The mark is saved so often at most: what is told again after a crash changes nothing, and a save costs every push. */
+/** The mark is saved at most this often. A save slows every push down, and processing a push again is idempotent. */
 const SAVE_INTERVAL_MS = 1_000;
 
-/** Runs until the signal, or rejects when the log cannot be followed. Resolves when nothing is under way any more. */
+/** Runs until the signal is aborted and all work has stopped. Rejects if the log cannot be followed. */
 export async function followPushes(context: FollowPushesContext, signal: AbortSignal): Promise<void> {
   const { events, marks } = context;
-  const after = await startOf(context);
+  const start = await startOf(context);
+  let record = start.record;
   const progress = new Progress({
     save: (mark) => marks.save(POLICY, mark),
     pause: () => context.pause(SAVE_INTERVAL_MS, signal),
     onFault: context.onFault,
     signal,
   });
-  const turn = createTurns(TURNS_AT_ONCE);
-  const lanes = new Map<AccountId, Promise<void>>();
+  const turn = createConcurrencyLimit(TURNS_AT_ONCE);
+  const queues = new Map<AccountId, Promise<void>>();
 
-  function tellInTurn(event: RecordedEvent): void {
+  function processInOrder(event: RecordedEvent, mark: ReadMark | null): void {
     const { accountId } = event;
-    const done = progress.begin(event);
+    const done = progress.begin(mark);
     if (accountId === null) {
       done();
       return;
     }
-    const lane = (lanes.get(accountId) ?? Promise.resolve())
-      .then(() => tellUntilDone(context, event, turn, signal))
-      .then((told) => {
-        if (told) done();
-        if (lanes.get(accountId) === lane) lanes.delete(accountId);
+    const queue = (queues.get(accountId) ?? Promise.resolve())
+      .then(() => processUntilDone(context, event, turn, signal))
+      .then((isDone) => {
+        if (isDone) done();
+        if (queues.get(accountId) === queue) queues.delete(accountId);
       });
-    lanes.set(accountId, lane);
+    queues.set(accountId, queue);
   }
 
   const subscription = events.subscribe({
-    after,
+    after: start.position,
     categories: ['account', 'repository'],
     onEvents: async (batch) => {
       for (const event of batch) {
         await progress.room(signal);
         if (signal.aborted) return;
-        if (concerns(event)) tellInTurn(event);
-        else progress.begin(event)();
+        if (event.isRecord) record = recordPlaceOf(event);
+        // A restart must not begin inside an append.
+        const mark = missingOfAppend(event) > 0 || record === null ? null : { position: event.position, record };
+        if (isRelevant(event)) processInOrder(event, mark);
+        else progress.begin(mark)();
       }
     },
   });
@@ -83,17 +91,17 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
     await Promise.race([aborted(signal), subscription.closed]);
   } finally {
     await Promise.allSettled([subscription.close()]);
-    await Promise.all(lanes.values());
+    await Promise.all(queues.values());
     await progress.saved();
   }
 }
 
-function concerns({ stream, type }: RecordedEvent): boolean {
+function isRelevant({ stream, type }: RecordedEvent): boolean {
   return categoryOf(stream) === 'repository' ? type === 'RefsUpdated' : type === 'AccountErased';
 }
 
-/** Whether it was done; false only once the signal is aborted. */
-async function tellUntilDone(
+/** Tries until the event is done. Resolves false only if the signal is aborted before that. */
+async function processUntilDone(
   context: FollowPushesContext,
   event: RecordedEvent,
   turn: Turn,
@@ -101,7 +109,7 @@ async function tellUntilDone(
 ): Promise<boolean> {
   let tries = 0;
   let withoutObjects = false;
-  let pauseMs = PAUSE_FIRST_MS;
+  const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
   while (!signal.aborted) {
     try {
       await followUp(context, event, turn, withoutObjects);
@@ -109,19 +117,22 @@ async function tellUntilDone(
     } catch (error) {
       context.onFault(error);
       if (!isOutage(error)) tries += 1;
-      // Objects that are out of reach, or that nobody can read: a hostile one is no reason to tell nothing.
-      if (tries === TRIES_MAX && !withoutObjects) {
+      // The objects cannot be read. A push with a hostile object must still be delivered, so the next try leaves them
+      // out.
+      if ((tries === TRIES_MAX || isBeyondBounds(error)) && !withoutObjects) {
         withoutObjects = true;
         tries = 0;
       }
       if (tries === TRIES_MAX) {
         const { stream, revision } = event;
-        context.log.error({ err: error, stream, revision }, 'Webhooks could not be told of an event: it is left out');
+        context.log.error(
+          { err: error, stream, revision },
+          'Webhooks could not be notified of an event: it is skipped',
+        );
         return true;
       }
     }
-    await context.pause(pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, PAUSE_LAST_MS);
+    await context.pause(pauses.next(), signal);
   }
   return false;
 }
@@ -140,44 +151,54 @@ async function followUp(
   await notifyOfPush(context, await context.complete(event), turn, { withoutObjects });
 }
 
-/** Where it stopped the last time, if this is the log it read. */
-async function startOf(context: FollowPushesContext): Promise<LogPosition> {
+interface Start {
+  readonly position: LogPosition;
+  readonly record: RecordPlace | null;
+}
+
+/** Returns where it stopped the last time, if this is the same log. */
+async function startOf(context: FollowPushesContext): Promise<Start> {
   const { events, marks, log } = context;
   const mark = await marks.read(POLICY);
   if (mark === null) return firstStartOf(context);
-  const position = await standingPosition(events, mark);
-  if (position !== null) return position;
-  const { stream, revision } = mark;
-  log.warn({ stream, revision }, 'The log is another than the one that webhooks were told of: it is followed anew');
+  const current = await provenMark(events, mark);
+  if (current !== null) return current;
+  const { stream, revision } = mark.record;
+  log.warn(
+    { stream, revision },
+    'This is not the log that webhooks were notified of before: following it from the start',
+  );
   return firstStartOf(context);
 }
 
 /**
- * The log's start, since what was told stays told; its end while no webhook exists and no body is kept: a log of a million
- * pushes has nothing to tell then. A webhook's secret stands in the vault before the event that names it, so the end,
- * looked up first, lies before every webhook that is not seen here. No mark is saved of it: whatever comes next saves one.
+ * Returns the log's start, because processing a push again is idempotent. Returns the log's head if no webhook exists
+ * and no body is stored: then even a million pushes need no delivery. A webhook's secret is in the vault before the
+ * event that names it. So the head, which is read first, is before every webhook that this check does not see. No mark
+ * is saved here: the next event saves one.
  */
-async function firstStartOf({ events, vault, deliveries }: FollowPushesContext): Promise<LogPosition> {
+async function firstStartOf({ events, vault, deliveries }: FollowPushesContext): Promise<Start> {
   const head = await events.head();
-  if (await vault.holds('webhook-secret')) return LOG_START;
-  return (await deliveries.isEmpty()) ? head : LOG_START;
+  const fromHead = !(await vault.holds('webhook-secret')) && (await deliveries.isEmpty());
+  return { position: fromHead ? head : LOG_START, record: null };
 }
 
 interface Begun {
-  readonly mark: ReadMark;
+  /** Null if a restart must not begin right after this event. */
+  readonly mark: ReadMark | null;
   done: boolean;
 }
 
 interface ProgressOptions {
   readonly save: (mark: ReadMark) => Promise<void>;
-  /** Between two saves. */
+  /** Waits between two saves. */
   readonly pause: () => Promise<void>;
   readonly onFault: (cause: unknown) => void;
-  /** Once aborted, a save that fails is not tried again. */
+  /** After it is aborted, a failed save is not retried. */
   readonly signal: AbortSignal;
 }
 
-/** Events under way in their order, and the last before which all are done. */
+/** Tracks the events that are under way, in order, and saves the mark up to which all events are done. */
 class Progress {
   readonly #options: ProgressOptions;
   #begun: Begun[] = [];
@@ -189,9 +210,9 @@ class Progress {
     this.#options = options;
   }
 
-  /** The function returned says that the event is done. */
-  begin(event: RecordedEvent): () => void {
-    const begun: Begun = { mark: markOf(event), done: false };
+  /** Adds an event. The caller calls the returned function when the event is done. */
+  begin(mark: ReadMark | null): () => void {
+    const begun: Begun = { mark, done: false };
     this.#begun.push(begun);
     return () => {
       begun.done = true;
@@ -203,12 +224,12 @@ class Progress {
   async room(signal: AbortSignal): Promise<void> {
     while (this.#begun.length >= WEBHOOK_PUSHES_AT_ONCE_MAX && !signal.aborted) {
       await new Promise<void>((resolve) => {
-        const goOn = (): void => {
-          signal.removeEventListener('abort', goOn);
+        const wake = (): void => {
+          signal.removeEventListener('abort', wake);
           resolve();
         };
-        this.#wake.push(goOn);
-        signal.addEventListener('abort', goOn, { once: true });
+        this.#wake.push(wake);
+        signal.addEventListener('abort', wake, { once: true });
       });
     }
   }
@@ -220,11 +241,13 @@ class Progress {
   #advance(): void {
     const undone = this.#begun.findIndex(({ done }) => !done);
     const count = undone === -1 ? this.#begun.length : undone;
-    const last = this.#begun[count - 1];
-    if (last === undefined) return;
+    if (count === 0) return;
+    const done = this.#begun.slice(0, count);
     this.#begun = this.#begun.slice(count);
-    this.#reached = last.mark;
     for (const wake of this.#wake.splice(0)) wake();
+    const reached = done.findLast(({ mark }) => mark !== null)?.mark ?? null;
+    if (reached === null) return;
+    this.#reached = reached;
     this.#saving ??= this.#saveAll();
   }
 
@@ -237,7 +260,7 @@ class Progress {
         await save(mark);
       } catch (error) {
         onFault(error);
-        // What was reached meanwhile says it too; after an end it is told again, which changes nothing.
+        // A later mark includes this one. If none is saved, a restart processes the events again, which is idempotent.
         if (!signal.aborted) this.#reached ??= mark;
       }
       await pause();

@@ -1,8 +1,8 @@
 /**
- * The commits that each ref of a push brings: reached from it, and from no ref before the push.
+ * Finds the new commits of each ref of a push: those that the ref reaches and that no ref reached before the push.
  *
- * Must stay true: the order is that of `git log`; what is held in memory is bounded, commits of any size included, and a
- * push that brings more costs one walk a ref instead.
+ * Must stay true: the order is that of `git log`. The memory for new commits is bounded, whatever their size. A push
+ * with more commits than that costs one walk for each ref instead.
  */
 import { commitLength } from '../../git/history/commit-length.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
@@ -12,38 +12,41 @@ import {
   WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
 } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
-import type { CommitRow } from '../../ports/read-models.ts';
+import type { CommitRow } from '../../ports/history.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import type { OpenRepository } from '../../repository/state.ts';
-import { toldCommit } from '../../webhook-delivery/payload-texts.ts';
+import { payloadCommit } from '../../webhook-delivery/payload-texts.ts';
 
 export interface NewCommits {
-  /** The newest of the ref's, newest first; as many as a payload lists. */
+  /** Returns the newest of the ref's new commits, newest first, at most as many as a payload lists. */
   of(update: StoredRefUpdate): Promise<readonly CommitRow[]>;
 }
 
-/** Each may have a message of many megabytes until it is cut. */
+/** Few at a time, because a message may take up to `COMMIT_BYTES_MAX` until it is cut. */
 const READ_AT_ONCE = 10;
 
-/** A commit as it is told, and what to walk on from. */
+/** A commit in the form of payloads, with all its parents. */
 interface HeldCommit {
   readonly row: CommitRow;
   readonly parents: readonly ObjectId[];
 }
 
-/** `after` is the repository with the push in it, `told` are the updates that will be asked for. */
+/**
+ * `after` is the repository after the push, and `all` are all updates of the push. The caller may ask the result only
+ * for the updates in `notified`.
+ */
 export async function newCommitsOf(
   reader: ObjectReader,
   after: OpenRepository,
-  told: readonly StoredRefUpdate[],
+  notified: readonly StoredRefUpdate[],
   all: readonly StoredRefUpdate[],
 ): Promise<NewCommits> {
   const exclude = tipsBefore(after, all);
   const known = new Set(exclude);
-  const tips = told.flatMap((update) => commitTip(update) ?? []).filter((tip) => !known.has(tip));
+  const tips = notified.flatMap((update) => commitTip(update) ?? []).filter((tip) => !known.has(tip));
   const include = [...new Set(tips)];
   if (include.length === 0) return { of: async () => [] };
-  // Tips may lead to trees and blobs, which no walk begins at.
+  // Tips may peel to trees and blobs, at which no walk can begin.
   const infos = await reader.lookup([...include, ...exclude]);
   const isCommit = (_: ObjectId, index: number): boolean => {
     const type = infos[index]?.type;
@@ -53,7 +56,7 @@ export async function newCommitsOf(
   const ends = exclude.filter((id, index) => isCommit(id, include.length + index));
   const wanted = new Set(starts);
   const held = await heldCommits(reader, starts, ends);
-  // Refs that were pushed together mostly share their newest commits.
+  // Refs that are pushed together usually share their newest commits.
   const recent = new RecentCommits(reader);
   return {
     of: async (update) => {
@@ -68,7 +71,7 @@ export async function newCommitsOf(
   };
 }
 
-/** What every ref named before the push. */
+/** Returns the tips that all refs had before the push. */
 function tipsBefore({ refs }: OpenRepository, updates: readonly StoredRefUpdate[]): readonly ObjectId[] {
   const tips = new Set<ObjectId>();
   const moved = new Set(updates.map(({ ref }) => ref));
@@ -81,14 +84,16 @@ function tipsBefore({ refs }: OpenRepository, updates: readonly StoredRefUpdate[
   return [...tips];
 }
 
-/** The commit that an update leads to, or null where it leads to none, or nowhere. */
+/**
+ * Returns the object that an update's ref peels to if it may be a commit; null for a deletion and for other objects.
+ */
 export function commitTip({ kind, type, after, peeled }: StoredRefUpdate): ObjectId | null {
   if (kind === 'delete') return null;
   if (type === 'commit') return objectId(after);
   return type === 'tag' && peeled !== null ? objectId(peeled) : null;
 }
 
-/** All new commits in the order of `git log`; null when there are too many to hold. */
+/** Reads all new commits, in the order of `git log`. Null if they would take too much memory. */
 async function heldCommits(
   reader: ObjectReader,
   include: readonly ObjectId[],
@@ -112,7 +117,7 @@ function heldLength({ row, parents }: HeldCommit): number {
   return commitLength({ ...row, parents });
 }
 
-/** Commits read last, as many as may be held. */
+/** A cache of the commits that were read last, bounded by the length of their texts. */
 class RecentCommits {
   readonly #reader: ObjectReader;
   readonly #rows = new Map<ObjectId, CommitRow>();
@@ -149,7 +154,7 @@ class RecentCommits {
 async function* read(reader: ObjectReader, ids: readonly ObjectId[]): AsyncGenerator<HeldCommit> {
   for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
     for (const commit of await reader.commits(ids.slice(at, at + READ_AT_ONCE))) {
-      if (commit !== null) yield { row: toldCommit(commit), parents: commit.parents };
+      if (commit !== null) yield { row: payloadCommit(commit), parents: commit.parents };
     }
   }
 }

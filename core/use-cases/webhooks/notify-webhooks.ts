@@ -1,10 +1,13 @@
 /**
- * The policy that tells webhooks of pushes: from one `RefsUpdated` to the deliveries of its events.
+ * The policy that requests the webhook deliveries of a push, from one `RefsUpdated`.
  *
- * Must stay true: who is told, and what, follows from the log up to the event and from the repository's objects, and every id
- * follows from the event's, so that telling again changes nothing; events are told in their order, ref by ref.
+ * Must stay true: the webhooks and their payloads are derived from the log up to the event and from the repository's
+ * objects alone, and every id is derived from the event's id. So the policy is idempotent. Deliveries are requested in
+ * the order of the push's refs, and of the events of each ref.
  */
-import type { Webhook } from '../../account/state.ts';
+import { isSelected } from '../../access-token/repository-selection.ts';
+import type { OwnedRepository } from '../../account/repositories/state.ts';
+import type { Webhook } from '../../account/webhooks/state.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { type Cause, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type ObjectId, objectId, type RepositoryId, uuid } from '../../kernel/ids.ts';
@@ -24,40 +27,41 @@ import {
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { eventIdOf, eventsOfUpdate } from '../../webhook-delivery/notifications.ts';
 import { type PayloadRepository, type RefEvent, refEventPayload } from '../../webhook-delivery/payload.ts';
-import { toldTag } from '../../webhook-delivery/payload-texts.ts';
+import { payloadTag } from '../../webhook-delivery/payload-texts.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
-import { committedObjects } from '../pushing/push-refs.ts';
+import { committedObjects } from '../reading/committed-objects.ts';
 import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 
 export interface NotifyContext extends DeliveryContext {
   readonly past: PastEntities;
   readonly objects: Pick<ObjectDatabase, 'open'>;
-  /** Of the website, without a slash at its end. */
+  /** The URL of the website, without a slash at its end. */
   readonly webUrl: string;
   readonly log: Log;
 }
 
-/** Runs a slice of work when its turn comes, so that a wide push does not hold up other accounts'. */
+/** Runs a slice of work when its turn comes, so that a wide push does not delay the pushes of other accounts. */
 export type Turn = <Result>(slice: () => Promise<Result>) => Promise<Result>;
 
-/** Refs told in one turn. */
+/** The number of refs that are processed in one turn. */
 const SLICE_REFS_MAX = 20;
 
-/** What a push is told with. */
-interface Telling {
+/** The facts that the deliveries of a push are made of. */
+interface PushFacts {
   readonly webhooks: readonly Webhook[];
   readonly repository: PayloadRepository;
+  readonly owned: OwnedRepository;
   readonly entity: Entity<OpenRepository>;
   readonly event: RecordedEvent;
   readonly cause: Cause;
 }
 
 /**
- * Requests the deliveries of a `RefsUpdated` whose updates are in place. `withoutObjects` tells it without what the
- * objects say, where they cannot be read.
+ * Requests the deliveries of a `RefsUpdated` whose updates are in place. With `withoutObjects`, the payloads lack the
+ * facts of the repository's objects, which cannot be read.
  */
 export async function notifyOfPush(
   context: NotifyContext,
@@ -65,64 +69,66 @@ export async function notifyOfPush(
   turn: Turn,
   options: { readonly withoutObjects: boolean },
 ): Promise<void> {
-  const telling = await turn(() => prepare(context, event));
-  if (telling === null) return;
+  const push = await turn(() => prepare(context, event));
+  if (push === null) return;
   const { updates } = refsUpdated(event);
-  const told = updates.filter((update) => eventsOfUpdate(update).length > 0).slice(0, WEBHOOK_PUSH_REFS_MAX);
-  if (told.length === 0) return;
-  const bytesMax = payloadShare(told);
-  const reader = options.withoutObjects ? null : await turn(() => openObjects(context, telling));
+  const notified = updates.filter((update) => eventsOfUpdate(update).length > 0).slice(0, WEBHOOK_PUSH_REFS_MAX);
+  if (notified.length === 0) return;
+  const bytesMax = payloadShare(notified);
+  const reader = options.withoutObjects ? null : await turn(() => openObjects(context, push));
   try {
     const commits =
-      reader === null ? null : await turn(() => newCommitsOf(reader, telling.entity.state, told, updates));
-    for (let at = 0; at < told.length; at += SLICE_REFS_MAX) {
-      const slice = told.slice(at, at + SLICE_REFS_MAX);
-      await turn(() => tell(context, telling, slice, { reader, commits, bytesMax }));
+      reader === null ? null : await turn(() => newCommitsOf(reader, push.entity.state, notified, updates));
+    for (let at = 0; at < notified.length; at += SLICE_REFS_MAX) {
+      const slice = notified.slice(at, at + SLICE_REFS_MAX);
+      await turn(() => requestDeliveries(context, push, slice, { reader, commits, bytesMax }));
     }
   } finally {
     reader?.close();
   }
 }
 
-/** Bytes that each payload of the push may have: whoever listens, so that it follows from the push alone. */
-function payloadShare(told: readonly StoredRefUpdate[]): number {
+/** Returns how many bytes each payload may have. It depends on the push alone, not on the webhooks that listen. */
+function payloadShare(notified: readonly StoredRefUpdate[]): number {
   let events = 0;
-  for (const update of told) events += eventsOfUpdate(update).length;
+  for (const update of notified) events += eventsOfUpdate(update).length;
   return Math.min(WEBHOOK_PAYLOAD_BYTES_MAX, Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / events));
 }
 
 function refsUpdated(event: RecordedEvent): RefsUpdated['data'] {
   const read = readEvent(repositoryEventKinds, event);
-  if (read.type !== 'RefsUpdated') throw new TypeError(`${event.type} is no push`);
+  if (read.type !== 'RefsUpdated') throw new TypeError(`${event.type} is not a push`);
   return read.data;
 }
 
-/** Null when nobody listens. */
-async function prepare(context: NotifyContext, event: RecordedEvent): Promise<Telling | null> {
+/** Reads the facts of a push; null if no webhook listens. */
+async function prepare(context: NotifyContext, event: RecordedEvent): Promise<PushFacts | null> {
   const { past, webUrl, ids } = context;
   if (event.accountId === null) return null;
   const account = await past.accountAt(event.accountId, event.position);
   if (account.status !== 'open') return null;
-  const webhooks = [...account.webhooks.values()].filter(({ active, events }) => active && listensForRefs(events));
-  if (webhooks.length === 0) return null;
   const id = uuid<RepositoryId>(entityIdOf(event.stream));
+  const webhooks = [...account.webhooks.values()].filter(
+    ({ active, events, repositories }) => active && listensForRefs(events) && isSelected(repositories, id),
+  );
+  if (webhooks.length === 0) return null;
   const entity = await past.repositoryAt(id, event.revision);
   const owned = account.repositories.get(id);
   if (entity.state.status === 'closed' || owned === undefined) return null;
-  const standing = { ...entity, state: entity.state };
-  const chosen = await chosenDefaultBranch(context, standing, event);
+  const open = { ...entity, state: entity.state };
+  const chosen = await chosenDefaultBranch(context, open, event);
   const defaultBranch = chosen ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
   const owner = { id: event.accountId, username: account.username };
   const repository = { id, name: owned.name, defaultBranch, owner, webUrl };
   const cause = systemCause(ids, 'webhook-notifications', event.id);
-  return { webhooks, repository, entity: standing, event, cause };
+  return { webhooks, repository, owned, entity: open, event, cause };
 }
 
 function listensForRefs(events: Webhook['events']): boolean {
   return events.some((kind) => kind !== 'ping');
 }
 
-/** A push's own choice stands right after it, in the same append. */
+/** The default branch that somebody chose, or this push: its own choice is the next event, in the same append. */
 async function chosenDefaultBranch(
   { events }: Pick<NotifyContext, 'events'>,
   { state }: Entity<OpenRepository>,
@@ -135,43 +141,44 @@ async function chosenDefaultBranch(
   return event.type === 'DefaultBranchChanged' ? event.data.default_branch : null;
 }
 
-async function openObjects({ objects }: NotifyContext, { entity, repository }: Telling): Promise<ObjectReader> {
-  return objects.open(committedObjects(repository.id, entity));
+async function openObjects({ objects }: NotifyContext, { entity, owned }: PushFacts): Promise<ObjectReader> {
+  return objects.open(committedObjects(owned, entity));
 }
 
-interface Objects {
+interface PayloadSources {
+  /** Null if the objects cannot be read. */
   readonly reader: ObjectReader | null;
-  /** Null without objects. */
+  /** Null if the objects cannot be read. */
   readonly commits: NewCommits | null;
-  /** Of one payload. */
+  /** The bound of one payload. */
   readonly bytesMax: number;
 }
 
 /** Stores the payloads of some refs, then requests their deliveries, event by event. */
-async function tell(
+async function requestDeliveries(
   context: NotifyContext,
-  { webhooks, repository, event, cause }: Telling,
+  { webhooks, repository, event, cause }: PushFacts,
   updates: readonly StoredRefUpdate[],
-  { reader, commits, bytesMax }: Objects,
+  { reader, commits, bytesMax }: PayloadSources,
 ): Promise<void> {
   const bodies: { readonly event: RefEvent; readonly eventId: RefEvent['eventId']; readonly body: string }[] = [];
   for (const update of updates) {
     const kinds = eventsOfUpdate(update).filter((kind) => webhooks.some(({ events }) => events.includes(kind)));
     if (kinds.length === 0) continue;
-    const said = {
+    const facts = {
       newCommits: (await commits?.of(update)) ?? [],
       headCommit: await headCommitOf(reader, update),
       annotation: await annotationOf(reader, update),
     };
     for (const kind of kinds) {
       const eventId = eventIdOf(context.ids, event.id, kind, update.ref);
-      const refEvent: RefEvent = { eventId, kind, update, repository, ...said };
+      const refEvent: RefEvent = { eventId, kind, update, repository, ...facts };
       bodies.push({ event: refEvent, eventId, body: refEventPayload(refEvent, bytesMax) });
     }
   }
   if (bodies.length === 0) return;
   const digests = await storePayloads(context, repository.owner.id, bodies);
-  await context.reach('webhook-payload-stored');
+  await context.failpoint('webhook-payload-stored');
   const origin = { account: repository.owner.id, cause };
   for (const [index, body] of bodies.entries()) {
     const payloadSha256 = digests[index] ?? '';
@@ -179,15 +186,15 @@ async function tell(
     const listening = webhooks.filter(({ events }) => events.includes(kind));
     const wanted = { eventId, event: kind, repositoryId: repository.id, payloadSha256 };
     const requested = listening.map(({ id }) => requestDelivery(context, origin, { ...wanted, webhookId: id }));
-    // All settle before one may throw, so that none goes on for a slice that was given up.
+    // All requests settle before an error is thrown, so that none still runs after the slice has failed.
     for (const settled of await Promise.allSettled(requested)) {
       if (settled.status === 'rejected') throw settled.reason;
     }
-    await context.reach('webhook-delivery-requested');
+    await context.failpoint('webhook-delivery-requested');
   }
 }
 
-/** The commit a ref leads to. A tag may be peeled to a tree or a blob: only the objects tell. */
+/** Returns the commit that a ref peels to. Only the objects show whether a tag peels to a commit. */
 async function headCommitOf(reader: ObjectReader | null, update: StoredRefUpdate): Promise<ObjectId | null> {
   const tip = commitTip(update);
   if (tip === null || update.type === 'commit' || reader === null) return tip;
@@ -198,5 +205,5 @@ async function headCommitOf(reader: ObjectReader | null, update: StoredRefUpdate
 async function annotationOf(reader: ObjectReader | null, update: StoredRefUpdate): Promise<RefEvent['annotation']> {
   if (update.type !== 'tag' || reader === null) return null;
   const tag = await reader.tag(objectId(update.after));
-  return tag === null ? null : toldTag(tag);
+  return tag === null ? null : payloadTag(tag);
 }

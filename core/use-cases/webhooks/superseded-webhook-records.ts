@@ -1,8 +1,8 @@
 /**
- * What an event of a webhook supersedes in the vault, read from the log: for the sweeps, which remove it where the event's
- * writer was cut off, or once its time is over.
+ * Finds the vault records that an event of a webhook supersedes, by reading the log. The sweeps remove them if the
+ * event's writer was interrupted, or when their time is over.
  *
- * Must stay true: what is found is named by no later state of the webhook, however many events followed.
+ * Must stay true: no later state of the webhook refers to a record that is returned, however many events followed.
  */
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
@@ -13,23 +13,23 @@ import { type VaultRef, vaultRef } from '../../ports/vault.ts';
 
 const PAGE_EVENTS_MAX = 100;
 
-/** Empty for events that supersede nothing. Reads the stream back to what named the records. */
+/** Returns no record for an event that supersedes none. Reads the stream back to the events that named the records. */
 export async function supersededWebhookRecords(
   events: Pick<EventStore, 'readStream'>,
   recorded: RecordedEvent,
 ): Promise<readonly VaultRef[]> {
   const event = readEvent<AccountEvent>(accounts.kinds, recorded);
   if (event.type === 'WebhookSecretRotated') {
-    // The secret before stays for its time; the one before that is over, if it was of the same URL.
+    // The previous secret signs for a while. The one before it is superseded, if it belonged to the same URL.
     return (await namedBefore(events, recorded, event.data.webhook_id, 2)).secrets.slice(1);
   }
   if (event.type !== 'WebhookUrlChanged' && event.type !== 'WebhookDeleted') return [];
   const { url, secrets } = await namedBefore(events, recorded, event.data.webhook_id, Number.POSITIVE_INFINITY);
-  // Older ones were superseded by rotations.
+  // Rotations superseded the older secrets.
   return url === null ? [] : [url, ...secrets.slice(0, 2)];
 }
 
-/** The secret that a `WebhookSecretRotated` of the webhook rotated out. */
+/** Returns the secret that a `WebhookSecretRotated` of the webhook rotated out. */
 export async function secretBeforeRotation(
   events: Pick<EventStore, 'readStream'>,
   rotated: RecordedEvent,
@@ -41,13 +41,13 @@ export async function secretBeforeRotation(
 }
 
 interface Named {
-  /** Null where as many secrets were found before the URL. */
+  /** Null if `secretsMax` secrets were found first. */
   readonly url: VaultRef | null;
-  /** Those of the URL, newest first. */
+  /** The secrets of the current URL, newest first. */
   readonly secrets: readonly VaultRef[];
 }
 
-/** What the webhook's state held before the event: back to its URL, or to so many secrets. */
+/** Reads back from the event to the URL that was current before it, or to `secretsMax` of that URL's secrets. */
 async function namedBefore(
   events: Pick<EventStore, 'readStream'>,
   { stream, revision }: RecordedEvent,
@@ -55,7 +55,7 @@ async function namedBefore(
   secretsMax: number,
 ): Promise<Named> {
   const secrets: VaultRef[] = [];
-  for (let from = revision - 1; from >= 0; from -= PAGE_EVENTS_MAX) {
+  for (let from = revision - 1; from >= 0; ) {
     const page = await events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
     for (const recorded of page) {
       const { data } = readEvent<AccountEvent>(accounts.kinds, recorded);
@@ -64,6 +64,8 @@ async function namedBefore(
       if ('url_ref' in data) return { url: vaultRef(data.url_ref), secrets };
       if (secrets.length >= secretsMax) return { url: null, secrets };
     }
+    if (page.length === 0) break;
+    from -= page.length;
   }
   throw new TypeError(`${stream} has no beginning of webhook ${webhookId}`);
 }

@@ -1,8 +1,8 @@
 /**
- * Asking for deliveries: of a notification, of a ping, and once more.
+ * Requests deliveries: of a notification, of a ping, and again of an earlier delivery.
  *
- * Must stay true: a payload is stored before the event that names its digest; a delivery's id follows from what is
- * delivered to whom, so asking twice makes one delivery.
+ * Must stay true: a payload is stored before the event that names its digest. A delivery's id is derived from its event
+ * and its webhook, so a repeated request makes no second delivery.
  */
 import { accounts } from '../../account/evolve.ts';
 import type { Cause } from '../../kernel/envelope.ts';
@@ -11,7 +11,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Digest } from '../../ports/digest.ts';
-import type { Reach } from '../../ports/failpoints.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { decideWebhookDelivery } from '../../webhook-delivery/decide.ts';
 import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
@@ -23,7 +23,7 @@ import { findWebhook, type WebhookCommandOrigin } from './webhooks.ts';
 export interface DeliveryContext extends Context {
   readonly digest: Digest;
   readonly deliveries: DeliveryStore;
-  readonly reach: Reach;
+  readonly failpoint: Failpoint;
 }
 
 type Refused = { readonly refused: Refusal };
@@ -33,7 +33,7 @@ export interface NotificationBody {
   readonly body: string;
 }
 
-/** Stores bodies unless they are there; the digests of what stands. */
+/** Stores bodies unless their events already have one. Resolves with the digests of the stored bodies, in order. */
 export function storePayloads(
   { deliveries, digest, clock }: Pick<DeliveryContext, 'deliveries' | 'digest' | 'clock'>,
   account: AccountId,
@@ -67,19 +67,19 @@ export async function requestDelivery(
   return 'refused' in requested ? requested : { deliveryId };
 }
 
-export interface AskedDelivery {
+export interface RequestedDelivery {
   readonly eventId: EventId;
   readonly deliveryId: WebhookDeliveryId;
 }
 
-/** Delivers a ping to this webhook, whatever events it listens for. */
+/** Requests a ping to this webhook, whatever events it listens for. */
 export async function pingWebhook(
   context: DeliveryContext & { readonly vault: Vault },
   origin: WebhookCommandOrigin,
   id: WebhookId,
-): Promise<AskedDelivery | Refused> {
+): Promise<RequestedDelivery | Refused> {
   const { account } = origin;
-  const found = await findWebhook(context, account, id);
+  const found = await findWebhook(context, origin, id);
   if ('refused' in found) return found;
   const { state } = await context.entities.get(accounts, account);
   if (state.status !== 'open') return { refused: { code: 'webhook-not-found' } };
@@ -97,14 +97,17 @@ export async function pingWebhook(
   return 'refused' in requested ? requested : { eventId, ...requested };
 }
 
-/** Eight attempts more, from now on; nothing while some are left. Refused once its payload went with its retention. */
+/**
+ * Starts a new series of attempts. Does nothing while the current series has attempts left. Refused if the payload was
+ * removed after retention.
+ */
 export async function redeliver(
   context: DeliveryContext & { readonly vault: Vault },
   origin: WebhookCommandOrigin,
   id: WebhookId,
   deliveryId: WebhookDeliveryId,
-): Promise<AskedDelivery | Refused> {
-  const found = await findWebhook(context, origin.account, id);
+): Promise<RequestedDelivery | Refused> {
+  const found = await findWebhook(context, origin, id);
   if ('refused' in found) return found;
   const { state } = await context.entities.get(webhookDeliveries, deliveryId);
   const notFound: Refused = { refused: { code: 'webhook-delivery-not-found' } };

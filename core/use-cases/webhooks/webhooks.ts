@@ -1,15 +1,17 @@
 /**
- * Creating, changing and deleting webhooks; the rules are decided in the account's own stream.
+ * Creates, changes and deletes webhooks. The rules are decided on the account's own stream.
  *
- * Must stay true: a URL is checked before it is stored; URLs and secrets stand in the vault before the event that
- * names them and leave it after the event that supersedes them, each in a record of its own, so that no record that one
- * webhook gives up is one that another begins to use.
+ * Must stay true: a URL is checked before it is stored. URLs and secrets are in the vault before the event that names
+ * them, and are removed after the event that supersedes them. Each has a vault record of its own, so removing the
+ * record of one webhook never removes one that another webhook uses.
  */
-import { decideAccount } from '../../account/decide.ts';
+import { coversSelection, type RepositorySelection } from '../../access-token/repository-selection.ts';
 import { accounts } from '../../account/evolve.ts';
-import type { WebhookTarget } from '../../account/commands.ts';
-import type { Account, Webhook } from '../../account/state.ts';
+import type { Account } from '../../account/state.ts';
+import type { WebhookTarget } from '../../account/webhooks/commands.ts';
+import { decideWebhook } from '../../account/webhooks/decide.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
+import type { Webhook } from '../../account/webhooks/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Uuid, type WebhookId } from '../../kernel/ids.ts';
@@ -22,8 +24,16 @@ import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 
 export type WebhookContext = Context & { readonly vault: Vault; readonly outgoing: OutgoingRequests };
 
-export interface WebhookCommandOrigin {
+/** A caller that reads an account's webhooks. */
+export interface WebhookViewer {
   readonly account: AccountId;
+  /**
+   * The repositories that the caller may use. A webhook that is notified of any other does not exist for the caller.
+   */
+  readonly selection: RepositorySelection;
+}
+
+export interface WebhookCommandOrigin extends WebhookViewer {
   readonly cause: Cause;
   readonly guarding?: Guarding;
 }
@@ -34,7 +44,7 @@ export interface FoundWebhook {
   readonly url: string;
 }
 
-/** With the secret that its receiver needs to know; null where it knows it already. */
+/** A webhook with its new secret; null if the secret did not change. */
 export interface ChangedWebhook extends FoundWebhook {
   readonly secret: string | null;
 }
@@ -43,30 +53,30 @@ type Refused = { readonly refused: Refusal };
 type Reading = Pick<WebhookContext, 'entities' | 'vault'>;
 const NOT_FOUND: Refused = { refused: { code: 'webhook-not-found' } };
 
-/** All webhooks of the account, oldest first. */
-export async function listWebhooks(context: Reading, account: AccountId): Promise<readonly FoundWebhook[]> {
-  const { state } = await context.entities.get(accounts, account);
+/** Lists all webhooks that the viewer may see, oldest first. */
+export async function listWebhooks(context: Reading, viewer: WebhookViewer): Promise<readonly FoundWebhook[]> {
+  const { state } = await context.entities.get(accounts, viewer.account);
   const ids = state.status === 'open' ? [...state.webhooks.keys()] : [];
-  const found = await Promise.all(ids.map((id) => findWebhook(context, account, id)));
+  const found = await Promise.all(ids.map((id) => findWebhook(context, viewer, id)));
   return found.filter((webhook): webhook is FoundWebhook => !('refused' in webhook));
 }
 
-/** Times that a webhook's URL may change while it is being read. */
+/** The number of times that a webhook's URL may change while it is being read. */
 const READS_MAX = 10;
 
-/** The account's webhook, or a refusal that does not tell another account's from none. */
+/** Finds a webhook that the viewer may see. A hidden webhook and an unknown one get the same refusal. */
 export async function findWebhook(
   context: Reading,
-  account: AccountId,
+  { account, selection }: WebhookViewer,
   id: WebhookId,
 ): Promise<FoundWebhook | Refused> {
   let { state } = await context.entities.get(accounts, account);
   for (let read = 0; read < READS_MAX; read += 1) {
     const webhook = state.status === 'open' ? state.webhooks.get(id) : undefined;
-    if (webhook === undefined) return NOT_FOUND;
+    if (webhook === undefined || !coversSelection(selection, webhook.repositories)) return NOT_FOUND;
     const url = await readUrl(context.vault, account, webhook.urlRef);
     if (url !== null) return { webhook, url };
-    // Its record was given up since the state was read: the log says for what.
+    // The record was removed after the state was read. The log holds the event that superseded it.
     ({ state } = await context.entities.reload(accounts, account));
   }
   throw new Error(`The vault has no URL of webhook ${id}`);
@@ -78,7 +88,9 @@ export interface NewWebhook {
   readonly active: boolean;
 }
 
-/** Makes a webhook with a secret that the caller generated. */
+/**
+ * Creates a webhook with a secret that the caller generated. It is notified of the repositories in `origin.selection`.
+ */
 export async function createWebhook(
   context: WebhookContext,
   origin: WebhookCommandOrigin,
@@ -87,7 +99,7 @@ export async function createWebhook(
 ): Promise<ChangedWebhook | Refused> {
   const { url, events, active } = wanted;
   const { state } = await context.entities.get(accounts, origin.account);
-  // Before its URL costs a lookup; what counts is decided below.
+  // Checked early, before the URL costs a DNS lookup. The decision below is the one that counts.
   if (state.status === 'open' && state.webhooks.size >= WEBHOOKS_MAX) return refuse({ code: 'webhook-limit-reached' });
   const fault = await context.outgoing.check(url);
   if (fault !== null) return refuse({ code: 'webhook-url-refused', fault });
@@ -95,16 +107,18 @@ export async function createWebhook(
   const target = await unlessErased(storeTarget(context, origin.account, url, secret));
   if ('refused' in target) return target;
   const created = await execute(context, accounts, origin.account, origin, (account) =>
-    decideAccount(account, { type: 'CreateWebhook', id, target, events, active }),
+    decideWebhook(account, origin.selection, { type: 'CreateWebhook', id, target, events, active }),
   );
   if ('refused' in created) {
-    await forget(context, origin.account, [target.urlRef, target.secretRef]);
+    await removeRecords(context, origin.account, [target.urlRef, target.secretRef]);
     return created;
   }
   return { webhook: webhookOf(created.entity.state, id), url, secret };
 }
 
-/** Changes what is given. A URL that is another makes `secret` the webhook's, and the one before is forgotten. */
+/**
+ * Changes the members that are present. A different URL makes `secret` the webhook's secret and removes the old one.
+ */
 export async function changeWebhook(
   context: WebhookContext,
   origin: WebhookCommandOrigin,
@@ -113,16 +127,16 @@ export async function changeWebhook(
   secret: string,
 ): Promise<ChangedWebhook | Refused> {
   const { url, ...settings } = changes;
-  const before = await findWebhook(context, origin.account, id);
+  const before = await findWebhook(context, origin, id);
   if ('refused' in before) return before;
   if (url === undefined || url === before.url) {
     const changed = await execute(context, accounts, origin.account, origin, (account) =>
-      decideAccount(account, { type: 'ChangeWebhook', id, ...settings }),
+      decideWebhook(account, origin.selection, { type: 'ChangeWebhook', id, ...settings }),
     );
     if ('refused' in changed) return changed;
     const webhook = webhookOf(changed.entity.state, id);
     if (webhook.urlRef === before.webhook.urlRef) return { webhook, url: before.url, secret: null };
-    const after = await findWebhook(context, origin.account, id);
+    const after = await findWebhook(context, origin, id);
     return 'refused' in after ? after : { ...after, secret: null };
   }
   const fault = await context.outgoing.check(url);
@@ -131,22 +145,22 @@ export async function changeWebhook(
   if ('refused' in target) return target;
   let superseded: readonly VaultRef[] = [];
   const changed = await execute(context, accounts, origin.account, origin, (account) => {
-    // Of the last decision, the one that commits.
+    // The last call of this function is the one that commits.
     superseded = refsOf(account, id);
-    return decideAccount(account, { type: 'ChangeWebhook', id, target, ...settings });
+    return decideWebhook(account, origin.selection, { type: 'ChangeWebhook', id, target, ...settings });
   });
-  await forget(context, origin.account, 'refused' in changed ? [target.urlRef, target.secretRef] : superseded);
+  await removeRecords(context, origin.account, 'refused' in changed ? [target.urlRef, target.secretRef] : superseded);
   return 'refused' in changed ? changed : { webhook: webhookOf(changed.entity.state, id), url, secret };
 }
 
-/** Makes `secret` the webhook's; the one before signs too for a day. */
+/** Makes `secret` the webhook's secret. The previous one signs too for `WEBHOOK_SECRET_OVERLAP_MS`. */
 export async function rotateWebhookSecret(
   context: WebhookContext,
   origin: WebhookCommandOrigin,
   id: WebhookId,
   secret: string,
 ): Promise<ChangedWebhook | Refused> {
-  const before = await findWebhook(context, origin.account, id);
+  const before = await findWebhook(context, origin, id);
   if ('refused' in before) return before;
   const stored = await unlessErased(storeSecret(context, origin.account, secret));
   if ('refused' in stored) return stored;
@@ -156,13 +170,13 @@ export async function rotateWebhookSecret(
   const rotated = await execute(context, accounts, origin.account, origin, (account) => {
     const previous = account.status === 'open' ? account.webhooks.get(id)?.previousSecret : null;
     superseded = previous == null ? [] : [previous.ref];
-    return decideAccount(account, { type: 'RotateWebhookSecret', id, secretRef, previousValidUntil });
+    return decideWebhook(account, origin.selection, { type: 'RotateWebhookSecret', id, secretRef, previousValidUntil });
   });
-  await forget(context, origin.account, 'refused' in rotated ? [secretRef] : superseded);
+  await removeRecords(context, origin.account, 'refused' in rotated ? [secretRef] : superseded);
   if ('refused' in rotated) return rotated;
   const webhook = webhookOf(rotated.entity.state, id);
   if (webhook.urlRef === before.webhook.urlRef) return { webhook, url: before.url, secret };
-  const after = await findWebhook(context, origin.account, id);
+  const after = await findWebhook(context, origin, id);
   return 'refused' in after ? after : { ...after, secret };
 }
 
@@ -174,14 +188,14 @@ export async function deleteWebhook(
   let superseded: readonly VaultRef[] = [];
   const deleted = await execute(context, accounts, origin.account, origin, (account) => {
     superseded = refsOf(account, id);
-    return decideAccount(account, { type: 'DeleteWebhook', id });
+    return decideWebhook(account, origin.selection, { type: 'DeleteWebhook', id });
   });
   if ('refused' in deleted) return deleted;
-  await forget(context, origin.account, superseded);
+  await removeRecords(context, origin.account, superseded);
   return { deleted: id };
 }
 
-/** What the vault holds of a webhook. */
+/** Returns the references of all vault records of a webhook. */
 function refsOf(account: Account, id: WebhookId): readonly VaultRef[] {
   const webhook = account.status === 'open' ? account.webhooks.get(id) : undefined;
   if (webhook === undefined) return [];
@@ -191,7 +205,7 @@ function refsOf(account: Account, id: WebhookId): readonly VaultRef[] {
 
 function webhookOf(account: Account, id: WebhookId): Webhook {
   const webhook = account.status === 'open' ? account.webhooks.get(id) : undefined;
-  if (webhook === undefined) throw new TypeError('A webhook that was just written is not there');
+  if (webhook === undefined) throw new TypeError('A webhook that was just written does not exist');
   return webhook;
 }
 
@@ -216,7 +230,7 @@ async function storeSecret(
   return { secretRef: await vault.put(account, 'webhook-secret', secret) };
 }
 
-/** The account may be erased while its webhook is made: then it is as if it never was. */
+/** Refuses with `account-not-found` if the account is erased while its webhook is being written. */
 async function unlessErased<Stored>(storing: Promise<Stored>): Promise<Stored | Refused> {
   try {
     return await storing;
@@ -226,7 +240,7 @@ async function unlessErased<Stored>(storing: Promise<Stored>): Promise<Stored | 
   }
 }
 
-/** Equal values share a record of the vault: the id makes each URL a value of its own. */
+/** Equal values share a vault record, so the id makes each URL a different value. */
 function urlRecord(id: Uuid, url: string): string {
   return canonicalJson({ id, url });
 }
@@ -241,6 +255,6 @@ function parseUrlRecord(record: string): string {
   return url;
 }
 
-async function forget({ vault }: Pick<WebhookContext, 'vault'>, account: AccountId, refs: readonly VaultRef[]) {
+async function removeRecords({ vault }: Pick<WebhookContext, 'vault'>, account: AccountId, refs: readonly VaultRef[]) {
   await Promise.all(refs.map((ref) => vault.delete(account, ref)));
 }

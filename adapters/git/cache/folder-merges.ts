@@ -1,0 +1,64 @@
+/**
+ * Replaces cached repositories of many packs with ones of few packs, while clients read them and push to them.
+ *
+ * Must stay true: one merge runs at a time, and no request waits for it; the new folder replaces the old one only when
+ * it holds every layer that the old one does.
+ */
+import type { GitLog } from '../process/log.ts';
+import type { CacheEntries, CacheEntry } from './cache-entries.ts';
+import { type CacheFolder, copyLayers } from './cache-folder.ts';
+
+export interface FolderMergesOptions {
+  readonly entries: CacheEntries;
+  /** Makes a folder with the same layers in fewer packs; resolves null when too few can be merged. */
+  readonly merge: (folder: CacheFolder) => Promise<CacheFolder | null>;
+  /** A folder with this many packs is merged. */
+  readonly packsMax: number;
+  readonly log: GitLog;
+}
+
+export class FolderMerges {
+  readonly #options: FolderMergesOptions;
+  /** Separate from the entries' disk work, which arriving layers may wait for. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: FolderMergesOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to merge the packs of an entry that has too many, in the background. */
+  mergeIfNeeded(entry: CacheEntry): void {
+    const { entries, packsMax, log } = this.#options;
+    if (entry.packs.size < packsMax || entry.merging || entry.retired) return;
+    const leased = entries.acquireExisting(entry.folder.repository, entry.folder.shrinkEpoch);
+    if (leased !== entry) {
+      if (leased !== null) entries.release(leased);
+      return;
+    }
+    entry.merging = true;
+    this.#last = this.#last
+      .then(() => this.#merge(entry))
+      // The folder stays as it is, only slower. `merging` stays set, so that the merge is not tried at every opening.
+      .catch((error: unknown) => log.warn({ folder: entry.folder.path, error }, 'Packs could not be merged'))
+      .finally(() => entries.release(entry));
+  }
+
+  /** Resolves when no merge is under way. */
+  settled(): Promise<void> {
+    return this.#last;
+  }
+
+  /** Replaces the entry's folder with one of fewer packs, which also gets the layers that arrived meanwhile. */
+  async #merge(entry: CacheEntry): Promise<void> {
+    const { entries, merge } = this.#options;
+    const merged = await merge(entry.folder);
+    if (merged === null) return;
+    for (;;) {
+      const missing = [...entry.folder.present.values()].filter(({ id }) => !merged.present.has(id));
+      if (entry.retired) return entries.disk.remove(merged);
+      if (missing.length === 0 && entry.arriving.size === 0) return entries.replace(entry, merged);
+      await copyLayers(entry.folder, merged, missing);
+      await Promise.allSettled(entry.arriving.values());
+    }
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * Brings layers onto this node's disk: from the layer store, or from a push that this node received.
+ *
+ * Must stay true: a layer is never brought twice at the same time, however many requests wait for it; after it arrived,
+ * it counts towards the cache's size and is added to its folder's manifest.
+ */
+import type { LayerId } from '../../../core/kernel/ids.ts';
+import type { LayerStore } from '../../../core/ports/layer-store.ts';
+import type { Layer } from '../../../core/ports/object-database.ts';
+import { createFairSlots, type FairSlots } from '../process/fair-slots.ts';
+import type { GitLog } from '../process/log.ts';
+import type { CacheEntries, CacheEntry } from './cache-entries.ts';
+import { addPack, isMissing, recordLayers, type PackFiles, type PresentLayer } from './cache-folder.ts';
+import type { IncomingFolders } from './incoming-folders.ts';
+import { fetchLayer, isDiskFull } from './layer-fetch.ts';
+
+/** Layers fetched at once: in all, and for one repository. */
+const FETCHES_MAX = 16;
+const FETCHES_PER_REPOSITORY_MAX = 6;
+
+export interface LayerArrivalsOptions {
+  readonly entries: CacheEntries;
+  readonly layers: LayerStore;
+  readonly incoming: IncomingFolders;
+  readonly log: GitLog;
+}
+
+export class LayerArrivals {
+  readonly #options: LayerArrivalsOptions;
+  readonly #slots: FairSlots = createFairSlots({ slots: FETCHES_MAX, slotsPerKey: FETCHES_PER_REPOSITORY_MAX });
+
+  constructor(options: LayerArrivalsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the layer is in the entry's folder; fetches it from the store if it is not there yet. */
+  fetch(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
+    return this.#arrive(entry, layer, () => this.#fetchWithRoom(entry, layer));
+  }
+
+  /** As `fetch`, for a layer whose pack is already on this disk. Calls `onMoved` only if these files were moved in. */
+  move(entry: CacheEntry, layer: Layer, files: PackFiles, onMoved: () => void): Promise<PresentLayer> {
+    return this.#arrive(entry, layer, async () => {
+      const added = await addPack(entry.folder, layer, files);
+      onMoved();
+      return added;
+    });
+  }
+
+  #arrive(entry: CacheEntry, layer: Layer, obtain: () => Promise<PresentLayer>): Promise<PresentLayer> {
+    const present = entry.folder.present.get(layer.id);
+    if (present !== undefined && present.sha256 === layer.sha256) return Promise.resolve(present);
+    const running = entry.arriving.get(layer.id);
+    if (running !== undefined) return running;
+    const arriving = this.#obtainAndCount(entry, layer.id, obtain);
+    entry.arriving.set(layer.id, arriving);
+    return arriving;
+  }
+
+  async #obtainAndCount(entry: CacheEntry, id: LayerId, obtain: () => Promise<PresentLayer>): Promise<PresentLayer> {
+    try {
+      const added = await obtain();
+      this.#options.entries.grow(entry, added.packBytes + added.idxBytes);
+      this.#record(entry, added);
+      return added;
+    } finally {
+      entry.arriving.delete(id);
+    }
+  }
+
+  /** Adds the layer to the manifest in the background; layers that arrive quickly are added together. */
+  #record(entry: CacheEntry, added: PresentLayer): void {
+    const { entries, log } = this.#options;
+    entry.unrecorded.push(added);
+    if (entry.unrecorded.length > 1) return;
+    entries.disk.enqueue(async () => {
+      try {
+        if (!entry.retired) await recordLayers(entry.folder, entry.unrecorded.splice(0));
+      } catch (error) {
+        // The only consequence is that the layer is fetched again after a restart.
+        if (!isMissing(error)) log.warn({ folder: entry.folder.path, error }, 'A manifest could not be written');
+      }
+    });
+  }
+
+  async #fetchWithRoom(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
+    const { entries } = this.#options;
+    try {
+      return await this.#fetch(entry, layer);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      // Other repositories can be fetched again, so they make room for the one that is needed now.
+      entries.evict(Math.max(0, entries.sizeBytes / 2 - layer.sizeBytes));
+      await entries.disk.settled();
+      return this.#fetch(entry, layer);
+    }
+  }
+
+  async #fetch(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
+    const { incoming, layers } = this.#options;
+    const done = await this.#slots.acquire(entry.key);
+    try {
+      const folder = await incoming.take();
+      try {
+        return await addPack(entry.folder, layer, await fetchLayer(layers, layer, folder));
+      } finally {
+        await incoming.remove(folder);
+      }
+    } finally {
+      done();
+    }
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * The layers on this node: fetched and checked when a repository is opened, then kept for the next time.
+ *
+ * Must stay true: the holder of a lease finds every layer that it acquired, even if the repository is evicted, merged
+ * or dropped meanwhile; every folder can be made again from the layer store.
+ */
+import { join } from 'node:path';
+import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
+import type { LayerStore } from '../../../core/ports/layer-store.ts';
+import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { type CacheEntries, type CacheEntry, openCacheEntries } from './cache-entries.ts';
+import { type CacheFolder, type PackFiles, packPath, type PresentLayer, startCache } from './cache-folder.ts';
+import { FolderMerges } from './folder-merges.ts';
+import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
+import { LayerArrivals } from './layer-arrivals.ts';
+import type { GitLog } from '../process/log.ts';
+import { type OpenPack, openPack, type PackMemory } from '../packs/object-source.ts';
+
+/** A lease on a repository's folder. Its holder must call `release`, which is idempotent. */
+export interface CacheLease {
+  readonly folder: CacheFolder;
+  /** The packs of the acquired layers, in the order of the layers: the last is the newest. */
+  readonly packs: readonly OpenPack[];
+  release(): void;
+}
+
+export interface LayerCache {
+  /** Resolves when every layer is on this node and checked. Rejects with an ObjectDatabaseError. */
+  acquire(objects: CommittedObjects): Promise<CacheLease>;
+  /**
+   * Adds a layer whose pack is already on this disk, so that `acquire` need not fetch it. Resolves true if the files
+   * were moved into the cache, false if the cache does not need them, for example because it fetched the layer first.
+   */
+  install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
+  drop(repository: RepositoryId): void;
+  /** Bytes of packs and indexes in all folders. */
+  sizeBytes(): number;
+  /** Folders for incoming files, on the same file system. */
+  readonly incoming: IncomingFolders;
+  /** Resolves when the merges and the disk work begun so far are done. */
+  settled(): Promise<void>;
+}
+
+export interface LayerCacheOptions {
+  readonly directory: string;
+  readonly layers: LayerStore;
+  readonly cacheBytesMax: number;
+  readonly memory: PackMemory;
+  readonly log: GitLog;
+  /** Makes a folder with the same layers in fewer packs; resolves null when too few can be merged. */
+  readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
+  /** A folder with this many packs is merged. */
+  readonly packsMax: number;
+}
+
+export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
+  const { directory, layers, cacheBytesMax, memory, packsMax, log } = options;
+  const paths = {
+    repositories: join(directory, 'repositories'),
+    incoming: join(directory, 'incoming'),
+    trash: join(directory, 'trash'),
+  };
+  await startCache(directory, paths);
+  const entries = await openCacheEntries(paths, cacheBytesMax, log);
+  const incoming = createIncomingFolders(paths.incoming);
+  const arrivals = new LayerArrivals({ entries, layers, incoming, log });
+  const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
+  const merges = new FolderMerges({ entries, merge, packsMax, log });
+  return new DiskLayerCache({ entries, arrivals, merges, incoming, memory });
+}
+
+interface Parts {
+  readonly entries: CacheEntries;
+  readonly arrivals: LayerArrivals;
+  readonly merges: FolderMerges;
+  readonly incoming: IncomingFolders;
+  readonly memory: PackMemory;
+}
+
+class DiskLayerCache implements LayerCache {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  get incoming(): IncomingFolders {
+    return this.#parts.incoming;
+  }
+
+  async acquire(objects: CommittedObjects): Promise<CacheLease> {
+    const { entries, merges } = this.#parts;
+    const entry = await entries.acquire(objects);
+    try {
+      const count = objects.layers.length;
+      if (entry.order.length < count) await this.#fill(entry, objects);
+      if (entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
+        throw new TypeError(`Layers of ${entry.key} changed without a new shrink epoch`);
+      }
+      merges.mergeIfNeeded(entry);
+      return this.#lease(entry, count);
+    } catch (error) {
+      entries.release(entry);
+      throw error;
+    }
+  }
+
+  async install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
+    const { entries, arrivals } = this.#parts;
+    // By now this may be another folder than the leased one, with the same objects.
+    const entry = entries.acquireExisting(lease.folder.repository, lease.folder.shrinkEpoch);
+    if (entry === null) return false;
+    let moved = false;
+    try {
+      await arrivals.move(entry, layer, files, () => {
+        moved = true;
+        if (entry.packs.has(layer.pack)) return;
+        opened.file.file.path = packPath(entry.folder, layer.pack, 'pack');
+        opened.index.file.path = packPath(entry.folder, layer.pack, 'idx');
+        entries.keepOpen(entry, layer.pack, Promise.resolve(opened));
+      });
+      return moved;
+    } finally {
+      entries.release(entry);
+    }
+  }
+
+  drop(repository: RepositoryId): void {
+    this.#parts.entries.drop(repository);
+  }
+
+  sizeBytes(): number {
+    return this.#parts.entries.sizeBytes;
+  }
+
+  async settled(): Promise<void> {
+    await this.#parts.merges.settled();
+    await this.#parts.entries.disk.settled();
+  }
+
+  /** A lease on the packs of an entry's first layers. The caller has acquired the entry. */
+  #lease(entry: CacheEntry, count: number): CacheLease {
+    if (entry.leased?.count !== count) {
+      entry.leased = { count, packs: [...new Set(entry.order.slice(0, count).map(({ pack }) => pack))] };
+    }
+    let released = false;
+    const release = () => {
+      if (!released) this.#parts.entries.release(entry);
+      released = true;
+    };
+    return { folder: entry.folder, packs: entry.leased.packs, release };
+  }
+
+  /** Fetches the layers that are missing, and opens their packs in the order of the layers. */
+  async #fill(entry: CacheEntry, objects: CommittedObjects): Promise<void> {
+    const missing: Promise<{ readonly id: LayerId; readonly pack: OpenPack }>[] = [];
+    const start = entry.order.length;
+    for (let position = start; position < objects.layers.length; position += 1) {
+      const layer = objects.layers.at(position);
+      if (layer === undefined) throw new RangeError(`A sequence of layers has none at ${position}`);
+      const arrived = this.#parts.arrivals.fetch(entry, layer);
+      missing.push(arrived.then(async (present) => ({ id: layer.id, pack: await this.#open(entry, present) })));
+    }
+    const arrived = await Promise.allSettled(missing);
+    for (const [index, result] of arrived.entries()) {
+      if (result.status === 'rejected') throw asDatabaseError(result.reason);
+      // Another request may have added this layer meanwhile.
+      if (entry.order.length === start + index) entry.order.push(result.value);
+    }
+  }
+
+  #open(entry: CacheEntry, { pack }: PresentLayer): Promise<OpenPack> {
+    const already = entry.packs.get(pack);
+    if (already !== undefined) return already;
+    const files = [packPath(entry.folder, pack, 'pack'), packPath(entry.folder, pack, 'idx')] as const;
+    const opened = openPack(this.#parts.memory, pack, ...files);
+    this.#parts.entries.keepOpen(entry, pack, opened);
+    return opened;
+  }
+}
+
+function asDatabaseError(cause: unknown): Error {
+  if (cause instanceof ObjectDatabaseError) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new ObjectDatabaseError('object-database-unavailable', message, { cause });
+}

@@ -1,0 +1,118 @@
+/**
+ * Walks from object to object: what a tag leads to, and whether one commit is an ancestor of another.
+ *
+ * Must stay true: a result found in process is exact; a walk that would take long is left to git.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { type FoundTip, ObjectDatabaseError, type ObjectType } from '../../../core/ports/object-database.ts';
+import { parseCommitLinks, parseTag } from './object-parsing.ts';
+import type { ObjectSource } from './object-source.ts';
+
+/** Most that `isAncestorNearby` reads in process: that takes about as long as starting git. */
+const WALKED_COMMITS_MAX = 256;
+const WALKED_BYTES_MAX = 4 * 1024 * 1024;
+
+/** How long reads in a row may block the event loop. */
+const TURN_MS = 10;
+
+/**
+ * Reads the items one after the other. Parallel reads would gain little: most items are in memory, and the others lie
+ * close together on the disk.
+ */
+export async function readInTurn<Item, Result>(
+  items: readonly Item[],
+  read: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  let sinceMs = performance.now();
+  for (const item of items) {
+    results.push(await read(item));
+    if (performance.now() - sinceMs < TURN_MS) continue;
+    await nextTurn();
+    sinceMs = performance.now();
+  }
+  return results;
+}
+
+type Target = { readonly id: ObjectId; readonly type: ObjectType };
+
+/** Resolves with type and peeled id of each tip; null where there is no such object. */
+export async function readTips(source: ObjectSource, ids: readonly ObjectId[]): Promise<readonly FoundTip[]> {
+  // A push may set many refs to the same few tips, and to tags of the same tags.
+  const known = new Map<ObjectId, FoundTip>();
+  const targets = new Map<ObjectId, Target | null>();
+  const targetOf = async (tag: ObjectId): Promise<Target | null> => {
+    let target = targets.get(tag);
+    if (target === undefined) {
+      const object = await source.read(tag);
+      target = object?.type === 'tag' ? parseTag(object.bytes) : null;
+      targets.set(tag, target);
+    }
+    return target;
+  };
+  return readInTurn(ids, async (id) => {
+    const tip = known.get(id) ?? (await readTip(source, id, targetOf));
+    known.set(id, tip);
+    return tip;
+  });
+}
+
+async function readTip(
+  source: ObjectSource,
+  id: ObjectId,
+  targetOf: (tag: ObjectId) => Promise<Target | null>,
+): Promise<FoundTip> {
+  const info = await source.info(id);
+  if (info === null) return null;
+  if (info.type !== 'tag') return { id, type: info.type, peeled: null };
+  let tag = id;
+  for (let length = 1; length <= TAG_CHAIN_LENGTH_MAX; length += 1) {
+    const target = await targetOf(tag);
+    if (target === null) return null;
+    if (target.type !== 'tag') return { id, type: 'tag', peeled: target };
+    tag = target.id;
+  }
+  return 'tag-too-deep';
+}
+
+/**
+ * Whether `ancestor` is reached from `descendant` (a commit reaches itself); null when the walk gets too long and is
+ * left to git. Walks the newest commit first, but never stops because of a date: it ends when it finds the ancestor or
+ * has no commits left.
+ */
+export async function isAncestorNearby(
+  source: ObjectSource,
+  ancestor: ObjectId,
+  descendant: ObjectId,
+): Promise<boolean | null> {
+  if (ancestor === descendant) return true;
+  const seen = new Set<ObjectId>([descendant]);
+  let pending: { readonly id: ObjectId; readonly seconds: number; readonly parents: readonly ObjectId[] }[] = [];
+  let bytes = 0;
+  const add = async (id: ObjectId) => {
+    const object = await source.read(id);
+    bytes += object?.bytes.length ?? 0;
+    if (object?.type === 'commit') pending.push({ id, ...parseCommitLinks(object.bytes) });
+  };
+  try {
+    await add(descendant);
+    while (pending.length > 0) {
+      const newest = pending.reduce((a, b) => (b.seconds > a.seconds ? b : a));
+      pending = pending.filter((commit) => commit !== newest);
+      if (newest.parents.includes(ancestor)) return true;
+      for (const parent of newest.parents) {
+        if (seen.has(parent)) continue;
+        // Checked before each read: a single commit may have a thousand parents, of a megabyte each.
+        if (seen.size >= WALKED_COMMITS_MAX || bytes > WALKED_BYTES_MAX) return null;
+        seen.add(parent);
+        await add(parent);
+      }
+    }
+    return false;
+  } catch (error) {
+    if (error instanceof ObjectDatabaseError && error.code === 'object-too-large') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+/**
+ * The REST answers to denied requests.
+ *
+ * Must stay true: a repository that the caller does not see gets the answer of one that does not exist.
+ */
+import { type Denial, lackMessage } from '../front-door/admission.ts';
+import { type Answer, problem, unauthenticated } from './http/answer.ts';
+import { refusalAnswer } from './refusals.ts';
+
+const NO_TOKEN = unauthenticated('An access token is needed: Authorization: Bearer <token>');
+const BAD_TOKEN = unauthenticated('The access token is not valid');
+const REPOSITORY_NOT_FOUND = refusalAnswer({ code: 'repository-not-found' });
+
+export function denialAnswer(denial: Denial): Answer {
+  switch (denial.denied) {
+    case 'credential-missing':
+      return NO_TOKEN;
+    case 'credential-not-valid':
+      return BAD_TOKEN;
+    case 'not-permitted':
+      return problem(403, lackMessage(denial.lack));
+    case 'repository-not-found':
+      return REPOSITORY_NOT_FOUND;
+  }
+}

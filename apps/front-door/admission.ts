@@ -1,0 +1,150 @@
+/**
+ * Admission: the checks of every request, of the REST API and of Git alike.
+ *
+ * Must stay true: the checks have one order. A malformed request is refused first (400), then a missing or invalid
+ * credential (401), an unknown route or method (404, 405), a missing grant or scope (403) or an invisible repository
+ * (404), and last the request's content. The server answers nothing from memory before `entities.barrier()`. No denial
+ * tells a repository that the caller does not see from one that does not exist.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Cause, LogPosition } from '../../core/kernel/envelope.ts';
+import type { AccountId } from '../../core/kernel/ids.ts';
+import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
+import type { Entities } from '../../core/runtime/entities.ts';
+import type { Guarding } from '../../core/runtime/execute.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
+import {
+  type Lack,
+  lackOf,
+  type OwnedBy,
+  type Requirement,
+  sees,
+  stillPermitted,
+} from '../../core/use-cases/accounts/permission.ts';
+import { actorOf, type Principal } from '../../core/use-cases/accounts/principal.ts';
+import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { FrontDoor } from './front-door.ts';
+import { NodeBehind } from './outages.ts';
+
+/** Why a request is denied. REST and Git word each denial themselves (apps/api/denials.ts, apps/git-http/faults.ts). */
+export type Denial =
+  | { readonly denied: 'credential-missing' }
+  /** Malformed, unknown, expired or revoked: the answer does not say which. */
+  | { readonly denied: 'credential-not-valid' }
+  | { readonly denied: 'not-permitted'; readonly lack: Lack }
+  /** No repository has that name, or the caller does not see it. */
+  | { readonly denied: 'repository-not-found' };
+
+const CREDENTIAL_MISSING: Denial = { denied: 'credential-missing' };
+const CREDENTIAL_NOT_VALID: Denial = { denied: 'credential-not-valid' };
+const REPOSITORY_NOT_FOUND: Denial = { denied: 'repository-not-found' };
+
+export interface Identified {
+  readonly principal: Principal;
+  /** The log's head when the request arrived; every answer includes the events up to it. */
+  readonly position: LogPosition;
+}
+
+/**
+ * Returns the caller that the token's secret identifies, as of the log's current head. Throws `NodeBehind` when this
+ * node does not reach that head within READ_WAIT_MS.
+ */
+export async function identify(door: FrontDoor, secret: string | null): Promise<Identified | Denial> {
+  if (secret === null) return CREDENTIAL_MISSING;
+  const position = await upToDate(door);
+  const principal = await authenticate(door, secret);
+  if (principal === null) return CREDENTIAL_NOT_VALID;
+  door.lastUse.touch(principal.tokenId);
+  return { principal, position };
+}
+
+/**
+ * Resolves when this node has applied the log up to the head it had at the call. Throws `NodeBehind` when that takes
+ * longer than READ_WAIT_MS.
+ */
+export async function upToDate({ entities }: { readonly entities: Pick<Entities, 'barrier'> }): Promise<LogPosition> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new NodeBehind('This node did not reach the log head in time')), READ_WAIT_MS);
+  });
+  try {
+    return await Promise.race([entities.barrier(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Returns the denial if the principal does not meet the requirement, else null. `id` is empty for routes without one.
+ */
+export function notPermitted(principal: Principal, requirement: Requirement, id: string): Denial | null {
+  const lack = lackOf(requirement, principal, id);
+  return lack === null ? null : { denied: 'not-permitted', lack };
+}
+
+export interface RepositoryNames {
+  readonly username: string;
+  readonly name: string;
+}
+
+/**
+ * Which denial the client gets when both apply. REST answers a missing grant without a lookup of the repository. Git
+ * answers a missing grant only for a repository that the caller sees.
+ */
+export type DenialPrecedence = 'permission' | 'sight';
+
+/** Returns the repository of these names if the principal sees it and meets the requirement, else the denial. */
+export async function admitToRepository(
+  door: FrontDoor,
+  principal: Principal,
+  requirement: Requirement,
+  { username, name }: RepositoryNames,
+  precedence: DenialPrecedence,
+): Promise<FoundRepository | Denial> {
+  const denial = notPermitted(principal, requirement, '');
+  if (denial !== null && precedence === 'permission') return denial;
+  const found = await findRepository(door, username, name);
+  if (found === null || !sees(principal, found)) return REPOSITORY_NOT_FOUND;
+  return denial ?? found;
+}
+
+/** What admitted a request. The server checks it again whenever an append of the request loses a race. */
+export interface Permitted {
+  readonly principal: Principal;
+  readonly requirement: Requirement;
+  /** The id in the path, for a requirement on one thing (`onItself`); empty for routes without one. */
+  readonly id: string;
+  readonly repository: OwnedBy | null;
+}
+
+export interface Origin {
+  readonly account: AccountId;
+  readonly cause: Cause;
+  readonly guarding: Guarding;
+}
+
+/** Returns the cause for the request's events, and the guard that fails their append if the permission is gone. */
+export async function originOf(
+  door: FrontDoor,
+  request: IncomingMessage,
+  requestId: string,
+  { principal, requirement, id, repository }: Permitted,
+): Promise<Origin> {
+  const { account } = principal;
+  const sourceAddressRef = await door.sourceAddressRef(account, door.clientAddress(request));
+  return {
+    account,
+    cause: { actor: actorOf(principal), requestId, sourceAddressRef, causationId: null },
+    guarding: guardedBy(door, principal, stillPermitted(principal, { requirement, id, repository })),
+  };
+}
+
+/** The message that names the missing grant or scope; the same for REST and Git. */
+export function lackMessage(lack: Lack): string {
+  switch (lack.lacks) {
+    case 'grant':
+      return `This token lacks the grant ${lack.grant}`;
+    case 'scope':
+      return `This token lacks the scope ${lack.scope}`;
+  }
+}

@@ -1,0 +1,21 @@
+/** The context that REST and Git requests share; apps/server creates it. */
+import type { IncomingMessage } from 'node:http';
+import type { AccountId } from '../../core/kernel/ids.ts';
+import type { Digest } from '../../core/ports/digest.ts';
+import type { LastUse } from '../../core/ports/last-use.ts';
+import type { Log } from '../../core/ports/log.ts';
+import type { Context } from '../../core/runtime/execute.ts';
+import type { TransferBudget } from '../../core/usage/budget.ts';
+import type { TransferMeter } from '../../core/usage/meter.ts';
+
+export interface FrontDoor extends Context {
+  readonly digest: Digest;
+  readonly lastUse: LastUse;
+  readonly transfer: TransferMeter;
+  readonly transferBudget: TransferBudget;
+  /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
+  readonly clientAddress: (request: IncomingMessage) => string;
+  /** Resolves to the vault reference of an address, or null when the address is not recorded. */
+  readonly sourceAddressRef: (account: AccountId, address: string) => Promise<string | null>;
+  readonly log: Log;
+}

@@ -1,0 +1,121 @@
+/**
+ * The one table from an error code to the answer clients get: the status, the reason in plain words, and when to try
+ * again. REST and Git each write the answer in their own form.
+ *
+ * Must stay true: the table covers the codes of every port's error exactly, which its type checks. No message names a
+ * machine, a path or an address.
+ */
+import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
+import { EventStoreError } from '../../core/ports/event-store.ts';
+import { LayerStoreError } from '../../core/ports/layer-store.ts';
+import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { ReadModelError } from '../../core/ports/read-models.ts';
+import { VaultError } from '../../core/ports/vault.ts';
+
+/** The node did not catch up with the log in time. */
+export class NodeBehind extends Error {
+  override readonly name = 'NodeBehind';
+  readonly code = 'node-behind';
+}
+
+/** Every error class by which a port or this node reports that it cannot serve now. */
+export const OUTAGE_ERRORS = [
+  DeliveryStoreError,
+  EventStoreError,
+  LayerStoreError,
+  NodeBehind,
+  ObjectDatabaseError,
+  ReadModelError,
+  VaultError,
+] as const;
+
+type OutageError = InstanceType<(typeof OUTAGE_ERRORS)[number]>;
+
+/** `disk-full` stands for ENOSPC and EDQUOT, in the cause chain of any other error. */
+export type OutageCode = OutageError['code'] | 'disk-full';
+
+/** 500 means a fault of the server that a retry does not cure. */
+export type Outage =
+  | { readonly status: 503; readonly message: string; readonly retryAfterSeconds: number }
+  | { readonly status: 500; readonly message: string };
+
+const BEHIND: Outage = { status: 503, message: 'The service is catching up, try again', retryAfterSeconds: 1 };
+const DOWN: Outage = { status: 503, message: 'The service cannot reach its storage, try again', retryAfterSeconds: 5 };
+const LOG_DOWN: Outage = {
+  ...DOWN,
+  message: 'The service cannot reach its storage, try again: nothing was changed unless a success was reported',
+};
+const UNKNOWN_OUTCOME: Outage = {
+  status: 503,
+  message: 'It is not known whether the change was made: check before you try again',
+  retryAfterSeconds: 5,
+};
+const NEEDS_OPERATOR: Outage = {
+  status: 503,
+  message: 'The service needs its operator, try again later',
+  retryAfterSeconds: 60,
+};
+const DISK_FULL: Outage = {
+  status: 503,
+  message: 'The server has no room left on its disk: try again later',
+  retryAfterSeconds: 60,
+};
+const LOST_OBJECTS: Outage = {
+  status: 503,
+  message: 'Stored objects of this repository are damaged or missing: the operator must act',
+  retryAfterSeconds: 60,
+};
+const LARGE_OBJECTS: Outage = {
+  status: 500,
+  message: 'This repository holds objects that are larger than this service reads',
+};
+const FAULT: Outage = { status: 500, message: 'Internal error' };
+
+export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
+  'node-behind': BEHIND,
+  'delivery-store-unavailable': DOWN,
+  'log-unavailable': LOG_DOWN,
+  'append-outcome-unknown': UNKNOWN_OUTCOME,
+  'append-too-large': FAULT,
+  'invalid-event': FAULT,
+  'log-diverged': BEHIND,
+  'read-model-behind': BEHIND,
+  'read-model-parked': NEEDS_OPERATOR,
+  'read-model-unavailable': DOWN,
+  'layer-corrupt': LOST_OBJECTS,
+  'layer-missing': LOST_OBJECTS,
+  'object-database-unavailable': DOWN,
+  'object-too-large': LARGE_OBJECTS,
+  'reading-too-costly': LARGE_OBJECTS,
+  'layer-not-found': LOST_OBJECTS,
+  'layer-store-full': DISK_FULL,
+  'layer-store-unavailable': DOWN,
+  'range-not-satisfiable': FAULT,
+  'account-erased': FAULT,
+  'record-tampered': FAULT,
+  'vault-unavailable': DOWN,
+  'disk-full': DISK_FULL,
+};
+
+/** Returns null for an error that is not in the table: a bug. */
+export function outageOf(error: unknown): Outage | null {
+  const code = codeOf(error);
+  return code === null ? null : OUTAGES[code];
+}
+
+function codeOf(error: unknown): OutageCode | null {
+  // First: the code says what became of the append, which a full disk among the causes does not change.
+  if (error instanceof EventStoreError) return error.code;
+  if (isDiskFull(error)) return 'disk-full';
+  return isOutageError(error) ? error.code : null;
+}
+
+function isOutageError(error: unknown): error is OutageError {
+  return OUTAGE_ERRORS.some((kind) => error instanceof kind);
+}
+
+function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error ? error.code : undefined;
+  return code === 'ENOSPC' || code === 'EDQUOT' || isDiskFull(error.cause);
+}

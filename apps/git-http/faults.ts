@@ -1,0 +1,41 @@
+/**
+ * The plain-text answers to denied and failed requests of Git clients, which git shows after `remote:`.
+ *
+ * Must stay true: a repository that the caller does not see gets the answer of one that does not exist. An answer
+ * repeats the message of a thrown error only for GitHttpError and BodyError, whose messages are written for clients.
+ */
+import { type Denial, lackMessage } from '../front-door/admission.ts';
+import { type Outage, outageOf } from '../front-door/outages.ts';
+import { GitHttpError } from './answer.ts';
+import { BodyError } from './body.ts';
+
+/** Authentication by HTTP Basic (RFC 7617). */
+const CHALLENGE = { 'WWW-Authenticate': 'Basic realm="Strata"' } as const;
+
+export function denialError(denial: Denial): GitHttpError {
+  switch (denial.denied) {
+    case 'credential-missing':
+      return new GitHttpError(401, 'Sign in with an access token as the password', CHALLENGE);
+    case 'credential-not-valid':
+      return new GitHttpError(401, 'This access token is unknown, expired or revoked', CHALLENGE);
+    case 'not-permitted':
+      return new GitHttpError(403, lackMessage(denial.lack));
+    case 'repository-not-found':
+      return new GitHttpError(404, 'Repository not found');
+  }
+}
+
+/** Returns the answer to a thrown error: an error answer, an unacceptable body, an outage, or a bug. */
+export function faultError(error: unknown, requestId: string): GitHttpError {
+  if (error instanceof GitHttpError) return error;
+  if (error instanceof BodyError) return new GitHttpError(error.code === 'body-too-large' ? 413 : 400, error.message);
+  const outage = outageOf(error);
+  if (outage !== null) return outageError(outage);
+  return new GitHttpError(500, `Something went wrong here; the request was ${requestId}`);
+}
+
+function outageError(outage: Outage): GitHttpError {
+  const { status, message } = outage;
+  if (status === 500) return new GitHttpError(status, message);
+  return new GitHttpError(status, message, { 'Retry-After': String(outage.retryAfterSeconds) });
+}

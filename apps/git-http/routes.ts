@@ -1,0 +1,76 @@
+/**
+ * Every endpoint below a repository's URL: its method and path, its requirement, and its handler.
+ *
+ * Must stay true: the transport enforces this table and the tests walk it. A path that is not in it gets the answer of
+ * a repository that does not exist.
+ */
+import type { Grant } from '../../core/kernel/grants.ts';
+import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
+import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';
+import { serveUploadPack } from './fetch.ts';
+import type { GitRequest } from './git-request.ts';
+import { serveReceivePack } from './push.ts';
+import type { GitTarget } from './target.ts';
+
+/** The git program that serves the request, as clients name it. */
+export type GitService = 'git-upload-pack' | 'git-receive-pack';
+
+export interface GitRoute {
+  readonly method: 'GET' | 'POST';
+  /** The part after `<username>/<repository>.git/`. */
+  readonly path: string;
+  readonly service: GitService;
+  /** Whether the query names the service: `info/refs` is one path for both services. */
+  readonly serviceInQuery: boolean;
+  readonly requirement: Requirement;
+  /** The content type that the body must have; null if the endpoint reads no body. */
+  readonly contentType: string | null;
+  readonly handle: (git: GitRequest) => Promise<void>;
+}
+
+type Row = Pick<GitRoute, 'service' | 'handle'> & { readonly grant: Grant };
+
+/** The refs of a service: what a client asks for first (gitprotocol-http(5), "Discovering References"). */
+function advertisement({ service, grant, handle }: Row): GitRoute {
+  const requirement = { grant, scope: null, onItself: false };
+  return { method: 'GET', path: 'info/refs', service, serviceInQuery: true, requirement, contentType: null, handle };
+}
+
+/** The service itself, whose path is its name. */
+function exchange({ service, grant, handle }: Row): GitRoute {
+  const requirement = { grant, scope: null, onItself: false };
+  const contentType = `application/x-${service}-request`;
+  return { method: 'POST', path: service, service, serviceInQuery: false, requirement, contentType, handle };
+}
+
+export const GIT_ROUTES: readonly GitRoute[] = [
+  advertisement({ service: 'git-upload-pack', grant: 'GIT_HTTP_READ', handle: advertiseUploadPack }),
+  advertisement({ service: 'git-receive-pack', grant: 'GIT_HTTP_WRITE', handle: advertiseReceivePack }),
+  exchange({ service: 'git-upload-pack', grant: 'GIT_HTTP_READ', handle: serveUploadPack }),
+  exchange({ service: 'git-receive-pack', grant: 'GIT_HTTP_WRITE', handle: serveReceivePack }),
+];
+
+const QUERIED: ReadonlySet<string> = new Set(
+  GIT_ROUTES.filter((route) => route.serviceInQuery).map(({ path }) => path),
+);
+/** No path holds a question mark, so `<path>?<service>` never equals a path without a service. */
+const BY_KEY: ReadonlyMap<string, readonly GitRoute[]> = Map.groupBy(GIT_ROUTES, ({ path, service, serviceInQuery }) =>
+  serviceInQuery ? keyOf(path, service) : path,
+);
+const NONE: readonly GitRoute[] = [];
+
+/**
+ * Returns the routes of a target, for all methods; none for an unknown path. Returns `dumb` for a client without the
+ * smart protocol, which Strata does not serve.
+ */
+export function routesOf({ moment, path, query }: GitTarget): readonly GitRoute[] | 'dumb' {
+  // No endpoint serves a moment of the past.
+  if (moment !== null) return NONE;
+  if (!QUERIED.has(path)) return BY_KEY.get(path) ?? NONE;
+  const service = new URLSearchParams(query).get('service');
+  return service === null ? 'dumb' : (BY_KEY.get(keyOf(path, service)) ?? NONE);
+}
+
+function keyOf(path: string, service: string): string {
+  return `${path}?${service}`;
+}

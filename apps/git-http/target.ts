@@ -1,0 +1,32 @@
+/**
+ * Parses the target of a Git client's request: a repository, optionally as of a moment, and an endpoint below it.
+ *
+ * Must stay true: the path is parsed in its raw form, so no encoding of `/` or `..` reaches a lookup.
+ */
+
+export interface GitTarget {
+  readonly username: string;
+  /** Without `.git`. */
+  readonly name: string;
+  /** The text between `@` and `.git`, as the client sent it: it may hold escapes. Null for the current state. */
+  readonly moment: string | null;
+  /** The part after `<username>/<repository>.git/`, without the query. */
+  readonly path: string;
+  /** Without its question mark. */
+  readonly query: string;
+}
+
+/**
+ * Names hold no character that needs an escape, so a name with an escape matches nothing. No name holds an `@`, so the
+ * first one begins a moment: an RFC 3339 time, with or without escapes, or the id of an event.
+ */
+const PATH =
+  /^\/r\/([A-Za-z0-9-]{1,64})\/([A-Za-z0-9._-]{1,128}?)(?:@([A-Za-z0-9][A-Za-z0-9%:+.-]{0,63}?))?(?:\.git)?\/(.+)$/i;
+
+/** Returns null for a target that names no repository. */
+export function parseGitTarget(target: string): GitTarget | null {
+  const at = target.indexOf('?');
+  const [, username, name, moment = null, path] = PATH.exec(at === -1 ? target : target.slice(0, at)) ?? [];
+  if (username === undefined || name === undefined || path === undefined) return null;
+  return { username, name, moment, path, query: at === -1 ? '' : target.slice(at + 1) };
+}

@@ -1,0 +1,38 @@
+/** Gauges that are read at each scrape of /metrics: entities in memory, parked streams, pending and overdue work. */
+import { msBetween, type Timestamp } from '../../core/kernel/ids.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
+import type { OverdueTimers } from '../../core/ports/workflows.ts';
+import type { Entities } from '../../core/runtime/entities.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface GaugesOptions {
+  readonly metrics: Pick<Metrics, 'gauge'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly entities: Pick<Entities, 'residents'>;
+  readonly deliveries: Pick<DueDeliveries, 'backlog'>;
+  readonly timers: OverdueTimers;
+  /** Resolves to the number of parked streams. */
+  readonly parkedStreams: () => Promise<number>;
+}
+
+export function registerGauges(options: GaugesOptions): void {
+  const { metrics, clock, entities, deliveries, timers, parkedStreams } = options;
+  const ageSeconds = (oldestAt: Timestamp | null): number =>
+    oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
+  metrics.gauge('strata_entities', 'Entities in memory', () => entities.residents().count);
+  metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => entities.residents().sizeBytes);
+  metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);
+  metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
+    return (await deliveries.backlog()).pending;
+  });
+  metrics.gauge('strata_webhook_oldest_pending_seconds', 'Age of the oldest of them, 0 without any', async () => {
+    return ageSeconds((await deliveries.backlog()).oldestAt);
+  });
+  metrics.gauge('strata_workflow_overdue', 'Steps of workflows that should have been carried out by now', async () => {
+    return (await timers.overdue(clock.now())).count;
+  });
+  metrics.gauge('strata_workflow_oldest_overdue_seconds', 'How late the oldest of them is, 0 without any', async () => {
+    return ageSeconds((await timers.overdue(clock.now())).oldestAt);
+  });
+}

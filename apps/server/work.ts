@@ -1,0 +1,78 @@
+/**
+ * The work of the role `worker`, for the whole service: deletions, workflows, sweeps and webhooks.
+ *
+ * Must stay true: no request depends on this work, and any number of processes may do it.
+ */
+import type { Logger } from 'pino';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
+import { closer, type Foundation } from './foundation.ts';
+import type { Metrics } from './metrics.ts';
+import { every } from './periodic.ts';
+import type { ComposedProjections } from './projections.ts';
+import type { PartHealth } from './readiness.ts';
+import type { Settings } from './settings.ts';
+import { startSweeps } from './sweeps.ts';
+import { startWebhooks } from './webhooks.ts';
+import { startWorkflows } from './workflows.ts';
+
+/** A deletion that its request left unfinished is finished between one and two intervals later. */
+const DELETIONS_INTERVAL_MS = 5_000;
+
+export interface WorkOptions {
+  readonly settings: Settings;
+  readonly foundation: Foundation;
+  readonly layers: LayerStore;
+  readonly objects: ObjectDatabase;
+  readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
+  readonly deliveries: DeliveryStore;
+  readonly outgoing: OutgoingRequests;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly onFault: (what: string, cause: unknown) => void;
+}
+
+export interface StartedWork {
+  /** The parts that may be degraded, by name. */
+  readonly healths: Readonly<Record<string, Pick<PartHealth, 'isDegraded'>>>;
+  stop(): Promise<void>;
+}
+
+export async function startWork(options: WorkOptions): Promise<StartedWork> {
+  const { settings, foundation, layers, objects, projections, deliveries, outgoing, metrics, log, onFault } = options;
+  const { readModels, timers } = projections;
+  const { temporal, webUrl, retentionDays } = settings;
+  const parts = closer();
+  try {
+    const finishDeletions = createDeletionFinisher({ ...foundation.context, readModels });
+    parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+    const workflows = await startWorkflows({ foundation, timers, temporal, metrics, log, onFault });
+    parts.add(workflows.stop);
+    parts.add(startSweeps({ foundation, layers, metrics, log, onFault }));
+    const webhooks = startWebhooks({
+      foundation,
+      deliveries,
+      objects,
+      outgoing,
+      due: readModels,
+      webUrl,
+      retentionDays,
+      version: packageJson.version,
+      metrics,
+      log,
+      onFault,
+    });
+    parts.add(webhooks.stop);
+    return {
+      healths: { workflows: workflows.health, webhooks: webhooks.health },
+      stop: () => parts.close(),
+    };
+  } catch (error) {
+    await parts.close();
+    throw error;
+  }
+}

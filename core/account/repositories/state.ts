@@ -1,0 +1,19 @@
+/** The state of an account's list of repositories, folded from the account's stream. */
+import type { RepositoryId, Timestamp, Uuid } from '../../kernel/ids.ts';
+import type { PersistentMap } from '../../kernel/persistent-map.ts';
+
+export interface OwnedRepository {
+  readonly id: RepositoryId;
+  readonly name: string;
+  readonly description: string | null;
+  /** The branch its creator named. A later choice of a push or its owner is on the repository's stream. */
+  readonly initialDefaultBranch: string | null;
+  readonly storageBucketId: Uuid | null;
+  readonly createdAt: Timestamp;
+}
+
+export interface OwnedRepositories {
+  readonly repositories: PersistentMap<RepositoryId, OwnedRepository>;
+  /** Keyed by `repositoryNameKey`. */
+  readonly repositoryNames: PersistentMap<string, RepositoryId>;
+}

@@ -1,0 +1,29 @@
+/**
+ * Every event type that the service can write, by stream category: its versions, and whether it is a record event.
+ *
+ * Must stay true: event names and stored bytes never change. A change of a type's form is a new version with an
+ * upcaster, and test/golden keeps one JSON file of each version.
+ */
+import { accessTokenEventKinds } from './access-token/events.ts';
+import { accountEventKinds } from './account/events.ts';
+import { claimEventKinds } from './claim/events.ts';
+import { deviceSessionEventKinds } from './device-session/events.ts';
+import { refUpdatesEventKinds, repositoryEventKinds } from './repository/events.ts';
+import { signInEventKinds } from './sign-in/events.ts';
+import { transferEventKinds, usageEventKinds } from './usage/events.ts';
+import { webhookDeliveryEventKinds } from './webhook-delivery/events.ts';
+import type { EventKind } from './kernel/decider.ts';
+
+export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: string]: EventKind } } = {
+  account: accountEventKinds,
+  accessToken: accessTokenEventKinds,
+  deviceSession: deviceSessionEventKinds,
+  email: claimEventKinds,
+  refUpdates: refUpdatesEventKinds,
+  repository: repositoryEventKinds,
+  signIn: signInEventKinds,
+  transfer: transferEventKinds,
+  usage: usageEventKinds,
+  username: claimEventKinds,
+  webhookDelivery: webhookDeliveryEventKinds,
+};

@@ -1,0 +1,19 @@
+/** Lists of access tokens, read from a read model. An account may have any number of tokens. */
+import type { Grant, Scope } from '../kernel/grants.ts';
+import type { AccessTokenId, AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
+
+export interface AccessTokenRow {
+  readonly id: AccessTokenId;
+  readonly name: string;
+  readonly scope: Scope;
+  readonly grants: readonly Grant[];
+  readonly repositoryIds: readonly RepositoryId[];
+  readonly expiresAt: Timestamp | null;
+  readonly createdAt: Timestamp;
+  readonly tokenPrefix: string;
+}
+
+export interface AccessTokenLists {
+  /** Returns the account's active tokens, newest first, without those that expired before `now`. */
+  accessTokens(account: AccountId, now: Timestamp): Promise<readonly AccessTokenRow[]>;
+}

@@ -1,0 +1,47 @@
+/**
+ * Branches and commits of repositories, read from a read model.
+ *
+ * Must stay true: an answer describes one revision of the repository's stream, and names it.
+ */
+import type { ObjectId, RepositoryId } from '../kernel/ids.ts';
+import type { Page, PageOf } from '../kernel/page.ts';
+
+export interface PersonRow {
+  readonly name: string;
+  readonly email: string;
+}
+
+export interface CommitRow {
+  readonly id: ObjectId;
+  readonly message: string;
+  readonly author: PersonRow;
+  readonly committer: PersonRow;
+  /** Seconds since the epoch. */
+  readonly authoredAt: number;
+  readonly committedAt: number;
+  readonly parents: readonly ObjectId[];
+}
+
+export interface BranchRow {
+  /** Without `refs/heads/`. */
+  readonly name: string;
+  readonly commit: CommitRow;
+}
+
+export interface AtRevision {
+  /** The revision of the repository's stream that the answer describes. */
+  readonly revision: number;
+}
+
+export interface HistoryReader {
+  /** Returns every branch in byte order of names; null for a repository that the model does not know. */
+  branches(repository: RepositoryId): Promise<(AtRevision & { readonly branches: readonly BranchRow[] }) | null>;
+  /**
+   * Returns commits of the default branch from its tip, in the order of `git log`. The cost does not grow with the
+   * page's offset. Null if the branch does not exist.
+   */
+  defaultBranchCommits(
+    repository: RepositoryId,
+    page: Page,
+  ): Promise<(AtRevision & { readonly tip: ObjectId } & PageOf<CommitRow>) | null>;
+}

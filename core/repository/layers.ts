@@ -1,0 +1,103 @@
+/**
+ * The committed layers of a repository, in order, and how its events change them.
+ *
+ * Must stay true: while the shrink epoch is the same, layers are only added at the end. Every event that removes a
+ * layer raises the epoch.
+ */
+import { AppendList } from '../kernel/append-list.ts';
+import { type LayerId, uuid } from '../kernel/ids.ts';
+import { layerKey } from '../ports/layer-store.ts';
+import type { Layer } from '../ports/object-database.ts';
+import type { RecordedLayer, RepositoryEvent } from './events.ts';
+
+export interface CommittedLayers {
+  readonly layers: AppendList<Layer>;
+  /** Every event that removes layers from the list raises it. */
+  readonly shrinkEpoch: number;
+}
+
+export const NO_LAYERS: CommittedLayers = { layers: AppendList.from([]), shrinkEpoch: 0 };
+
+export type LayersChange =
+  | { readonly kind: 'appended'; readonly layer: Layer }
+  | {
+      readonly kind: 'replaced';
+      readonly removed: ReadonlySet<LayerId>;
+      readonly removedSizeBytes: number;
+      /** Inserted where the first removed layer was. */
+      readonly added: readonly Layer[];
+      readonly shrinkEpoch: number;
+    };
+
+/** Returns how an event changes the list of layers; null if it does not. */
+export function layersChangeOf(event: RepositoryEvent): LayersChange | null {
+  switch (event.type) {
+    case 'RefsUpdated':
+      return event.data.layer === null ? null : { kind: 'appended', layer: layerOf(event.data.layer) };
+    case 'LayersCompacted':
+      return replacement(event.data.removed, event.data.added.map(layerOf), event.data.shrink_epoch);
+    case 'LayersExpired': {
+      const current = event.data.layers.filter((layer) => layer.current);
+      return current.length === 0 ? null : replacement(current, [], event.data.shrink_epoch);
+    }
+    case 'DefaultBranchChanged':
+    case 'RepositoryClosed':
+    case 'RepositoryReopened':
+      return null;
+  }
+}
+
+function replacement(
+  removed: readonly { readonly id: string; readonly size_bytes: number }[],
+  added: readonly Layer[],
+  shrinkEpoch: number,
+): LayersChange {
+  return {
+    kind: 'replaced',
+    removed: new Set(removed.map(({ id }) => uuid<LayerId>(id))),
+    removedSizeBytes: removed.reduce((sum, layer) => sum + layer.size_bytes, 0),
+    added,
+    shrinkEpoch,
+  };
+}
+
+/** Returns by how many bytes the layers grow; negative if they shrink. */
+export function grownBytes(change: LayersChange): number {
+  if (change.kind === 'appended') return change.layer.sizeBytes;
+  return change.added.reduce((sum, layer) => sum + layer.sizeBytes, 0) - change.removedSizeBytes;
+}
+
+/**
+ * Returns the layers after a change. Throws a TypeError if the change removes no layer, removes one that is not in the
+ * list, or removes layers without raising the epoch.
+ */
+export function changeLayers({ layers, shrinkEpoch }: CommittedLayers, change: LayersChange): CommittedLayers {
+  if (change.kind === 'appended') return { layers: layers.append(change.layer), shrinkEpoch };
+  if (change.shrinkEpoch <= shrinkEpoch) {
+    throw new TypeError(`Layers are removed at shrink epoch ${change.shrinkEpoch}, but it is ${shrinkEpoch} already`);
+  }
+  const kept: Layer[] = [];
+  let removed = 0;
+  for (const layer of layers) {
+    if (!change.removed.has(layer.id)) {
+      kept.push(layer);
+      continue;
+    }
+    if (removed === 0) kept.push(...change.added);
+    removed += 1;
+  }
+  if (removed === 0 || removed !== change.removed.size) {
+    throw new TypeError(`${change.removed.size} layers are removed, of which ${removed} are in the list`);
+  }
+  return { layers: AppendList.from(kept), shrinkEpoch: change.shrinkEpoch };
+}
+
+export function layerOf(stored: RecordedLayer): Layer {
+  return {
+    id: uuid<LayerId>(stored.id),
+    key: layerKey(stored.key),
+    sizeBytes: stored.size_bytes,
+    sha256: stored.sha256,
+    pack: stored.pack,
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * Events of people who sign in, on `signIn-<account>-<day>`. Nothing writes them yet.
+ *
+ * Must stay true: the events are operational, because a stranger can cause any number of them. Whole streams are pruned
+ * after retention, which is why each stream ends with its day. The envelope refers to the source address.
+ */
+import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
+
+type Factor = 'password' | 'totp' | 'passkey';
+
+type SignedIn = DomainEvent<
+  'SignedIn',
+  {
+    /** In the order in which the person presented them. */
+    readonly factors: readonly Factor[];
+    /** A vault reference. Null if the request named no user agent. */
+    readonly user_agent_ref: string | null;
+  }
+>;
+
+type SignInFailed = DomainEvent<
+  'SignInFailed',
+  {
+    /** The factor that was wrong. */
+    readonly factor: Factor;
+    readonly user_agent_ref: string | null;
+  }
+>;
+
+export const signInEventKinds: EventKinds<SignedIn | SignInFailed> = {
+  SignedIn: OPERATIONAL_V1,
+  SignInFailed: OPERATIONAL_V1,
+};

@@ -1,0 +1,85 @@
+/**
+ * The events of usage: reads by account, node and minute on `transfer-<account>-<node>-<day>`, and sums by day on
+ * `usage-<account>`.
+ *
+ * Must stay true: transfer events are operational. Their streams are pruned whole after retention, which is why each
+ * stream holds one day only. A crash may lose up to a minute of transfer. `UsageRecorded` is a record event, kept for
+ * ever, and sums operational events that the log held before it: a sum over both would count all of them twice.
+ */
+import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
+import { type StreamName, streamName } from '../kernel/envelope.ts';
+import type { AccountId, Timestamp } from '../kernel/ids.ts';
+import { isJsonObject, type JsonObject } from '../kernel/json.ts';
+
+/** Who read, in the form of an event's actor. */
+export type Reader = { readonly kind: 'token' | 'user' | 'trust_rule'; readonly id: string };
+
+/** The reads of one reader in one repository. */
+type ReadSum = {
+  readonly reader: Reader;
+  readonly repository_id: string;
+  readonly reads: number;
+  /** Bytes that git fetches and reads of file contents sent. */
+  readonly sent_bytes: number;
+};
+
+/** The digest of a stored object that holds details, which is kept until retention ends. */
+type DetailsDigest = { readonly sha256: string; readonly size_bytes: number };
+
+export type TransferRecorded = DomainEvent<
+  'TransferRecorded',
+  {
+    /** RFC 3339, the start of the minute. It determines the calendar month that the bytes count in. */
+    readonly minute: string;
+    /** The bytes of all reads, including those that `by_reader` has no room for. */
+    readonly sent_bytes: number;
+    readonly by_reader: readonly ReadSum[];
+    /** Details that are not in the event: source addresses. Null if none are kept. */
+    readonly details: DetailsDigest | null;
+  }
+>;
+
+/** Upcasts version 1, which knew only readers with an access token, and kept no details. */
+function fromTokens({ by_token, ...data }: JsonObject): JsonObject {
+  const sums = Array.isArray(by_token) ? by_token : [];
+  const by_reader = sums.filter(isJsonObject).map(({ token_id = null, ...sum }) => ({
+    reader: { kind: 'token', id: token_id },
+    ...sum,
+  }));
+  return { ...data, by_reader, details: null };
+}
+
+const TRANSFER_RECORDED: EventKind = { version: 2, record: false, upcasters: [fromTokens] };
+
+export const transferEventKinds: EventKinds<TransferRecorded> = { TransferRecorded: TRANSFER_RECORDED };
+
+/** Returns the stream of the events that a node appends on a day (UTC). `node`: letters and digits. */
+export function transferStream(account: AccountId, node: string, appendedAt: Timestamp): StreamName {
+  return streamName('transfer', `${account}-${node}-${appendedAt.slice(0, 10).replaceAll('-', '')}`);
+}
+
+/** Once a day: the sums of an account's operational events since its previous `UsageRecorded`. */
+export type UsageRecorded = DomainEvent<
+  'UsageRecorded',
+  {
+    /** `YYYY-MM-DD`, UTC: the day that has ended. */
+    readonly day: string;
+    /**
+     * The last operational event in these sums; the account's later ones belong to the next `UsageRecorded`. The
+     * position is that of the log the event was written to: in an imported log, find the event by its id.
+     */
+    readonly through: { readonly event_id: string; readonly position: string } | null;
+    /** By the day on which the bytes were sent: an event that was appended late counts in an earlier day. */
+    readonly transfer: readonly {
+      readonly day: string;
+      readonly sent_bytes: number;
+      readonly by_reader: readonly ReadSum[];
+    }[];
+    readonly webhook_attempts: number;
+    readonly sign_in_failures: number;
+    /** Details that are not in the event: the complete sums, and the details of the transfer events. */
+    readonly details: DetailsDigest | null;
+  }
+>;
+
+export const usageEventKinds: EventKinds<UsageRecorded> = { UsageRecorded: RECORD_V1 };

@@ -1,0 +1,89 @@
+/**
+ * Finds the principal of an access token's secret.
+ *
+ * Must stay true: the token's id is derived from its secret, so one stream of the log is enough to find it. The caller
+ * must have awaited `entities.barrier()`: then every node refuses a revoked or expired token at its next request.
+ */
+import { accessTokens } from '../../access-token/evolve.ts';
+import { isExpired } from '../../access-token/state.ts';
+import { accounts } from '../../account/evolve.ts';
+import { type AccessTokenId, uuid } from '../../kernel/ids.ts';
+import type { Ids } from '../../ports/clock.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { Context, Guarding } from '../../runtime/execute.ts';
+import type { AccessTokenPrincipal, Principal } from './principal.ts';
+
+/** `strata_`, 40 base62 digits of secret, 6 of CRC-32 (docs/interface.md, Access tokens). */
+const SECRET_FORM = /^strata_[0-9A-Za-z]{46}$/;
+export const TOKEN_PREFIX_LENGTH = 'strata_'.length + 4;
+
+/** Namespace of token ids. An id is the UUID version 5 of this namespace and the secret's SHA-256. */
+const TOKEN_ID_NAMESPACE = uuid('6f1c1f3e-4c5b-5d0e-9a35-2b8f5f0f7a11');
+
+export function tokenIdOf(ids: Pick<Ids, 'derive'>, secretHash: string): AccessTokenId {
+  return ids.derive<AccessTokenId>(TOKEN_ID_NAMESPACE, secretHash);
+}
+
+/** Returns null for a malformed, unknown, expired or revoked token, and for a token of an account that is not open. */
+export async function authenticate(
+  context: Context & { readonly digest: Digest },
+  secret: string,
+): Promise<AccessTokenPrincipal | null> {
+  if (!SECRET_FORM.test(secret)) return null;
+  const secretHash = context.digest.sha256(secret);
+  return principalOfToken(context, tokenIdOf(context.ids, secretHash), secretHash);
+}
+
+async function principalOfToken(
+  context: Context & { readonly digest: Digest },
+  tokenId: AccessTokenId,
+  secretHash: string,
+): Promise<AccessTokenPrincipal | null> {
+  const entity = await context.entities.get(accessTokens, tokenId);
+  const token = entity.state;
+  if (token.status !== 'active' || !context.digest.equal(token.secretHash, secretHash)) return null;
+  // The tokens of an erased account are not revoked one by one. They are refused because the account is not open.
+  const owner = await context.entities.get(accounts, token.account);
+  if (owner.state.status !== 'open') return null;
+  const guard = { stream: entity.stream, revision: entity.revision };
+  return unlessExpired(context, { kind: 'access-token', account: token.account, tokenId, token, guard });
+}
+
+function unlessExpired(context: Pick<Context, 'clock'>, principal: AccessTokenPrincipal): AccessTokenPrincipal | null {
+  return isExpired(principal.token, context.clock.now()) ? null : principal;
+}
+
+/**
+ * Returns the guard that makes an append depend on its caller: at the commit the principal must still be valid, and
+ * `stillAllowed` must return true for it (docs/architecture.md, Guards).
+ */
+export function guardedBy(
+  context: Context & { readonly digest: Digest },
+  principal: Principal,
+  stillAllowed: (principal: Principal) => boolean,
+): Guarding {
+  switch (principal.kind) {
+    case 'access-token':
+      return guardedByToken(context, principal, stillAllowed);
+  }
+}
+
+function guardedByToken(
+  context: Context & { readonly digest: Digest },
+  principal: AccessTokenPrincipal,
+  stillAllowed: (principal: Principal) => boolean,
+): Guarding {
+  const { account, tokenId, token } = principal;
+  let first = true;
+  return async () => {
+    if (!first) {
+      await context.entities.reload(accessTokens, tokenId);
+      await context.entities.reload(accounts, account);
+    }
+    // Expiry appends no event, so no guard can detect it: the time is checked here.
+    const now = first ? unlessExpired(context, principal) : await principalOfToken(context, tokenId, token.secretHash);
+    first = false;
+    if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
+    return { guards: [now.guard] };
+  };
+}

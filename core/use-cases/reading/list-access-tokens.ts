@@ -1,0 +1,57 @@
+/** Reads access tokens with the time of their last use. */
+import type { LogPosition } from '../../kernel/envelope.ts';
+import type { AccessTokenId, AccountId, Timestamp } from '../../kernel/ids.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { AccessTokenLists, AccessTokenRow } from '../../ports/access-token-lists.ts';
+import type { LastUse } from '../../ports/last-use.ts';
+import type { ReadModelProgress } from '../../ports/read-models.ts';
+import type { Context } from '../../runtime/execute.ts';
+import { findAccessToken } from '../accounts/access-tokens.ts';
+
+export interface LastUseContext {
+  readonly lastUse: Pick<LastUse, 'lastUsedAt'>;
+}
+
+export interface ListAccessTokensContext extends Pick<Context, 'clock'>, LastUseContext {
+  readonly readModels: ReadModelProgress & AccessTokenLists;
+}
+
+export interface AccessTokenWithLastUse {
+  readonly token: AccessTokenRow;
+  /** To the minute; null if it was never used. */
+  readonly lastUsedAt: Timestamp | null;
+}
+
+/** Lists the tokens that are neither revoked nor expired, newest first. The list includes the log up to `seen`. */
+export async function listAccessTokens(
+  context: ListAccessTokensContext,
+  account: AccountId,
+  seen: LogPosition,
+): Promise<readonly AccessTokenWithLastUse[]> {
+  await context.readModels.caughtUp(seen);
+  return withLastUse(context, await context.readModels.accessTokens(account, context.clock.now()));
+}
+
+/** Refused with `token-not-found`, both for an unknown token and for another account's. */
+export async function readAccessToken(
+  context: Context & LastUseContext,
+  account: AccountId,
+  id: AccessTokenId,
+): Promise<AccessTokenWithLastUse | { readonly refused: Refusal }> {
+  const found = await findAccessToken(context, account, id);
+  return 'refused' in found ? found : addLastUse(context, { id, ...found });
+}
+
+/** Adds the time of its last use to a token that was just written. */
+export async function addLastUse(context: LastUseContext, token: AccessTokenRow): Promise<AccessTokenWithLastUse> {
+  const lastUsed = await context.lastUse.lastUsedAt([token.id]);
+  return { token, lastUsedAt: lastUsed.get(token.id) ?? null };
+}
+
+async function withLastUse(
+  { lastUse }: LastUseContext,
+  tokens: readonly AccessTokenRow[],
+): Promise<readonly AccessTokenWithLastUse[]> {
+  const lastUsed = await lastUse.lastUsedAt(tokens.map(({ id }) => id));
+  return tokens.map((token) => ({ token, lastUsedAt: lastUsed.get(token.id) ?? null }));
+}

@@ -1,0 +1,210 @@
+/**
+ * Reads the contents of a repository at one of its commits: folders, files, symbolic links and submodules.
+ *
+ * Must stay true: a large file is streamed in constant memory, and the repository's objects stay open until the reader
+ * of the stream closes it. On every other exit this file closes them.
+ */
+import { isUtf8Text } from '../../git/utf8.ts';
+import { refuse } from '../../kernel/decider.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
+import { CONTENTS_BUFFERED_BYTES_MAX, SYMLINK_TARGET_BYTES_MAX } from '../../kernel/limits.ts';
+import type { Page, PageOf } from '../../kernel/page.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { ByteRange } from '../../ports/layer-store.ts';
+import type { ObjectReader, TreeEntry } from '../../ports/object-database.ts';
+import type { FoundRepository } from '../accounts/repositories.ts';
+import { type ContentsPath, type EntryType, entrySizes, entryType, type Located, locate } from './locate.ts';
+import { type ObjectsContext, openView } from './repository-view.ts';
+import { resolveRef } from './resolve-ref.ts';
+
+export interface WantedContents {
+  /** A branch, a tag or a full commit id; null: the default branch. */
+  readonly ref: string | null;
+  /** Null for a text that cannot name anything in a tree. */
+  readonly path: ContentsPath | null;
+}
+
+export interface Place {
+  /** From the root down, as bytes: names need not be UTF-8. */
+  readonly names: ContentsPath['names'];
+  /** The ref that the caller named, or the short name of the default branch. */
+  readonly ref: string;
+  readonly commit: ObjectId;
+}
+
+export interface FolderEntry extends TreeEntry {
+  readonly type: EntryType;
+  /** Null for folders and submodules. */
+  readonly sizeBytes: number | null;
+}
+
+export interface FolderContents {
+  readonly type: 'dir';
+  readonly place: Place;
+  readonly id: ObjectId;
+  /** In the order of Git's trees: by bytes, folders as if their names ended in a slash. */
+  readonly entries: PageOf<FolderEntry>;
+}
+
+/** The bytes of a file, either in memory or read on demand. */
+export type FileBytes =
+  | { readonly kind: 'held'; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'streamed';
+      /** Reads the whole file, or a range of it. The caller may call it any number of times until it calls `close`. */
+      readonly chunks: (range: ByteRange | null) => AsyncIterable<Uint8Array>;
+      readonly close: () => void;
+    };
+
+export interface RawFile {
+  readonly place: Place;
+  readonly id: ObjectId;
+  readonly sizeBytes: number;
+  readonly content: FileBytes;
+}
+
+export interface FileContents extends RawFile {
+  readonly type: 'file';
+  readonly mode: string;
+  /** Whether the file is UTF-8 without NUL. */
+  readonly isText: boolean;
+}
+
+export interface SymlinkContents {
+  readonly type: 'symlink';
+  readonly place: Place;
+  readonly id: ObjectId;
+  readonly mode: string;
+  readonly sizeBytes: number;
+  /** The target as stored in the link, cut to `SYMLINK_TARGET_BYTES_MAX`. The link is not followed. */
+  readonly target: Uint8Array;
+}
+
+export interface SubmoduleContents {
+  readonly type: 'submodule';
+  readonly place: Place;
+  /** The id of a commit of another repository. */
+  readonly id: ObjectId;
+  readonly mode: string;
+}
+
+export type Contents = FolderContents | FileContents | SymlinkContents | SubmoduleContents;
+
+type Refused = { readonly refused: Refusal };
+
+/**
+ * Reads what is at a path. For a folder it returns a page of the entries. Refused with `repository-without-commits`,
+ * `ref-not-found`, `path-not-found` or `file-too-large`.
+ */
+export function readContents(
+  context: ObjectsContext,
+  repository: FoundRepository,
+  wanted: WantedContents & { readonly entries: Page },
+): Promise<Contents | Refused> {
+  return readAt(context, repository, wanted, (found) => contentsOf(found, wanted.entries));
+}
+
+/** Reads the bytes of a file, or of a link's own text. Refused as `readContents` is, and with `path-not-a-file`. */
+export function readFile(
+  context: ObjectsContext,
+  repository: FoundRepository,
+  wanted: WantedContents,
+): Promise<RawFile | Refused> {
+  return readAt(context, repository, wanted, async (found) => {
+    const { located } = found;
+    if (located.type === 'dir' || located.type === 'submodule') return refuse({ code: 'path-not-a-file' });
+    return rawFile(found, located);
+  });
+}
+
+/** What was found at a place. The repository's objects are open until `close`. */
+interface Found {
+  readonly reader: ObjectReader;
+  readonly located: Located;
+  readonly place: Place;
+  readonly close: () => void;
+}
+
+async function readAt<Result extends Contents | RawFile | Refused>(
+  context: ObjectsContext,
+  repository: FoundRepository,
+  { ref, path }: WantedContents,
+  read: (found: Found) => Promise<Result>,
+): Promise<Result | Refused> {
+  const view = openView(context, repository);
+  let isStreamed = false;
+  try {
+    const reader = await view.objects();
+    const resolved = await resolveRef(repository, reader, ref);
+    if ('refused' in resolved) return resolved;
+    if (path === null) return refuse({ code: 'path-not-found' });
+    const located = await locate(reader, resolved.commit, path);
+    if ('refused' in located) return located;
+    const place = { names: path.names, ref: resolved.name, commit: resolved.commit.id };
+    const result = await read({ reader, located, place, close: () => view.close() });
+    isStreamed = 'content' in result && result.content.kind === 'streamed';
+    return result;
+  } finally {
+    if (!isStreamed) view.close();
+  }
+}
+
+async function contentsOf(found: Found, page: Page): Promise<Contents> {
+  const { reader, located, place } = found;
+  switch (located.type) {
+    case 'dir':
+      return { type: 'dir', place, id: located.id, entries: await entriesOf(reader, located.entries, page) };
+    case 'submodule':
+      return { type: 'submodule', place, id: located.id, mode: located.mode };
+    case 'symlink': {
+      const { id, mode, sizeBytes } = located;
+      const target = await startOfBlob(reader, id, Math.min(sizeBytes, SYMLINK_TARGET_BYTES_MAX));
+      return { type: 'symlink', place, id, mode, sizeBytes, target };
+    }
+    case 'file': {
+      const raw = await rawFile(found, located);
+      const { content } = raw;
+      // A file that is streamed is read to its end here, because only then it is known whether it is text.
+      const isText = await isUtf8Text(content.kind === 'held' ? [content.bytes] : content.chunks(null));
+      return { type: 'file', mode: located.mode, isText, ...raw };
+    }
+  }
+}
+
+async function entriesOf(
+  reader: ObjectReader,
+  all: readonly TreeEntry[],
+  { offset, limit }: Page,
+): Promise<PageOf<FolderEntry>> {
+  const entries = all.slice(offset, offset + limit);
+  const sizes = await entrySizes(reader, entries);
+  const items = entries.map((entry, index): FolderEntry => {
+    return { ...entry, type: entryType(entry.mode), sizeBytes: sizes[index] ?? null };
+  });
+  return { items, total: all.length };
+}
+
+async function rawFile(
+  { reader, place, close }: Found,
+  { id, sizeBytes }: { readonly id: ObjectId; readonly sizeBytes: number },
+): Promise<RawFile> {
+  if (sizeBytes <= CONTENTS_BUFFERED_BYTES_MAX) {
+    return { place, id, sizeBytes, content: { kind: 'held', bytes: await startOfBlob(reader, id, sizeBytes) } };
+  }
+  const chunks = (range: ByteRange | null): AsyncIterable<Uint8Array> =>
+    range === null ? reader.blob(id) : reader.blob(id, range);
+  return { place, id, sizeBytes, content: { kind: 'streamed', chunks, close } };
+}
+
+/** Copies the first bytes of a blob into memory of their own, because a chunk may keep a larger buffer in memory. */
+async function startOfBlob(reader: ObjectReader, id: ObjectId, sizeBytes: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(sizeBytes);
+  let length = 0;
+  if (sizeBytes > 0) {
+    for await (const chunk of reader.blob(id, { start: 0, end: sizeBytes })) {
+      bytes.set(chunk, length);
+      length += chunk.length;
+    }
+  }
+  return bytes.subarray(0, length);
+}
