@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what the suites on Temporal need into ${STRATA_TOOLS_DIR:-$HOME/.cache/strata-tools}:
+# Installs the programs that the suites on Temporal need into ${STRATA_TOOLS_DIR:-$HOME/.cache/strata-tools}:
 #   temporal              the CLI with its development server, built from source: needs Go 1.23 or newer
 #   temporal-test-server  the server whose clock tests move: needs a JDK and Maven
-# What is there already, in the version below, is left alone. Asks nothing, says one line for each tool, and fails when
-# one of them could not be had. Set STRATA_TOOLS_DIR where there is no home folder.
+# Leaves a tool alone that is installed in the version below. Takes no input, prints one line for each tool, and fails if
+# it could not install one of them. Set STRATA_TOOLS_DIR if there is no home folder.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,7 +12,7 @@ test_server_version=1.38.0
 tools=${STRATA_TOOLS_DIR:-${HOME:-${TMPDIR:-/tmp}}/.cache/strata-tools}
 mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
-# Go and Maven keep their own caches below the home folder, and stop without one.
+# Go and Maven keep their caches below the home folder, and fail without one.
 export HOME="${HOME:-$tools/home}"
 work=$(mktemp -d "$tools/.making.XXXXXX")
 trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
@@ -20,7 +20,7 @@ trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
 failed=0
 say() { echo "$1 $2: $3"; } # TOOL VERSION WHAT
 
-# The output of what makes a tool is shown only when it failed.
+# Prints the output of a build only if the build failed.
 make_tool() {
   local name=$1 version=$2
   if "$3" >"$work/$name.log" 2>&1; then
@@ -32,18 +32,18 @@ make_tool() {
   fi
 }
 
-# Its own --version tells nothing where it was built so: the file's name does.
+# A tool built this way does not know its version, so the file's name holds it.
 cli=$tools/temporal-$cli_version
 cli_is_there() { [ -x "$cli" ] && [ "$(readlink "$tools/temporal")" = "$cli" ]; }
 
-# Pinned to the Go that is there: a newer toolchain would have to be downloaded.
+# Uses the installed Go: a newer toolchain would have to be downloaded.
 make_cli() {
   GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0 GOBIN="$work" \
     go install "github.com/temporalio/cli/cmd/temporal@v$cli_version" &&
     mv "$work/temporal" "$cli" && ln -sf "$cli" "$tools/temporal"
 }
 
-# One folder for each version and each form of our own source.
+# One folder for each version of Temporal and of the source below.
 test_server=$tools/temporal-test-server-$test_server_version-$(cksum <test/support/temporal/TestServer.java | cut -d ' ' -f 1)
 test_server_is_there() {
   [ -f "$test_server/TestServer.class" ] && grep -qsF "'$test_server:" "$tools/temporal-test-server"

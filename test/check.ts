@@ -1,8 +1,8 @@
 /**
- * `npm run check`: everything that can be said of the code without running it, and the tests that each checker
- * refuses what it should. `npm run check -- lint format` runs the checks whose names hold one of the words.
+ * `npm run check`: every check that works without running the product, and the tests that each checker refuses its bad
+ * samples. `npm run check -- lint format` runs the checks whose names contain one of the words.
  *
- * Must stay true: prints each check's name, result and seconds; the output of a failed one in full; exits with
+ * Must stay true: it prints each check's name, result and seconds, and the whole output of a failed one. It exits with
  * 0 only when at least one check ran and all passed.
  */
 import { spawn } from 'node:child_process';
@@ -51,6 +51,6 @@ async function work(): Promise<void> {
 }
 
 await Promise.all(Array.from({ length: availableParallelism() }, work));
-if (checks.length === 0) console.log(`no check is called ${words.join(' or ')}`);
+if (checks.length === 0) console.log(`no check is named ${words.join(' or ')}`);
 console.log(`${checks.length - failed.length} checks passed, ${failed.length} failed`);
 process.exitCode = checks.length > 0 && failed.length === 0 ? 0 : 1;

@@ -1,20 +1,28 @@
 /**
- * The tools `npm run check` runs, and how. Shared with the test that feeds each of them what it must refuse,
- * so that the command proven there is the command run.
+ * The commands of `npm run check`. test/architecture/tools.test.ts runs the same commands on samples that they must
+ * refuse.
  *
- * Must stay true: every tool reads its settings from the folder it runs in, none from these arguments.
+ * Must stay true: every tool reads its settings from the folder it runs in, and none from these arguments.
  */
 import { globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+/** Node's arguments for `npm test`, without the words that choose test files. */
+export const VITEST = [
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  '--configLoader=native',
+  '--config=test/vitest/config.ts',
+];
+
 export interface Check {
   readonly name: string;
-  /** An executable; tools of node_modules by their path below the folder. */
+  /** An executable; for a tool of node_modules its path below the project's folder. */
   readonly command: string;
   readonly args: readonly string[];
 }
 
-/** One compiler run a tsconfig.json: a folder's own settings hold what it may use. */
+/** One compiler run for each tsconfig.json, whose settings limit what its folder may use. */
 function typeChecks(root: string): Check[] {
   const exclude = ['**/node_modules/**', 'test/architecture/samples/**'];
   const configs = globSync('**/tsconfig.json', { cwd: root, exclude });
@@ -24,7 +32,7 @@ function typeChecks(root: string): Check[] {
   });
 }
 
-/** Every check of a project at `root`, to be run there. */
+/** Returns every check of a project; the caller runs them in `root`. */
 export function checksOf(root: string): Check[] {
   const tool = (name: string) => join('node_modules', '.bin', name);
   return [
@@ -35,7 +43,7 @@ export function checksOf(root: string): Check[] {
     {
       name: 'architecture',
       command: process.execPath,
-      args: ['--test', '--test-reporter=dot', 'test/architecture/*.test.ts'],
+      args: [...VITEST, 'test/architecture'],
     },
   ];
 }

@@ -1,6 +1,6 @@
-/** The dependency rule and the absence of cycles, each with sources it must refuse and sources it must not. */
+/** The dependency rule and the absence of cycles, each with sources that it must refuse and accept. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { dependencyViolations, importCycles } from './dependency-rule.ts';
 import { projectTree, treeOf } from './source-tree.ts';
 

@@ -1,8 +1,8 @@
 /**
- * Who may import whom: apps -> workflows, projections, adapters -> core (architecture.md, Shape).
+ * The dependency rule: apps -> workflows, projections, adapters -> core (docs/architecture.md, Shape).
  *
- * Must stay true: the table below is the rule, whole; what it does not grant is refused, also for types only,
- * and so is every specifier whose target cannot be known by reading it.
+ * Must stay true: the table below is the complete rule. An import that it does not grant is refused, even of types
+ * only, and so is a specifier whose target the source does not show.
  */
 import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
@@ -10,20 +10,20 @@ import { readModule } from './imports.ts';
 import { modulesOf, type SourceTree } from './source-tree.ts';
 
 interface Grant {
-  /** Folders it may import from; `own` is the technology's folder below adapters/. */
+  /** The folders that it may import from; `own` is the technology's folder below adapters/. */
   readonly from: readonly string[];
-  /** npm packages it may import. */
+  /** The npm packages that it may import. */
   readonly packages: RegExp | null;
-  /** Node's modules it may import, with or without `node:`. */
+  /** The modules of Node that it may import, with or without `node:`. */
   readonly node: RegExp | null;
-  /** Whether it may import what is named only at run time. */
+  /** Whether it may import a module whose name is computed at run time. */
   readonly computed?: boolean;
 }
 
 const ANY = /./;
-/** A runner has to wait; it needs nothing else of the machine. */
+/** The runner of projections waits, and uses no other module of Node. */
 const WAITING = /^(node:)?timers\/promises$/;
-/** A workflow may know its engine's library; everything else reaches it as data or as activities. */
+/** A workflow may import its engine's library; it gets everything else as data or as activities. */
 const WORKFLOW_ENGINE = /^@temporalio\//;
 
 const GRANTS: { readonly [zone: string]: Grant } = {
@@ -31,9 +31,9 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   adapters: { from: ['core', 'own'], packages: ANY, node: ANY },
   projections: { from: ['core', 'projections'], packages: ANY, node: WAITING },
   workflows: { from: ['core', 'workflows'], packages: WORKFLOW_ENGINE, node: null },
-  // package.json tells an app its version.
+  // Apps read their version from package.json.
   apps: { from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'package.json'], packages: ANY, node: ANY },
-  // It runs before anything is installed.
+  // The launcher runs before any package is installed.
   'apps/launcher': { from: ['apps/launcher'], packages: null, node: ANY },
   test: {
     from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'test', 'package.json'],
@@ -52,7 +52,7 @@ function technologyOf(path: string): string {
   return path.split('/').slice(0, 2).join('/');
 }
 
-/** Why a module may not import this, or null when it may. */
+/** Returns why a module may not import the specifier, or null if it may. */
 function refusal(path: string, grant: Grant, specifier: string | null): string | null {
   if (specifier === null) return grant.computed === true ? null : 'a module named only at run time';
   if (/^\.\.?(\/|$)/.test(specifier)) {
@@ -61,18 +61,18 @@ function refusal(path: string, grant: Grant, specifier: string | null): string |
     if (zone === 'adapters' && technologyOf(target) === technologyOf(path)) return null;
     return grant.from.includes(zone) ? null : target;
   }
-  // Self-references, aliases, absolute paths and addresses would lead around the rule.
+  // Self-references, aliases, absolute paths and URLs would bypass the rule.
   if (/^(#|\/|(file|data|https?):)/.test(specifier) || specifier.split('/')[0] === 'strata') return specifier;
   const allowed = (isBuiltin(specifier) ? grant.node : grant.packages)?.test(specifier) === true;
   return allowed ? null : specifier;
 }
 
-/** One line for each import that the table does not grant. */
+/** Returns one line for each import that the table does not grant. */
 export function dependencyViolations(tree: SourceTree): string[] {
   const violations: string[] = [];
   for (const [path, text] of modulesOf(tree)) {
     const grant = GRANTS[zoneOf(path)];
-    if (grant === undefined) violations.push(`${path} stands outside the folders of the architecture`);
+    if (grant === undefined) violations.push(`${path} is outside the folders of the architecture`);
     if (/^adapters\/[^/]+$/.test(path)) violations.push(`${path} belongs in the folder of its technology`);
     if (grant === undefined) continue;
     for (const { specifier, line } of readModule(text).imports) {
@@ -83,7 +83,7 @@ export function dependencyViolations(tree: SourceTree): string[] {
   return violations;
 }
 
-/** Modules of the project that a module imports, at whatever line and in whatever form. */
+/** Returns the modules of the project that a module imports in any form. */
 export function importedModules(tree: SourceTree, path: string): string[] {
   const imports = readModule(tree.get(path) ?? '').imports;
   const relative = imports.flatMap(({ specifier }) => (specifier?.startsWith('.') === true ? [specifier] : []));
@@ -91,8 +91,8 @@ export function importedModules(tree: SourceTree, path: string): string[] {
 }
 
 /**
- * Import cycles, each once, as the path that leads back to its start. Types count: modules that need each
- * other's types cannot be read one after the other either.
+ * Returns each import cycle once, as the path that leads back to its start. Imports of types count: a reader cannot
+ * read modules that need each other's types one after the other.
  */
 export function importCycles(tree: SourceTree): string[] {
   const done = new Set<string>();

@@ -1,6 +1,6 @@
-/** The reader behind the dependency rule: an import it overlooks is a rule that does not hold. */
+/** The reader of imports, which the dependency rule relies on: an import that it misses is not checked. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { readModule } from './imports.ts';
 import { modulesOf, projectTree } from './source-tree.ts';
 
@@ -41,24 +41,24 @@ describe('finds a module named by', () => {
   }
 });
 
-test('a computed specifier is found, and unknown', () => {
+test('reports a computed specifier as unknown', () => {
   assert.deepEqual(specifiers('await import(name); require(`a${b}`); import(`../${c}/d.ts`);'), [null, null, null]);
   assert.deepEqual(specifiers('import.meta.resolve(name)'), [], 'not loaded, only looked for');
 });
 
-test('comments, strings, members and keys are not imports', () => {
+test('ignores comments, strings, members and keys', () => {
   const source = [`// import 'a'`, `/* import 'b' */`, `const c = "import 'c'";`, 'const d = `import "d"`;'];
   source.push(`e.import('e');`, `const f = { import: 'f', require: 'f' };`, `const g = /import 'g'/;`);
   assert.deepEqual(specifiers(source.join('\n')), []);
 });
 
-test('a module of re-exports only is told from one that declares', () => {
+test('tells a module of re-exports only from one that declares something', () => {
   assert.equal(readModule(`import { a } from 'x';\nexport { a };\nexport * from 'y';`).onlyReExports, true);
   assert.equal(readModule(`export { a } from 'x';\nexport const b = 1;`).onlyReExports, false);
   assert.equal(readModule(`import 'x';`).onlyReExports, false);
 });
 
-test('a source it cannot read is an error, not a source without imports', () => {
+test('throws for a source that it cannot read', () => {
   assert.throws(() => readModule(`const a = 'b\nimport 'c'`), SyntaxError);
   assert.throws(() => readModule('const a = `b'), SyntaxError);
 });

@@ -1,22 +1,22 @@
 /**
- * Reads which modules a source names: import and export-from declarations, `import()`, `require()`, import
- * types, and the two ways to name a module without loading it (`import.meta.resolve`, `new URL(…, import.meta.url)`).
+ * Reads the modules that a source names: import and export-from declarations, `import()`, `require()`, import types,
+ * and the two ways to name a module without loading it (`import.meta.resolve`, `new URL(…, import.meta.url)`).
  *
- * Must stay true: text inside comments, strings and regular expressions is never taken for code, and code never
- * for text; where the reader loses its way it throws rather than overlooks an import.
+ * Must stay true: the reader never takes text inside comments, strings and regular expressions for code, nor code for
+ * text. It throws on a source that it cannot read, and never misses an import silently.
  */
 
 export interface ModuleImport {
-  /** What stands between the quotes; null where it is computed and cannot be known. */
+  /** The text between the quotes; null for a computed specifier. */
   readonly specifier: string | null;
   readonly line: number;
 }
 
 export interface ModuleText {
   readonly imports: readonly ModuleImport[];
-  /** Lines with `export * from`. */
+  /** The lines of `export * from`. */
   readonly starExports: readonly number[];
-  /** Nothing but imports and re-exports. */
+  /** Whether the module holds only imports and re-exports. */
   readonly onlyReExports: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Token {
   readonly line: number;
 }
 
-/** After these words a slash starts a regular expression, as it does after most marks. */
+/** A slash after these words starts a regular expression, as it does after most punctuation. */
 const BEFORE_EXPRESSION = new Set(
   'return typeof case in of delete void throw new else do await yield instanceof'.split(' '),
 );
@@ -48,7 +48,7 @@ function startsExpression(last: Token | undefined): boolean {
 
 function tokenize(source: string): Token[] {
   const tokens: Token[] = [];
-  /** For each open brace, whether its end returns to a template. */
+  /** For each open brace, whether its closing brace continues a template. */
   const braces: boolean[] = [];
   let at = source.startsWith('#!') ? source.indexOf('\n') : 0;
   let line = 1;
@@ -98,7 +98,7 @@ function tokenize(source: string): Token[] {
   return tokens;
 }
 
-/** The place after the bracket that closes the one at `open`. */
+/** Returns the index after the bracket that closes the one at `open`. */
 function afterGroup(tokens: readonly Token[], open: number): number {
   let depth = 0;
   for (let at = open; at < tokens.length; at += 1) {
@@ -112,7 +112,7 @@ function afterGroup(tokens: readonly Token[], open: number): number {
 }
 
 /**
- * Reads one module. Throws SyntaxError where strings or templates do not end.
+ * Reads one module. Throws SyntaxError if a string or a template does not end.
  */
 export function readModule(source: string): ModuleText {
   const tokens = tokenize(source);
@@ -125,7 +125,7 @@ export function readModule(source: string): ModuleText {
   const textAt = (at: number) => (tokens[at]?.kind === 'text' ? tokens[at].value : null);
   const add = (specifier: string | null, line: number) => imports.push({ specifier, line });
 
-  /** `import x, { y } from 'z'` and `import 'z'`, from the token after `import`; returns the place after it. */
+  /** Reads `import x, { y } from 'z'` or `import 'z'` from the token after `import`; returns the index after it. */
   const declaration = (start: number): number => {
     let at = start;
     while (at < tokens.length && textAt(at) === null) at = isMark(at, '{') ? afterGroup(tokens, at) : at + 1;
@@ -133,7 +133,10 @@ export function readModule(source: string): ModuleText {
     at += 1;
     return isWord(at, 'with') ? afterGroup(tokens, at + 1) : at;
   };
-  /** `export { a } from 'z'`, `export * as b from 'z'` or `export { a }`; null when it declares something. */
+  /**
+   * Reads `export { a } from 'z'`, `export * as b from 'z'` or `export { a }`; returns null for an exported
+   * declaration.
+   */
   const reExport = (start: number): number | null => {
     const at = isWord(start, 'type') ? start + 1 : start;
     if (isMark(at, '*')) {
@@ -144,13 +147,15 @@ export function readModule(source: string): ModuleText {
     const end = afterGroup(tokens, at);
     return isWord(end, 'from') ? declaration(end) : end;
   };
-  /** A module named inside an expression or a type, at a word; nothing is skipped, so what it holds is read too. */
+  /**
+   * Reads a module named in an expression or a type. The caller continues at the next token, so nested ones are read.
+   */
   const expression = (at: number): void => {
     const line = tokens[at]?.line ?? 0;
     const word = tokens[at]?.value;
     const called = isMark(at + 1, '(') && !isMark(at - 1, '.');
     if ((word === 'import' || word === 'require') && called) add(textAt(at + 2), line);
-    // Finding out where a computed module is does not load it.
+    // `import.meta.resolve` does not load the module, so a computed name is no unknown import.
     const resolved = word === 'resolve' && isMark(at - 1, '.') && isWord(at - 2, 'meta') ? textAt(at + 2) : null;
     if (resolved !== null) add(resolved, line);
     const ofThisModule = ['import', '.', 'meta', '.', 'url'].every((part, i) => tokens[at + 4 + i]?.value === part);

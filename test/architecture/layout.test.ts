@@ -1,13 +1,13 @@
-/** Where files stand and what they are called (architecture.md, Shape; style.md, rule 11). */
+/** The top level's content, file names, and the absence of barrels (docs/architecture.md, Shape; CONTRIBUTING.md). */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { readModule } from './imports.ts';
 import { modulesOf, projectTree, type SourceTree, treeOf } from './source-tree.ts';
 
 const FOLDERS = ['core', 'adapters', 'projections', 'workflows', 'apps', 'test', 'deploy', 'docs'];
 const DOCUMENTS = ['README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const FILES = [...DOCUMENTS, 'package.json', 'package-lock.json', 'tsconfig.json'];
-/** Dotfiles by name, so that a tool's leftovers are seen. */
+/** Dotfiles are listed by name, so that the leftovers of a tool are refused. */
 const DOTFILES = '.ci .github .gitignore .gitattributes .dockerignore .editorconfig .npmrc'.split(' ');
 const TOOL_SETTINGS = ['.biome.json', '.knip.jsonc', '.oxlintrc.json'];
 
@@ -17,12 +17,15 @@ function strangersAtTheTop(tree: SourceTree): string[] {
   return [...new Set(top)].filter((name) => !known.has(name) && !known.has(name.replace(/^(\..*)\/$/, '$1')));
 }
 
-/** Names that say nothing of what is inside. A helper, in the singular, is a process: architecture.md, Git path. */
+/**
+ * File names that do not say what is inside. A `helper`, in the singular, is a process: docs/git-path.md, Every git
+ * process.
+ */
 function vagueNames(tree: SourceTree): string[] {
   return [...tree.keys()].filter((path) => /(^|[/._-])(utils?|helpers)([/._-]|$)/i.test(path));
 }
 
-/** A package's edge: the one place that may gather what others export. */
+/** A package's edge: only its index may re-export other modules. */
 const EDGE = /^(adapters|projections|workflows)\/[^/]+\/index\.ts$/;
 
 function barrels(tree: SourceTree): string[] {
@@ -33,7 +36,7 @@ function barrels(tree: SourceTree): string[] {
   });
 }
 
-test('the top level holds what the architecture names, and nothing else', () => {
+test('the top level holds only the listed files and folders', () => {
   assert.deepEqual(strangersAtTheTop(projectTree()), []);
 });
 
@@ -41,10 +44,10 @@ test('refuses an unknown folder, file or dotfile at the top level', () => {
   for (const path of ['lib/a.ts', 'notes.md', '.eslintrc.json', '.idea/workspace.xml', 'core', 'tests/a.test.ts']) {
     assert.equal(strangersAtTheTop(treeOf({ [path]: '' })).length, 1, path);
   }
-  assert.deepEqual(strangersAtTheTop(treeOf({ '.ci/run': '', 'docs/a.md': '', 'deploy/Dockerfile': '' })), []);
+  assert.deepEqual(strangersAtTheTop(treeOf({ '.ci/run': '', 'docs/operating.md': '', 'deploy/Dockerfile': '' })), []);
 });
 
-test('every file is named after what it holds', () => {
+test('no file or folder is called utils or helpers', () => {
   assert.deepEqual(vagueNames(projectTree()), []);
 });
 
@@ -55,7 +58,7 @@ test('refuses files and folders called utils or helpers', () => {
   assert.deepEqual(vagueNames(treeOf({ 'core/utility-bill.ts': '' })), []);
 });
 
-test('a module is imported where it stands, not through a barrel', () => {
+test('no module is a barrel', () => {
   assert.deepEqual(barrels(projectTree()), []);
 });
 

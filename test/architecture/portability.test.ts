@@ -1,11 +1,11 @@
-/** Nothing in the project may hold on one machine only. */
+/** Nothing in the project may depend on one machine. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { projectTree, type SourceTree, treeOf } from './source-tree.ts';
 
-/** Folders of a person or a workplace, by their absolute path. */
+/** Absolute paths of users' and workspaces' folders. */
 const MACHINE_PATH = /(?<![\w.:/-])(\/(home|Users|root|work|workspace|private)\/[\w.-]|[A-Z]:\\Users\\)/;
-/** This file has to show what it refuses. */
+/** This file contains samples of what it refuses. */
 const THIS_FILE = 'test/architecture/portability.test.ts';
 
 function machinePaths(tree: SourceTree): string[] {
@@ -16,7 +16,7 @@ function machinePaths(tree: SourceTree): string[] {
   });
 }
 
-/** Where npm would download a package from, if the file said so: .npmrc keeps it out of the lock. */
+/** Lines that fix where npm downloads a package from; .npmrc keeps such addresses out of the lock. */
 function downloadAddresses(tree: SourceTree): string[] {
   return [...tree].flatMap(([path, text]) => {
     if (!/(^|\/)(package-lock\.json|npm-shrinkwrap\.json|\.npmrc)$/.test(path)) return [];
@@ -39,7 +39,7 @@ test('refuses paths of one machine, and no others', () => {
     'C:\\Users\\ada',
     '(/work/a)',
   ];
-  for (const text of refused) assert.equal(machinePaths(treeOf({ 'docs/a.md': text })).length, 1, text);
+  for (const text of refused) assert.equal(machinePaths(treeOf({ 'docs/operating.md': text })).length, 1, text);
   const accepted = [
     'GET /api/users/ada',
     'https://example.org/home/ada',
@@ -47,10 +47,10 @@ test('refuses paths of one machine, and no others', () => {
     'app.get("/home")',
     '/usr/bin/git',
   ];
-  for (const text of accepted) assert.deepEqual(machinePaths(treeOf({ 'docs/a.md': text })), [], text);
+  for (const text of accepted) assert.deepEqual(machinePaths(treeOf({ 'docs/operating.md': text })), [], text);
 });
 
-test('the lock leaves open where packages are downloaded from', () => {
+test('the lock names no download address', () => {
   assert.deepEqual(downloadAddresses(projectTree()), []);
 });
 
@@ -61,14 +61,14 @@ test('refuses a download address in the lock or the settings of npm', () => {
   assert.equal(downloadAddresses(treeOf({ '.npmrc': '@a:registry = https://registry.example.org/' })).length, 1);
 });
 
-/** Packages whose contents npm would take unseen: they stand in the lock without a hash. */
+/** Packages without a hash in the lock, whose contents npm could not verify. */
 function unhashedPackages(lock: string): string[] {
   const { packages } = JSON.parse(lock) as {
     packages: Record<string, { integrity?: string; link?: boolean; dev?: boolean; optional?: boolean }>;
   };
   return Object.entries(packages).flatMap(([path, { integrity, link, dev, optional }]) => {
-    // npm refuses a lock that leaves out the builds of a tool for other systems, and takes their hashes only from
-    // a registry that has them.
+    // npm refuses a lock without the builds of a tool for other systems, and takes their hashes only from a registry
+    // that has them.
     const otherBuild = dev === true && optional === true;
     return path === '' || link === true || otherBuild || integrity !== undefined ? [] : [path];
   });

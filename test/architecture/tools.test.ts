@@ -1,22 +1,22 @@
 /**
- * Feeds each tool of `npm run check` sources it must refuse: a check that accepts everything looks like one
- * that passes. The sources stand under samples/, by check and then by the path they pretend to have; the first
- * line of each names what must be said of it, or that nothing may be.
+ * Runs each tool of `npm run check` on sources that it must refuse: a check that accepts everything looks like a check
+ * that passes. The samples are under samples/, by check and then by the path that they pretend to have. The first line
+ * of each sample names the message that the tool must print, or says that it must print none.
  *
- * Must stay true: the command and the settings are those of the project, run in a copy that holds the samples
- * in place of the code.
+ * Must stay true: the tests run the project's own commands with its own settings, in a copy that holds the samples in
+ * place of the code.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { afterAll, describe, test } from 'vitest';
 import { checksOf } from './checks.ts';
 import { ROOT } from './source-tree.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'strata-tools-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const SETTINGS = ['package.json', '.gitignore', '.biome.json', '.knip.jsonc', '.oxlintrc.json', 'tsconfig.json'];
 const FOLDER_SETTINGS = ['core/tsconfig.json', 'core/platform.d.ts', 'apps/launcher/tsconfig.json'];
@@ -27,7 +27,7 @@ interface Verdict {
   readonly lines: readonly string[];
 }
 
-/** Lays out a project of one check's samples and runs the named checks there. */
+/** Creates a project of one check's samples and runs the named checks in it. */
 function runOnSamples(folder: string, checkNames: readonly string[]): { root: string; verdict: Verdict } {
   const root = join(scratch, folder);
   for (const file of [...SETTINGS, ...FOLDER_SETTINGS, LINT_RULES]) {
@@ -44,7 +44,7 @@ function runOnSamples(folder: string, checkNames: readonly string[]): { root: st
   return { root, verdict: { status: failed ? 1 : 0, lines } };
 }
 
-/** The samples of a folder with what their first lines expect; null where they are to be accepted. */
+/** Returns the samples of a folder with the message that their first lines expect; null for accepted ones. */
 function samplesIn(folder: string): { path: string; expected: string | null }[] {
   const base = join(import.meta.dirname, 'samples', folder);
   return globSync('**/*.{ts,mjs}', { cwd: base })
@@ -66,13 +66,13 @@ for (const { folder, checks } of [
     test('fails', () => assert.equal(verdict.status, 1, verdict.lines.join('\n')));
 
     for (const { path, expected } of samplesIn(folder)) {
-      const said = verdict.lines.filter((line) => line.includes(path));
-      if (expected === null) test(`accepts ${path}`, () => assert.deepEqual(said, []));
+      const printed = verdict.lines.filter((line) => line.includes(path));
+      if (expected === null) test(`accepts ${path}`, () => assert.deepEqual(printed, []));
       else {
         test(`refuses ${path}`, () => {
           assert.ok(
-            said.some((line) => line.includes(expected)),
-            `${expected} was not said of ${path}, but: ${said.join('\n') || 'nothing'}`,
+            printed.some((line) => line.includes(expected)),
+            `${expected} was not printed for ${path}, but: ${printed.join('\n') || 'nothing'}`,
           );
         });
       }
@@ -82,23 +82,25 @@ for (const { folder, checks } of [
 
 describe('the check of dead code', () => {
   const { verdict } = runOnSamples('dead-code', ['dead code']);
-  const said = (pattern: RegExp) =>
+  const assertPrinted = (pattern: RegExp) =>
     assert.ok(
       verdict.lines.some((line) => pattern.test(line)),
       verdict.lines.join('\n'),
     );
 
   test('fails', () => assert.equal(verdict.status, 1));
-  test('refuses an export that nothing imports', () => said(/^unused .*adapters\/git\/exports\.ts/));
-  test('refuses an exported type that nothing imports', () => said(/^UnusedShape .*adapters\/git\/exports\.ts/));
-  test('refuses a file that nothing imports', () => said(/^adapters\/git\/unused-file\.ts/));
-  test('refuses a package that package.json does not name', () => said(/^undeclared .*apps\/server\/main\.ts/));
+  test('refuses an export that nothing imports', () => assertPrinted(/^unused .*adapters\/git\/exports\.ts/));
+  test('refuses an exported type that nothing imports', () =>
+    assertPrinted(/^UnusedShape .*adapters\/git\/exports\.ts/));
+  test('refuses a file that nothing imports', () => assertPrinted(/^adapters\/git\/unused-file\.ts/));
+  test('refuses a package that package.json does not name', () =>
+    assertPrinted(/^undeclared .*apps\/server\/main\.ts/));
   test('accepts an export that is used', () => assert.ok(!verdict.lines.some((line) => line.startsWith('used '))));
 });
 
 test('every lint rule of the project has a sample that it refuses', () => {
   // The first line of a sample names its rule as oxlint prints it: `typescript(no-explicit-any)`.
-  const shown = new Set(samplesIn('lint').map(({ expected }) => expected));
+  const withSample = new Set(samplesIn('lint').map(({ expected }) => expected));
   const text = readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8');
   const settings: unknown = JSON.parse(text.replace(/^\s*\/\/.*$/gm, ''));
   const { rules, overrides } = settings as { rules: object; overrides: { rules: object }[] };
@@ -107,7 +109,7 @@ test('every lint rule of the project has a sample that it refuses', () => {
   );
   const printed = active.map((name) => (name.includes('/') ? `${name.replace('/', '(')})` : `eslint(${name})`));
   assert.deepEqual(
-    [...new Set(printed)].filter((name) => !shown.has(name)),
+    [...new Set(printed)].filter((name) => !withSample.has(name)),
     [],
   );
 });

@@ -1,20 +1,20 @@
 /**
- * Small pushes prepared in advance: a chain of one-file commits on the project's tip, and the thin pack that git would
- * send for each.
+ * Small pushes prepared in advance: a chain of commits of one file each on top of the project's tip, and for each the
+ * thin pack that git would send.
  *
- * Must stay true: pack number i holds what commit i adds to commit i-1 and nothing else, so each fits any repository
- * that holds the project and the commits before.
+ * Must stay true: pack i holds exactly what commit i adds to commit i-1, so it fits any repository that holds the
+ * project and the earlier commits.
  */
 import path from 'node:path';
 import { git, gitLines } from './git.ts';
 import type { Project } from './project.ts';
 
 export interface CommitChain {
-  /** A bare repository with the project and the chain on refs/heads/bench. */
+  /** A bare repository with the project, and the chain on refs/heads/bench. */
   readonly folder: string;
   /** Oldest first. */
   readonly commits: readonly string[];
-  /** packs[i] takes a repository from commits[i - 1] to commits[i]; packs[0] from the project's tip. */
+  /** packs[i] moves a repository from commits[i - 1] to commits[i]; packs[0] from the project's tip. */
   readonly packs: readonly Buffer[];
 }
 
@@ -46,7 +46,7 @@ export async function prepareCommitChain(workFolder: string, project: Project, l
   return { folder, commits, packs };
 }
 
-/** As send-pack calls it: thin, with offsets, what `wanted` reaches and `held` does not. */
+/** Packs as send-pack does: thin, with offset deltas, everything reachable from `wanted` and not from `held`. */
 async function packOf(folder: string, wanted: string, held: string): Promise<Buffer> {
   const args = ['pack-objects', '--revs', '--stdout', '--thin', '--delta-base-offset', '-q', '--threads=1'];
   return git(args, { cwd: folder, input: `${wanted}\n^${held}\n` });

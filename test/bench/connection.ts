@@ -1,20 +1,20 @@
 /**
- * One keep-alive connection to a server on loopback: sends prepared bytes, waits for the answer.
+ * One keep-alive connection to a server on the loopback interface: sends prepared bytes and waits for the answer.
  *
- * Must stay true: one exchange at a time; received bytes land in one buffer a connection, so that reading makes no
- * garbage; a connection that the server closed between two exchanges is opened again.
+ * Must stay true: one exchange at a time. Each connection receives into one buffer, so that reading creates no garbage.
+ * A connection that the server closed between two exchanges is opened again.
  */
 import { connect, type Socket } from 'node:net';
 import { type Answer, createAnswerReader } from './wire.ts';
 
 export interface Connection {
-  /** Sends the parts as one request. Fails when the connection breaks before the answer is whole. */
+  /** Sends the parts as one request. Rejects when the connection breaks before the answer is complete. */
   exchange(parts: readonly Uint8Array[], keepBody: boolean): Promise<Answer>;
   close(): void;
 }
 
 const READ_BUFFER_BYTES = 256 * 1024;
-/** A server that hangs must not hang the bench. */
+/** A bound for servers that hang, so that the bench does not hang with them. */
 const SILENCE_MS_MAX = 120_000;
 
 interface Waiting {

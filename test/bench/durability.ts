@@ -1,8 +1,9 @@
 /**
- * What an acknowledged push has survived, seen rather than claimed: the calls that ask the kernel for durability while one
- * push is made, counted by strace where that is installed.
+ * Measures what an acknowledged push survives: counts with strace, where it is installed, the calls that request
+ * durability from the kernel during one push.
  *
- * Must stay true: nothing is measured while strace is attached; without it the column says what is configured.
+ * Must stay true: nothing else is measured while strace is attached; without strace the column states only the
+ * configuration.
  */
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -14,7 +15,9 @@ import type { DurabilityProbe } from './rounds.ts';
 import type { Side } from './sides/side.ts';
 
 const ATTACH_WAIT_MS = 500;
-/** PostgreSQL's own checkpoints fall outside a push of a few milliseconds only by chance: the median of three. */
+/**
+ * PostgreSQL's own checkpoints rarely coincide with a push of a few milliseconds; the median of three excludes them.
+ */
 const PUSHES = 3;
 const CALLS = 'fsync,fdatasync,sync_file_range,syncfs,sync';
 
@@ -38,7 +41,7 @@ export function createDurabilityProbe(workFolder: string): DurabilityProbe {
   };
 }
 
-/** Null without strace. */
+/** Returns null when strace is not installed. */
 async function countSyncs(side: Side, file: string, push: () => Promise<void>): Promise<number | null> {
   const targets = side.group.pids().flatMap((pid) => ['-p', String(pid)]);
   const tracer = spawn('strace', ['-f', '-qq', '-e', `trace=${CALLS}`, '-o', file, ...targets], { stdio: 'ignore' });
@@ -56,6 +59,6 @@ async function countSyncs(side: Side, file: string, push: () => Promise<void>): 
     await ended;
   }
   const lines = (await readFile(file, 'latin1')).split('\n');
-  // A call cut in two by another process is written twice; the second says "resumed".
+  // strace writes a call that another process interrupts in two lines; the second one says "resumed".
   return lines.filter((line) => /^\d+ +(f|fdata|sync)/.test(line) && !line.includes('resumed>')).length;
 }

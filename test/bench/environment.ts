@@ -1,7 +1,7 @@
 /**
- * What the figures were measured on, in one line each.
+ * Describes what the figures were measured on, in one line each.
  *
- * Must stay true: versions are asked of the very programs that are measured.
+ * Must stay true: the versions come from the very programs that are measured.
  */
 import { execFile } from 'node:child_process';
 import { availableParallelism, cpus, totalmem } from 'node:os';

@@ -1,9 +1,9 @@
 /**
- * Figures of the event log on an embedded PostgreSQL with fsync, in a temporary directory.
+ * Measures the event log on an embedded PostgreSQL with fsync, in a temporary directory.
  *
- * `node test/bench/event-log.ts` prints appends a second, latencies and what a subscriber reads a second.
+ * `node test/bench/event-log.ts` prints appends per second, latencies and the events a subscriber reads per second.
  * `node test/bench/event-log.ts fill [data directory] [events] [streams]` makes a large log (by default 1,000,000
- * events of 100,000 streams), kept where a directory is named, for figures of memory and of start.
+ * events of 100,000 streams) to measure memory and start with; the log is kept when a directory is named.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -19,7 +19,7 @@ import { keepLog } from '../support/log.ts';
 const WRITERS = [1, 16, 64, 256];
 const SPAN_MS = 5_000;
 
-/** Appends `events` events, 10 an append, to `streams` streams by turns. */
+/** Appends `events` events, 10 in an append, to `streams` streams in rotation. */
 export async function fillLog(store: PostgresEventStore, events: number, streams: number): Promise<void> {
   const names = Array.from({ length: streams }, (): StreamName => newStream());
   const eventsEach = 10;
@@ -96,14 +96,14 @@ async function measureNotice(store: PostgresEventStore): Promise<void> {
 async function measureHead(store: PostgresEventStore): Promise<void> {
   const start = performance.now();
   let count = 0;
-  const ask = async () => {
+  const read = async () => {
     while (performance.now() - start < SPAN_MS / 2) {
       await store.head();
       count += 1;
     }
   };
-  await Promise.all(Array.from({ length: 100 }, ask));
-  report('100 askers of the head', `${Math.round((count / (performance.now() - start)) * 1_000)} answers/s`);
+  await Promise.all(Array.from({ length: 100 }, read));
+  report('100 readers of the head', `${Math.round((count / (performance.now() - start)) * 1_000)} answers/s`);
 }
 
 function report(...cells: readonly string[]): void {

@@ -1,7 +1,7 @@
 /**
  * A generated history of the shape of a mid-sized library: some 5,000 commits on 25 branches with 328 tags.
  *
- * Must stay true: the same bytes at every run (seeded), text that deflates about as source code does.
+ * Must stay true: a seed makes the same bytes in every run, and the text deflates about as well as source code.
  */
 import { Readable } from 'node:stream';
 
@@ -44,7 +44,7 @@ function* generate(): Generator<string> {
 
 type Random = () => number;
 
-/** mulberry32: small, seeded and good enough for text. */
+/** Mulberry32: small, seeded and random enough for text. */
 function createRandom(seed: number): Random {
   let state = seed;
   return () => {
@@ -57,7 +57,7 @@ function createRandom(seed: number): Random {
 
 function pick<Item>(items: readonly Item[], random: Random): Item {
   const item = items[random() % items.length];
-  if (item === undefined) throw new RangeError('Picked from nothing');
+  if (item === undefined) throw new RangeError('The list is empty');
   return item;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The real git client, as the bench uses it: to prepare repositories and packs, to be recorded and to be timed.
+ * The real git client as the bench uses it: it prepares repositories and packs, is recorded and is timed.
  *
- * Must stay true: no configuration, credential or cache of the machine's user is read or written.
+ * Must stay true: it reads and writes no configuration, credential or cache of the machine's user.
  */
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
@@ -13,10 +13,10 @@ export interface GitOptions {
 }
 
 const STDERR_CHARACTERS_MAX = 4_000;
-/** A server that hangs must not hang the bench. */
+/** A bound for servers that hang, so that the bench does not hang with them. */
 const RUN_MS_MAX = 900_000;
 
-/** Runs git and returns its standard output. Throws with its standard error when it fails. */
+/** Runs git and returns its standard output. Throws with its standard error when git fails. */
 export async function git(args: readonly string[], options: GitOptions = {}): Promise<Buffer> {
   const child = spawn('git', args, {
     cwd: options.cwd,
@@ -30,7 +30,7 @@ export async function git(args: readonly string[], options: GitOptions = {}): Pr
   child.stderr.on('data', (bytes: Buffer) => {
     errors = (errors + bytes.toString('utf8')).slice(-STDERR_CHARACTERS_MAX);
   });
-  // A git that refuses early closes its input; its exit status tells, not the broken pipe.
+  // A git that refuses early closes its input; its exit status reports that, so a broken pipe is ignored.
   child.stdin.on('error', () => undefined);
   const { input } = options;
   if (input === undefined || typeof input === 'string' || input instanceof Uint8Array) child.stdin.end(input);

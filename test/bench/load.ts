@@ -1,7 +1,8 @@
 /**
- * The load: so many clients, each with one connection, each sending its next operation when the one before is done.
+ * Generates the load: several clients, each with one connection, each sending its next operation when the previous one
+ * is done.
  *
- * Must stay true: bounded in time and count; the first wrong answer ends the run with an error.
+ * Must stay true: time and number of operations are bounded; the first wrong answer ends the run with an error.
  */
 import { type Connection, createConnection } from './connection.ts';
 import { faultOf, type Operation, type Workload } from './operation.ts';
@@ -17,7 +18,7 @@ export interface LoadResult {
   /** From the first request to the last answer. */
   readonly seconds: number;
   readonly latenciesMs: readonly number[];
-  /** Of the generator itself: near 1 it, and not the server, was the limit. */
+  /** The cores that the generator used: near 1, the generator and not the server was the limit. */
   readonly generatorCores: number;
 }
 
@@ -57,7 +58,7 @@ export async function runLoad(workload: Workload, options: LoadOptions): Promise
   };
 }
 
-/** All exchanges of one operation on one connection. Throws at the first wrong answer. */
+/** Makes all exchanges of one operation on one connection. Throws at the first wrong answer. */
 export async function perform(connection: Connection, operation: Operation): Promise<void> {
   for (const { parts, check } of operation) {
     const answer = await connection.exchange(parts, check === 'report');

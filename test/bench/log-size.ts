@@ -1,12 +1,12 @@
 /**
- * What the length of the log costs a server: seconds until it is ready, and memory then and after reading 1,000
- * random repositories, on logs of three lengths.
+ * Measures what the length of the log costs a server: the seconds until it is ready, and its memory then and after
+ * reading 1,000 random repositories, on logs of three lengths.
  *
- * `node test/bench/log-size.ts [events] [repositories]`, by default 1,000,000 events of 100,000 repositories, beside a
- * hundredth of them, and beside none. Every log is served once before; `built` is the time until its
- * read models and policies have read it all, seen by the server's rest.
+ * `node test/bench/log-size.ts [events] [repositories]`: by default 1,000,000 events of 100,000 repositories, besides a
+ * log of a hundredth of them and an empty one. A first server serves each log before the measured one; `built` is the
+ * time until that first server has become idle, with its read models and policies up to date.
  *
- * Must stay true: everything on loopback and in a folder of its own, which is removed at the end.
+ * Must stay true: everything runs on the loopback interface and in a folder of its own, which is removed at the end.
  */
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -24,7 +24,7 @@ import { streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, uuid } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { type AppendRequest, appendInOrder, type EventStore } from '../../core/ports/event-store.ts';
-import { tokenIdOf } from '../../core/use-cases/authenticate.ts';
+import { tokenIdOf } from '../../core/use-cases/accounts/authenticate.ts';
 import { newEvent } from '../support/events.ts';
 import { keepLog } from '../support/log.ts';
 import { createDice } from '../support/seeded.ts';
@@ -34,19 +34,22 @@ import { createProcessGroup } from './processes.ts';
 import { findFreePort } from './sides/ports.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** So that as many accounts are read of every log: they are held in memory, too. */
+/** One, so that the bench reads as many accounts as repositories on every log: accounts take memory too. */
 const REPOSITORIES_PER_ACCOUNT = 1;
 const PUSHES_PER_APPEND = 10;
 const BATCH_APPENDS = 1_000;
 const READS = 1_000;
 const READERS = 4;
 const GRACE_MS = 30_000;
-/** Read models and policies of a long log are built for minutes; between two slices they pause for less than the window. */
+/**
+ * A server builds the read models and policies of a long log for minutes; its pauses between two batches are shorter
+ * than the window.
+ */
 const REST_SPAN = { waitMs: 30 * 60_000, windowMs: 2_000 };
-/** Of the form of the vault's references; nothing reads what stands behind it. */
+/** Has the form of a vault reference; nothing reads the value behind it. */
 const REF = digest.sha256('nothing');
 const MIB = 1024 * 1024;
-/** Load of the machine before the run, beyond which figures are no use to others. */
+/** The highest load of the machine before the run at which the figures may be published. */
 const QUIET_LOAD_MAX = 0.3;
 
 interface Repository {
@@ -54,7 +57,9 @@ interface Repository {
   readonly secret: string;
 }
 
-/** Every append of a log in order: accounts with a token, their repositories, and pushes to these by turns. */
+/**
+ * Yields every append of a log in order: accounts with a token, their repositories, and pushes to these in rotation.
+ */
 function* appendsOf(events: number, repositories: number, made: Repository[]): Generator<AppendRequest> {
   const ids: string[] = [];
   for (let index = 0; index < repositories / REPOSITORIES_PER_ACCOUNT; index += 1) {
@@ -98,7 +103,7 @@ function* appendsOf(events: number, repositories: number, made: Repository[]): G
   }
 }
 
-/** Of a ref whose commits are not listed: what is measured is the log, not the reading of objects. */
+/** A push event of a ref whose commits are not listed: the bench measures the log, not the reading of objects. */
 function pushEvent(revision: number) {
   const update = {
     ...{ ref: `refs/notes/${revision}`, before: '0'.repeat(40), after: digest.sha256(String(revision)).slice(0, 40) },
@@ -140,24 +145,24 @@ async function makeLog(dataDir: string, events: number, repositories: number): P
 
 interface Served {
   readonly readySeconds: number;
-  /** From the start until nothing was left to be done. */
+  /** From the start until the server was idle. */
   readonly restedSeconds: number;
   readonly readyBytes: number;
   readonly readBytes: number | null;
   readonly databaseBytes: number;
-  /** What the server itself says of its cache of entities, and of the heap of V8. */
+  /** What the server's metrics report for its cache of entities, and for the heap of V8. */
   readonly entitiesBytes: number;
   readonly heapBytes: number;
 }
 
-/** Starts the server, waits until it rests, reads some of the repositories, and ends it. */
+/** Starts the server, waits until it is idle, reads some of the repositories, and ends it. */
 async function serve(dataDir: string, name: string, repositories: readonly Repository[]): Promise<Served> {
   const group = createProcessGroup(name, GRACE_MS);
   const port = await findFreePort();
   const own = Object.entries(process.env).filter(([setting]) => !setting.startsWith('STRATA_'));
   const server = { STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_LOG_LEVEL: 'error' };
   const start = performance.now();
-  // As npm start does: what bounds the memory of Node is among its options.
+  // Starts the server as npm start does, since the launcher's options bound the memory of Node.
   const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];
   const child = group.start(process.execPath, launch, {
     cwd: ROOT,
@@ -170,7 +175,7 @@ async function serve(dataDir: string, name: string, repositories: readonly Repos
       await sleep(10);
     }
     const readySeconds = (performance.now() - start) / 1_000;
-    if (!(await group.settle(REST_SPAN))) throw new Error('The server did not come to rest');
+    if (!(await group.settle(REST_SPAN))) throw new Error('The server did not become idle');
     const restedSeconds = (performance.now() - start) / 1_000;
     const ready = sampleMemory(group);
     const left = [...repositories];
@@ -205,12 +210,14 @@ async function isReady(port: number): Promise<boolean> {
     await answer.arrayBuffer();
     return answer.ok;
   } catch {
-    // Nobody listens yet.
+    // The server does not listen yet.
     return false;
   }
 }
 
-/** Its refs by git's protocol and its branches by REST; a read that waits for read models is asked again. */
+/**
+ * Reads a repository's refs over Git and its branches over REST; repeats the latter while the read models are behind.
+ */
 async function read(port: number, { path: name, secret }: Repository): Promise<void> {
   const git = `http://127.0.0.1:${port}/r/${name}.git/info/refs?service=git-upload-pack`;
   const basic = `Basic ${Buffer.from(`${name.split('/')[0]}:${secret}`).toString('base64')}`;

@@ -1,8 +1,10 @@
 /**
- * `npm run bench -- log`: the event logs alone, each present one in turn, beside the machine's own commits.
+ * `npm run bench -- log`: measures each available event log alone, one after the other, and plain commits of
+ * PostgreSQL.
  *
- * Must stay true: PostgreSQL syncs; EventStoreDB is measured where STRATA_EVENTSTORE_URL names one; the protocol
- * server is a stand-in over memory, and every line of it says so: it shows what the adapter costs, not the server.
+ * Must stay true: PostgreSQL runs with fsync; EventStoreDB is measured where STRATA_EVENTSTORE_URL names one; the
+ * protocol server is a stand-in in memory, and each of its lines says so: its figures show the cost of the adapter, not
+ * of a server.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,23 +25,23 @@ import { formatFigure, renderTable } from './table.ts';
 
 const APPENDERS = [1, 8, 64];
 const LAG_SAMPLES = 200;
-/** About what a push leaves in the log. */
+/** About the size of what a push appends to the log. */
 const DATA_BYTES = 600;
 
 export interface LogBenchOptions {
-  /** How long each number of appenders works. */
+  /** How long each number of appenders appends. */
   readonly seconds: number;
   readonly say: (text: string) => void;
 }
 
 export interface LogFigures {
   readonly log: string;
-  /** Appenders, or connections, at work at a time. */
+  /** The number of appenders, or of connections, that work at the same time. */
   readonly appenders: number;
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Null where there is no subscriber, and on all lines but a log's first. */
+  /** Null where there is no subscriber, and on all lines of a log except its first. */
   readonly lag: { readonly p50Ms: number; readonly p99Ms: number } | null;
 }
 
@@ -56,10 +58,10 @@ interface OpenLog {
   readonly close: () => Promise<unknown>;
 }
 
-/** Measures every log that is there, in turn. */
+/** Measures every available log, one after the other. */
 export async function benchLogs({ seconds, say }: LogBenchOptions): Promise<LogBenchResult> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'strata-bench-log-'));
-  // Run by root, the embedded PostgreSQL is another user's, who must get through to its folder.
+  // When root runs the bench, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
   await chmod(dataDir, 0o711);
   const embedded = await startEmbeddedPostgres({
     processFacts,
@@ -147,7 +149,7 @@ async function measureLog({ name, store }: OpenLog, seconds: number): Promise<re
       return async () => {
         const expected = revision < 0 ? 'none' : revision;
         const result = await store.append({ stream, expected, events: [benchEvent()] });
-        if (result.outcome !== 'appended') throw new Error(`A stream of the bench stands at ${result.actual}`);
+        if (result.outcome !== 'appended') throw new Error(`A stream of the bench has the revision ${result.actual}`);
         revision = result.revision;
       };
     });
@@ -161,7 +163,7 @@ function benchEvent() {
   return newEvent({ data: { note: 'x'.repeat(DATA_BYTES) } });
 }
 
-/** From each acknowledgement until a subscriber was handed the event. */
+/** Measures from each acknowledgement until a subscriber gets the event. */
 async function measureLag(store: EventStore): Promise<readonly number[]> {
   const lagsMs: number[] = [];
   let arrived = (): void => undefined;
@@ -208,7 +210,7 @@ async function measureCommits(connectionString: string, seconds: number): Promis
   }
 }
 
-/** Workers that repeat their operation, one after another, until the time is over. */
+/** Runs workers that repeat their operation until the time is over. */
 async function measureRate(
   workers: number,
   seconds: number,

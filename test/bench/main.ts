@@ -1,8 +1,8 @@
 /**
- * `npm run bench`: this service and git http-backend in turn, on one machine, in one run.
+ * `npm run bench`: measures this service and git http-backend in alternation, on one machine, in one run.
  *
- * Must stay true: everything on loopback, bounded in time; whatever happens, the programs it started are ended by id and
- * its folder is removed.
+ * Must stay true: everything runs on the loopback interface and is bounded in time. Whatever happens, the bench ends
+ * every program that it started, by id, and removes its folder.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,10 +20,10 @@ import { startSides, type StartedSides } from './sides/start.ts';
 import { renderResult } from './table.ts';
 import { benchWebhooks, renderWebhookBench } from './webhooks.ts';
 
-/** Small pushes prepared in advance; more are taken from the start again, in a fresh repository. */
+/** The number of small pushes prepared in advance; when they run out, they start again in a new repository. */
 const CHAIN_COMMITS_PER_SECOND = 150;
 const CHAIN_COMMITS_MAX = 1_500;
-/** How far from 1 the ratios of a server against itself may be. */
+/** How far the ratio of a server compared with itself may be from 1. */
 const SELF_CHECK_TOLERANCE = 1.25;
 
 async function main(): Promise<number> {
@@ -42,7 +42,7 @@ async function main(): Promise<number> {
     return 1;
   }
   const workFolder = await mkdtemp(path.join(tmpdir(), 'strata-bench-'));
-  // Run by root, the embedded PostgreSQL is another user's, who must get through to its folder.
+  // When root runs the bench, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
   await chmod(workFolder, 0o711);
   let sides: StartedSides | null = null;
   let cleaned: Promise<void> | null = null;
@@ -82,7 +82,7 @@ function readOptionsOrExplain(): BenchOptions | null {
   }
 }
 
-/** Measured without the others' servers. */
+/** Benches that run alone, without the servers of the other scenarios. */
 const ALONE: readonly { readonly name: string; readonly run: (options: BenchOptions) => Promise<string> }[] = [
   {
     name: LOG.name,
@@ -145,7 +145,7 @@ function judgeSelfCheck(scenarios: readonly ScenarioResult[]): number {
   return status;
 }
 
-/** Progress goes to standard error: standard output is the result alone. */
+/** Progress is printed to standard error, since standard output holds only the result. */
 function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -1,25 +1,26 @@
 /**
- * Memory of a server's processes, sampled while it works.
+ * Samples the memory of a server's processes while it works.
  *
- * Must stay true: proportional set size (proc(5), smaps_rollup), so that pages shared by processes count once;
- * resident size only where smaps cannot be read. PostgreSQL is summed apart, since its bound is its own.
+ * Must stay true: it uses the proportional set size (proc(5), smaps_rollup), so that pages shared by processes count
+ * once; the resident size only where smaps cannot be read. PostgreSQL has a sum of its own, since it has a bound of its
+ * own.
  */
 import { readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { type ProcessGroup, readText } from './processes.ts';
 
 export interface MemorySample {
-  /** All processes but PostgreSQL's. */
+  /** All processes except PostgreSQL's. */
   readonly serverBytes: number;
-  /** Of these, what is not backed by a file: mapped packs can be dropped by the kernel at any time. */
+  /** The part of it that is not backed by a file: the kernel may drop mapped packs at any time. */
   readonly serverAnonymousBytes: number;
   readonly databaseBytes: number;
-  /** `serverBytes` by the name of the program. */
+  /** `serverBytes` by program name. */
   readonly programBytes: Readonly<Record<string, number>>;
 }
 
 export interface MemorySampler {
-  /** Ends the sampling. Peaks of each figure on its own; programs at the server's peak. */
+  /** Ends the sampling. Returns the peak of each figure; the programs are those at the peak of `serverBytes`. */
   stop(): MemorySample;
 }
 
@@ -67,12 +68,12 @@ export function startMemorySampler(group: ProcessGroup, intervalMs: number): Mem
   };
 }
 
-/** The executable's name; programs may rename their threads (Node calls its first MainThread). */
+/** Returns the executable's name; a program may rename its threads (Node calls its first one MainThread). */
 function programOf(pid: number): string {
   try {
     return path.basename(readlinkSync(`/proc/${pid}/exe`));
   } catch {
-    // It has ended, or is another user's.
+    // The process has ended, or belongs to another user.
     return readText(`/proc/${pid}/comm`).trim();
   }
 }

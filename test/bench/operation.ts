@@ -1,11 +1,11 @@
 /**
- * What is replayed: an operation is the requests that one command of a real client sends, in order, as bytes.
+ * An operation: the requests that one command of a real client sends, in order, as bytes.
  *
- * Must stay true: every answer is checked, so that a server is never fast by failing.
+ * Must stay true: every answer is checked, so that no server is fast because it fails.
  */
 import type { Answer } from './wire.ts';
 
-/** `flush`: 200 and the last packet is a flush. `report`: 200 and a push's report without a refusal. */
+/** `flush`: status 200 and a flush as the last packet. `report`: status 200 and a push report without a refusal. */
 export type Check = 'flush' | 'report' | 'ok';
 
 export interface Exchange {
@@ -15,14 +15,16 @@ export interface Exchange {
 
 export type Operation = readonly Exchange[];
 
-/** What one side is asked in one scenario. Null from `next`: nothing prepared is left, and the round ends. */
+/**
+ * The operations for one side in one scenario. `next` returns null when no prepared operation is left: the round ends.
+ */
 export interface Workload {
-  /** Prepares more between two rounds; its time and CPU are not counted. */
+  /** Prepares more operations between two rounds; its time and CPU are not counted. */
   replenish?(): Promise<void>;
   next(client: number): Operation | null;
 }
 
-/** Null when the answer is right, else what is wrong with it. */
+/** Returns null for a correct answer, or what is wrong with it. */
 export function faultOf(check: Check, answer: Answer): string | null {
   const excerpt = answer.body?.toString('latin1', 0, 400) ?? '';
   if (answer.status !== 200) return `status ${answer.status} ${excerpt}`;

@@ -1,7 +1,7 @@
 /**
  * The command line of `npm run bench`.
  *
- * Must stay true: an unknown option or value ends the run with the list of what there is; nothing runs by guess.
+ * Must stay true: an unknown option or value ends the run with the list of valid ones; nothing is guessed.
  */
 import { parseArgs } from 'node:util';
 
@@ -14,7 +14,7 @@ export interface BenchOptions {
   readonly bundle: string | null;
   readonly json: boolean;
   readonly sides: 'both' | 'http-backend' | 'strata';
-  /** http-backend against itself: the ratios must be about 1. */
+  /** Compares http-backend with itself: the ratios must be about 1. */
   readonly selfCheck: boolean;
 }
 

@@ -1,16 +1,16 @@
 /**
- * Groups of processes: what a server costs and that nothing of it stays.
+ * Tests of process groups: CPU and memory are counted, and no process is left running.
  *
- * Must stay true: both ways of counting see the children of children.
+ * Must stay true: both ways of counting include children of children.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sampleMemory } from './memory.ts';
 import { createProcessGroup } from './processes.ts';
 
-/** A child that works, and prints its id, under a parent that waits. */
+/** A child that uses CPU and prints its id, below a parent that waits. */
 const WORKER =
   'let n = 0; for (let i = 0; i < 3e8; i += 1) n += i % 7; console.log(process.pid); setInterval(() => n, 1e6)';
 const SCRIPT = `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(WORKER)}], { stdio: 'inherit' })`;
@@ -33,7 +33,7 @@ describe('a group of processes', () => {
         assert.equal(isAlive(child.pid ?? 0), false);
       } finally {
         await group.end().catch((error: unknown) => {
-          // The cgroup is gone after the first end.
+          // The first `end` has removed the cgroup.
           if (!String(error).includes('ENOENT')) throw error;
         });
       }
@@ -46,7 +46,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch {
-    // ESRCH is the answer that the test waits for.
+    // The signal fails with ESRCH once the process is gone.
     return false;
   }
 }

@@ -1,9 +1,9 @@
 /**
  * A server's processes as one group: started, counted and ended together.
  *
- * Must stay true: only processes of the group are ever signalled, each by its id. CPU time counts every process the
- * server ever started when a cgroup can be made (v1 cpuacct or v2); else /proc is summed over the tree, which misses
- * children that nobody waited for (fcgiwrap ignores SIGCHLD), and the result says so.
+ * Must stay true: only processes of the group are signalled, each by its id. Where a cgroup can be made (v1 cpuacct or
+ * v2), CPU time counts every process that the server ever started. Elsewhere /proc is summed over the tree, which
+ * misses children that no parent waited for (fcgiwrap ignores SIGCHLD), and the result says so.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
@@ -14,30 +14,30 @@ export type Accounting = 'cgroup v1' | 'cgroup v2' | '/proc';
 
 export interface ProcessGroup {
   readonly accounting: Accounting;
-  /** Starts a program whose every descendant is counted. */
+  /** Starts a program; all its descendants are counted. */
   start(command: string, args: readonly string[], options: SpawnOptions): ChildProcess;
   /** User and system time of all processes so far, in seconds. */
   cpuSeconds(): number;
   pids(): readonly number[];
   /**
-   * Waits until the group does next to nothing for a window, so that work put off until after the answer is counted
-   * too; false when it still worked at the end of the wait.
+   * Waits until the group is nearly idle for a window, so that work deferred until after the answer is counted too.
+   * Resolves with false when the group still works at the end of the wait.
    */
   settle(span?: { readonly waitMs: number; readonly windowMs: number }): Promise<boolean>;
-  /** Asks the started programs to end, after the grace every process left, and at last kills what is still there. */
+  /** Sends SIGTERM to the started programs, after the grace period to every remaining process, and at last SIGKILL. */
   end(): Promise<void>;
 }
 
 const PROCFS_TICKS_PER_SECOND = 100;
 const TERMINATE_WAIT_MS = 5_000;
-/** After a few requests. */
+/** The wait after a few requests. */
 const SETTLE_SPAN = { waitMs: 5_000, windowMs: 150 };
-/** A group that uses less than this share of a core is at rest: timers and polls of an idle server. */
+/** A group that uses less than this share of a core counts as idle: an idle server still has timers and polls. */
 const SETTLED_CORES = 0.05;
 
 interface Counter {
   readonly accounting: Accounting;
-  /** Null: nothing to join. */
+  /** The file that a process writes its id to in order to join; null where there is none. */
   readonly joinFile: string | null;
   cpuSeconds(): number;
   pids(): readonly number[];
@@ -45,8 +45,9 @@ interface Counter {
 }
 
 /**
- * @param graceMs how long the started programs may take to end by themselves and end their children.
- * @param allowCgroup false: /proc even where a cgroup could be made.
+ * Creates a group without processes.
+ * @param graceMs how long the started programs may take to end with their children after SIGTERM.
+ * @param allowCgroup false: uses /proc even where a cgroup could be made.
  */
 export function createProcessGroup(name: string, graceMs: number, allowCgroup = true): ProcessGroup {
   const started: ChildProcess[] = [];
@@ -59,7 +60,7 @@ export function createProcessGroup(name: string, graceMs: number, allowCgroup = 
       const child =
         counter.joinFile === null
           ? spawn(command, args, options)
-          : // The shell joins the cgroup before it becomes the program: no descendant can be missed.
+          : // The shell joins the cgroup before it becomes the program, so that every descendant is in it.
             spawn('/bin/sh', ['-c', 'echo $$ > "$0" && exec "$@"', counter.joinFile, command, ...args], options);
       started.push(child);
       return child;
@@ -96,7 +97,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // It ended by itself between the listing and the signal.
+    // The process ended between the listing and the signal.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }
@@ -123,7 +124,10 @@ interface CgroupCandidate {
   cpuSeconds(folder: string): number;
 }
 
-/** Where this process stands in each hierarchy (cgroups(7), /proc/[pid]/cgroup), below the usual mount points. */
+/**
+ * Returns the places for a new cgroup: below the one of this process in each hierarchy (cgroups(7),
+ * /proc/[pid]/cgroup), at the usual mount points.
+ */
 function cgroupCandidates(): readonly CgroupCandidate[] {
   const candidates: CgroupCandidate[] = [];
   for (const line of readText('/proc/self/cgroup').split('\n')) {
@@ -154,7 +158,8 @@ function makeFolder(folder: string): boolean {
     readFileSync(path.join(folder, 'cgroup.procs'));
     return true;
   } catch {
-    // Not mounted, or not ours to write: the next candidate, at last /proc, which the result names.
+    // The hierarchy is not mounted or not writable: the next candidate is tried, and at last /proc, which the result
+    // names.
     return false;
   }
 }
@@ -162,12 +167,12 @@ function makeFolder(folder: string): boolean {
 interface Observed {
   readonly parent: number;
   readonly cpuTicks: number;
-  /** With the id, names a process for ever: ids are used again. */
+  /** Identifies a process together with its id, since ids are reused. */
   readonly startTicks: number;
 }
 
 function createProcfsCounter(started: readonly ChildProcess[]): Counter {
-  // Those seen once stay members when their parent has ended and they belong to another tree.
+  // A process seen once stays a member even when its parent ends and it moves to another tree.
   const known = new Map<number, number>();
   const members = (): ReadonlyMap<number, Observed> => {
     const all = observeProcesses();
@@ -193,7 +198,10 @@ function createProcfsCounter(started: readonly ChildProcess[]): Counter {
   };
 }
 
-/** Every process but the dead. proc(5): after the command in parentheses stand state, ppid, and from there field 3 on. */
+/**
+ * Returns every process except zombies. proc(5): after the command in parentheses follow state, ppid and the later
+ * fields.
+ */
 function observeProcesses(): ReadonlyMap<number, Observed> {
   const all = new Map<number, Observed>();
   for (const entry of readdirSync('/proc')) {
@@ -201,7 +209,7 @@ function observeProcesses(): ReadonlyMap<number, Observed> {
     if (fields.length < 20 || fields[0] === 'Z') continue;
     all.set(Number(entry), {
       parent: Number(fields[1]),
-      // utime, stime, cutime, cstime are fields 14 to 17.
+      // utime, stime, cutime and cstime are fields 14 to 17.
       cpuTicks: fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0),
       startTicks: Number(fields[19]),
     });
@@ -209,22 +217,22 @@ function observeProcesses(): ReadonlyMap<number, Observed> {
   return all;
 }
 
-/** Time that all processors spent on anything, in seconds: proc(5), /proc/stat, all but idle and iowait. */
+/** Seconds that all processors spent on anything except idle and iowait: proc(5), /proc/stat. */
 export function machineCpuSeconds(): number {
   const [, ...ticks] = (/^cpu .*$/m.exec(readText('/proc/stat'))?.[0] ?? '').split(/ +/).map(Number);
-  // user, nice, system, idle, iowait, irq, softirq, steal; the guests' times after them are in user already.
+  // user, nice, system, idle, iowait, irq, softirq, steal; user includes the guest times that follow.
   return (
     ticks.slice(0, 8).reduce((sum, tick, field) => (field === 3 || field === 4 ? sum : sum + tick), 0) /
     PROCFS_TICKS_PER_SECOND
   );
 }
 
-/** A pseudo file's text, or '' when the process or the file has just gone. */
+/** Returns a pseudo file's text, or '' when the process or the file no longer exists. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'latin1');
   } catch {
-    // Processes end while we list them; every caller treats '' as "not there".
+    // Processes end during the listing; every caller treats '' as "not there".
     return '';
   }
 }

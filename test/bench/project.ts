@@ -1,27 +1,30 @@
 /**
- * The repository everything is measured on: a bundle of a real one, or a generated one of comparable shape.
+ * The repository that every scenario uses: a bundle of a real one, or a generated one of comparable shape.
  *
- * Must stay true: branches and tags only, a default branch that exists, one pack, packed refs: what a well-kept
- * server holds; and the same for every side.
+ * Must stay true: it has only branches and tags, an existing default branch, one pack and packed refs, like a well-kept
+ * server's; and it is the same for every side.
  */
 import path from 'node:path';
 import { git, gitLines, gitText } from './git.ts';
 import { createGeneratedHistory } from './generated-history.ts';
 
 export interface Project {
-  /** A bare repository; read only. */
+  /** A bare repository; never written to. */
   readonly folder: string;
-  /** One line that says what it is, for the head of the table. */
+  /** A one-line description for the head of the table. */
   readonly description: string;
   readonly defaultBranch: string;
   readonly tip: string;
   readonly refCount: number;
   readonly commitCount: number;
-  /** A text file in the tip's root, for GET contents. */
+  /** A text file in the root of the tip, for GET contents. */
   readonly file: string;
 }
 
-/** @param bundle path of a git bundle, or null for the generated repository. */
+/**
+ * Prepares the repository.
+ * @param bundle path of a git bundle, or null for the generated repository.
+ */
 export async function prepareProject(workFolder: string, bundle: string | null): Promise<Project> {
   const folder = path.join(workFolder, 'project.git');
   if (bundle === null) {
@@ -36,7 +39,8 @@ export async function prepareProject(workFolder: string, bundle: string | null):
   const defaultBranch = ['main', 'master'].find((name) => branches.includes(name)) ?? branches[0];
   if (defaultBranch === undefined) throw new Error('The repository to measure on has no branch');
   await git(['symbolic-ref', 'HEAD', `refs/heads/${defaultBranch}`], { cwd: folder });
-  // fast-import's own deltas are poor; a real repository's were made by many repacks, and are kept.
+  // fast-import's own deltas are poor, so a generated repository is repacked; a real one keeps its deltas from many
+  // repacks.
   const again = bundle === null ? ['-f', '--window=3'] : [];
   await git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index', ...again], { cwd: folder });
   await git(['pack-refs', '--all'], { cwd: folder });

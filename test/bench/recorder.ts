@@ -1,9 +1,9 @@
 /**
- * Records what a real client sends: a proxy on loopback in front of a side, and the recorded requests as bytes to
- * be replayed.
+ * Records what a real client sends: a proxy on the loopback interface in front of a side, and the recorded requests as
+ * bytes to replay.
  *
- * Must stay true: method, path, headers and body are replayed as they were sent; only Host, the repository's path and
- * the connection's own headers change. A request that was answered 401 is not part of an operation.
+ * Must stay true: method, path, headers and body are replayed as sent; only Host, the repository's path and the
+ * connection's own headers change. A request that was answered 401 is not part of an operation.
  */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import type { Check, Exchange, Operation } from './operation.ts';
 
 export interface RecordedAnswer {
   readonly status: number;
-  /** Name and value in turn, as received. */
+  /** Names and values in alternation, as received. */
   readonly headers: readonly string[];
   readonly body: Buffer;
 }
@@ -19,7 +19,7 @@ export interface RecordedAnswer {
 export interface RecordedExchange {
   readonly method: string;
   readonly path: string;
-  /** Name and value in turn, as sent. */
+  /** Names and values in alternation, as sent. */
   readonly headers: readonly string[];
   readonly body: Buffer;
   readonly chunked: boolean;
@@ -28,7 +28,7 @@ export interface RecordedExchange {
 
 export interface Recorder {
   readonly port: number;
-  /** What was recorded since the last call, in order of arrival. */
+  /** Returns the exchanges recorded since the last call, in order of arrival. */
   take(): readonly RecordedExchange[];
   close(): Promise<void>;
 }
@@ -99,7 +99,7 @@ const CHUNK_BYTES = 64 * 1024;
 
 export interface ReplayTarget {
   readonly port: number;
-  /** The repository's path in the recording, and the one to send instead. */
+  /** The repository's path in the recording, and the one that replaces it. */
   readonly fromPath: string;
   readonly toPath: string;
 }
@@ -127,7 +127,7 @@ export function replayExchange(exchange: RecordedExchange, target: ReplayTarget)
   return { parts, check };
 }
 
-/** git's first request before a chunked push is a lone flush, to try the credentials; its answer is empty. */
+/** Before a chunked push git sends a single flush to try its credentials; the answer to it is empty. */
 function checkOf(exchange: RecordedExchange): Check {
   if (exchange.method === 'GET') return 'flush';
   if (!exchange.path.endsWith('/git-receive-pack')) return 'flush';

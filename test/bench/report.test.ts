@@ -1,10 +1,10 @@
 /**
- * What the bench prints and how it judges answers.
+ * Tests of the bench's output and of its checks of answers.
  *
- * Must stay true: a refused push, a cut answer or an unknown option never passes for a result.
+ * Must stay true: a refused push, a truncated answer or an unknown option never counts as a result.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { faultOf } from './operation.ts';
 import { readOptions, UsageError } from './options.ts';
 import { median, percentile } from './statistics.ts';
@@ -15,8 +15,8 @@ function answerOf(body: string, status = 200): Answer {
   return { status, bodyBytes: body.length, tail: body.slice(-4), body: Buffer.from(body, 'latin1'), closes: false };
 }
 
-describe('the judgement of an answer', () => {
-  test('takes a report that accepts the push', () => {
+describe('the check of an answer', () => {
+  test('accepts a report of an accepted push', () => {
     assert.equal(faultOf('report', answerOf('0032\x01000eunpack ok\n0019ok refs/heads/bench\n00000000')), null);
   });
 
@@ -48,32 +48,32 @@ describe('the command line of the bench', () => {
     assert.equal(options.bundle, 'a.bundle');
   });
 
-  test('refuses what it does not know', () => {
+  test('refuses unknown options, values and scenarios', () => {
     for (const args of [['--only', 'nothing'], ['--seconds', '0'], ['--side', 'other'], ['--unknown'], ['word']]) {
       assert.throws(() => readOptions(args, {}, names), UsageError);
     }
   });
 });
 
-describe('the figures', () => {
-  test('take the middle of an odd number of rounds and the mean of the middle two of an even one', () => {
+describe('the figures of the bench', () => {
+  test('use the middle of an odd number of rounds and the mean of the middle two of an even one', () => {
     assert.equal(median([3, 1, 2]), 2);
     assert.equal(median([4, 1, 2, 3]), 2.5);
     assert.throws(() => median([]), RangeError);
   });
 
-  test('take percentiles by nearest rank', () => {
+  test('use percentiles by nearest rank', () => {
     const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
     assert.equal(percentile(hundred, 0.5), 50);
     assert.equal(percentile(hundred, 0.99), 99);
     assert.equal(percentile([7], 0.99), 7);
   });
 
-  test('are printed with three digits that count', () => {
+  test('are printed with three significant digits', () => {
     assert.deepEqual([25_390, 225.4, 16.84, 0.0314].map(formatFigure), ['25,390', '225', '16.8', '0.0314']);
   });
 
-  test('stand in columns of one width', () => {
+  test('are aligned in columns', () => {
     const lines = renderTable(['a', 'second'], [['longer', '1']]).split('\n');
     assert.deepEqual(lines, ['| a      | second |', '|--------|--------|', '| longer | 1      |']);
   });

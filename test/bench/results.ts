@@ -1,34 +1,34 @@
 /**
- * What the bench found, as data: the table and `--json` show the same values.
+ * The results of the bench as data: the table and `--json` show the same values.
  *
- * Must stay true: names carry their units; a value that was not measured is null, never 0.
+ * Must stay true: names end with their units; a value that was not measured is null, never 0.
  */
 
 /** One side in one scenario, over all rounds. */
 export interface SideResult {
   readonly side: string;
   readonly operations: number;
-  /** Median of the rounds. */
+  /** The median of the rounds. */
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** All processes of the server, with what it put off until after the answer; median of the rounds. */
+  /** CPU time of all the server's processes, with work deferred until after the answer; the median of the rounds. */
   readonly cpuMsPerOperation: number;
   readonly memoryPeakBytes: number;
   readonly databaseMemoryPeakBytes: number;
-  /** Of the generator; near 1 the figure is the generator's, not the server's. */
+  /** The cores that the generator used; near 1 the generator was the limit, not the server. */
   readonly generatorCores: number;
-  /** Of everything else on the machine: more than a little makes the figures worthless. */
+  /** The cores that everything else on the machine used: more than a little makes the figures worthless. */
   readonly othersCores: number;
   readonly durability: string | null;
-  /** The subject compared with this side; null on the subject's own line and when it was not measured. */
+  /** The subject compared with this side; null for the subject itself and when nothing was measured. */
   readonly comparison: Comparison | null;
 }
 
 export interface Comparison {
-  /** The subject's rate over this side's: medians of the ratios of each round. */
+  /** The subject's rate divided by this side's: the median of the ratios of each round. */
   readonly rateRatio: number;
-  /** This side's CPU time an operation over the subject's. */
+  /** This side's CPU time per operation divided by the subject's. */
   readonly cpuRatio: number;
   readonly targetRatio: number | null;
 }
@@ -42,14 +42,14 @@ export interface ScenarioResult {
   readonly sides: readonly SideResult[];
 }
 
-/** A real git client, alone, against each side and against a server of canned answers. */
+/** A real git client, alone, against each side and against a server with canned answers. */
 export interface ClientResult {
   readonly name: string;
   readonly title: string;
   readonly runs: number;
   readonly floorMs: number;
   readonly sides: readonly { readonly side: string; readonly medianMs: number }[];
-  /** How much of the gap between the peer and the floor the subject closes, 0 to 1; null without both. */
+  /** The part of the gap between the peer and the floor that the subject closes, 0 to 1; null without both sides. */
   readonly share: number | null;
   readonly targetShare: number;
 }
@@ -63,12 +63,12 @@ export interface MemoryResult {
   readonly peakBytes: number;
   readonly peakAnonymousBytes: number;
   readonly databasePeakBytes: number;
-  /** `peakBytes` by the name of the program. */
+  /** `peakBytes` by program name. */
   readonly peakProgramBytes: Readonly<Record<string, number>>;
   readonly afterBytes: number;
 }
 
-/** A scenario that could not be measured: a server answered wrongly, or the scenario could not be set up. */
+/** A scenario that could not be measured: a server answered wrongly, or the scenario could not be prepared. */
 export interface Fault {
   readonly name: string;
   readonly message: string;

@@ -1,7 +1,8 @@
 /**
- * One scenario, every side in turn within one run, so that a slow minute of the machine falls on all of them.
+ * Measures one scenario with the sides in alternation within one run, so that a slow minute of the machine affects all
+ * of them.
  *
- * Must stay true: one side works at a time; the order turns around each round; ratios are made round by round.
+ * Must stay true: only one side works at a time; the order reverses each round; ratios are computed for each round.
  */
 import { runLoad } from './load.ts';
 import { machineCpuSeconds } from './processes.ts';
@@ -12,7 +13,7 @@ import type { Side } from './sides/side.ts';
 import { median, percentile } from './statistics.ts';
 
 const MEMORY_INTERVAL_MS = 500;
-/** Reads are warmed up before each round for this share of it: caches and compilers, on both sides. */
+/** The share of a round for which reads warm up caches and compilers before it, on every side. */
 const WARM_UP_SHARE = 0.2;
 
 interface Round {
@@ -30,10 +31,13 @@ interface Participant {
   readonly rounds: Round[];
 }
 
-/** Counts what one push makes durable; null where that cannot be seen. */
+/** Counts the durability calls of one push, as text for the table. */
 export type DurabilityProbe = (side: Side, workload: PreparedWorkload) => Promise<string>;
 
-/** @param sides the subject first; the others are compared with it. */
+/**
+ * Measures one scenario.
+ * @param sides the subject first; the others are compared with it.
+ */
 export async function measureScenario(
   scenario: Scenario,
   context: BenchContext,
@@ -83,7 +87,7 @@ async function measureRound(scenario: Scenario, context: BenchContext, participa
   const othersCores = (machineCpuSeconds() - machineBefore - serverSeconds) / seconds - generatorCores;
   const peak = memory.stop();
   await side.group.settle();
-  if (operations === 0) throw new Error(`${scenario.name}: ${side.label} was asked nothing`);
+  if (operations === 0) throw new Error(`${scenario.name}: ${side.label} made no operation`);
   return {
     perSecond: operations / seconds,
     cpuMsPerOperation: ((side.group.cpuSeconds() - cpuBefore) * 1000) / operations,

@@ -1,7 +1,7 @@
 /**
- * One run: the chosen scenarios, one after the other, on the sides that are up.
+ * One run: the chosen scenarios, one after the other, on the running sides.
  *
- * Must stay true: a scenario that fails is reported as failed and costs the others nothing.
+ * Must stay true: a scenario that fails is reported as failed and does not affect the others.
  */
 import { createDurabilityProbe } from './durability.ts';
 import { describeMachine, describeVersions } from './environment.ts';
@@ -21,7 +21,7 @@ export interface RunInput {
   readonly context: BenchContext;
   readonly sides: StartedSides;
   readonly programs: HttpBackendPrograms | null;
-  /** Tells the person who waits what is under way. */
+  /** Prints progress for the person who waits. */
   readonly say: (text: string) => void;
 }
 
@@ -70,7 +70,7 @@ interface Step {
   measure(): Promise<void>;
 }
 
-/** What the options choose, in the table's order. */
+/** Yields the chosen scenarios in the table's order. */
 function* stepsOf({ options, context, sides, say }: RunInput, found: Found): Generator<Step> {
   const chosen = (name: string): boolean => options.only === null || options.only.includes(name);
   const probe = createDurabilityProbe(context.workFolder);

@@ -1,12 +1,12 @@
 /**
- * The result as text: Markdown tables, so that what a run prints goes into docs/benchmarks.md as it is.
+ * Renders the result as Markdown tables, so that the output of a run can be put into docs/benchmarks.md unchanged.
  *
  * Must stay true: every line names its side, its clients and its durability; a missed target is marked.
  */
 import type { BenchResult, ClientResult, MemoryResult, ScenarioResult, SideResult } from './results.ts';
 
 const MIB = 1024 * 1024;
-/** The kernel's own work, such as writing back, is among the others. */
+/** The kernel's own work, such as writing back, counts as use by others. */
 const OTHERS_CORES_MAX = 0.3;
 
 type Row = readonly string[];
@@ -125,7 +125,7 @@ function memoryRow(memory: MemoryResult): Row {
   ];
 }
 
-/** The largest first: `node 420, git 130`. */
+/** Lists the programs, the largest first: `node 420, git 130`. */
 function programsText(programBytes: Readonly<Record<string, number>>): string {
   const largest = Object.entries(programBytes).toSorted(([, a], [, b]) => b - a);
   return largest.map(([program, bytes]) => `${program} ${mib(bytes)}`).join(', ');
@@ -139,14 +139,14 @@ function mib(bytes: number): string {
   return String(Math.round(bytes / MIB));
 }
 
-/** Three significant digits, thousands separated: 25,390; 225; 16.8; 0.031. */
+/** Formats three significant digits, with thousands separators: 25,390; 225; 16.8; 0.031. */
 export function formatFigure(value: number): string {
   if (!Number.isFinite(value)) return '?';
   if (value >= 1000) return Math.round(value).toLocaleString('en-US');
   return String(Number(value.toPrecision(3)));
 }
 
-/** A Markdown table with aligned columns; the head's row count rules. */
+/** Renders a Markdown table with aligned columns; the head sets the number of columns. */
 export function renderTable(head: Row, rows: readonly Row[]): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: Row): string =>

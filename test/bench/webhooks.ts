@@ -1,9 +1,11 @@
 /**
- * What 10,000 deliveries to a dead receiver cost: the server while they only wait, and how soon a healthy receiver hears of
- * a push while they wait, while all of them fall due at once, and while their attempts hang.
+ * Measures what 10,000 deliveries to a dead receiver cost: the server's load while they only wait, and how soon a
+ * healthy receiver gets the delivery of a push while they wait, while all of them fall due at once, and while their
+ * attempts hang.
  *
- * Must stay true: everything on loopback and in a folder of its own; whatever happens, what it started is ended and its
- * folder removed. The deliveries are written straight into the log, before their last attempt, as a server would have.
+ * Must stay true: everything runs on the loopback interface and in a folder of its own; whatever happens, the bench
+ * ends what it started and removes its folder. The bench appends the deliveries directly to the log, in the state
+ * before their last attempt, as a server would have appended them.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,6 +24,7 @@ import { LOG_START, type RecordedEvent, streamName } from '../../core/kernel/env
 import { type AccountId, type EventId, plusMs, type Timestamp, timestamp, uuid } from '../../core/kernel/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_RETRY_WAITS_MS } from '../../core/kernel/limits.ts';
 import { type AppendRequest, appendInOrder } from '../../core/ports/event-store.ts';
+import type { Ending } from '../support/cleanup.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { newEvent } from '../support/events.ts';
 import { keepLog } from '../support/log.ts';
@@ -39,17 +42,20 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const DELIVERIES = 10_000;
 const BATCH_APPENDS = 1_000;
 const PUSHES = 60;
-/** From the filled log until all fall due: the server's start, its read models, and what is measured while they wait. */
+/**
+ * The time from filling the log until all fall due: it covers the server's start, its read models, and the measurement
+ * while they wait.
+ */
 const DUE_AFTER_MS = 120_000;
 const GRACE_MS = 30_000;
 const MIB = 1024 * 1024;
-/** Asked of a healthy receiver's first attempts. */
+/** The target for a healthy receiver's first attempts. */
 const P99_MS_MAX = 1_000;
-/** A group that does next to nothing. */
+/** The target for a server that is nearly idle. */
 const IDLE_CORES_MAX = 0.05;
 
 export interface WebhookBenchOptions {
-  /** How long the idle server is watched. */
+  /** How long the idle server is measured. */
   readonly seconds: number;
   readonly say: (text: string) => void;
 }
@@ -59,7 +65,7 @@ export interface WebhookFigures {
   /** From the push's event to the healthy receiver's request. */
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of all processes, PostgreSQL's among them, while nobody pushes; null where that was not watched. */
+  /** Of all processes including PostgreSQL's, while nobody pushes; null where that was not measured. */
   readonly cores: number | null;
   readonly serverBytes: number;
   readonly databaseBytes: number;
@@ -71,9 +77,9 @@ export interface WebhookBenchResult {
   readonly figures: readonly WebhookFigures[];
   /** Of a server without deliveries. */
   readonly restingCores: number;
-  /** From the time of all deliveries until the last of them was said to be due. */
+  /** From the time when all deliveries were due until the server recorded the last of them as due. */
   readonly fellDueSeconds: number;
-  /** Requests that the dead receiver took. */
+  /** The connections that the dead receiver accepted. */
   readonly hungConnections: number;
 }
 
@@ -82,12 +88,12 @@ interface Scene {
   readonly dataDir: string;
   readonly port: number;
   readonly env: Readonly<Record<string, string>>;
-  readonly ending: { after(step: () => unknown): void };
+  readonly ending: Ending;
 }
 
 export async function benchWebhooks({ seconds, say }: WebhookBenchOptions): Promise<WebhookBenchResult> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'strata-bench-'));
-  // Run by root, the embedded PostgreSQL is another user's, who must get through to its folder.
+  // When root runs the bench, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
   await chmod(folder, 0o711);
   const steps: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true, maxRetries: 5 })];
   let cleaned: Promise<void> | null = null;
@@ -101,7 +107,7 @@ export async function benchWebhooks({ seconds, say }: WebhookBenchOptions): Prom
     process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
   }
   try {
-    return await measure(await newScene(folder, { after: (step) => steps.push(step) }), seconds, say);
+    return await measure(await newScene(folder, { onTestFinished: (step) => void steps.push(step) }), seconds, say);
   } finally {
     await cleanUp();
   }
@@ -152,7 +158,7 @@ async function measure(scene: Scene, seconds: number, say: (text: string) => voi
     await git(work, ['push', '--quiet', remote, 'main']);
     while (healthy.requests.length < wanted) await sleep(1);
   };
-  // The first push makes the repository's folders and caches.
+  // The first push creates the repository's folders and caches.
   await push();
   const phases: (Omit<WebhookFigures, 'p50Ms' | 'p99Ms'> & { readonly from: number; readonly to: number })[] = [];
   const watch = async (phase: string, idle: boolean): Promise<void> => {
@@ -189,7 +195,7 @@ async function measure(scene: Scene, seconds: number, say: (text: string) => voi
   };
 }
 
-/** Takes connections and says nothing, not even of TLS. */
+/** A receiver that accepts connections and sends nothing, not even a TLS handshake. */
 async function startDeadReceiver(ending: Scene['ending']) {
   const open = new Set<Socket>();
   let connections = 0;
@@ -202,7 +208,7 @@ async function startDeadReceiver(ending: Scene['ending']) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  ending.after(async () => {
+  ending.onTestFinished(async () => {
     const closed = once(server, 'close');
     server.close();
     for (const socket of open) socket.destroy();
@@ -211,7 +217,10 @@ async function startDeadReceiver(ending: Scene['ending']) {
   return { port: (server.address() as AddressInfo).port, connections: () => connections };
 }
 
-/** As npm start does; resolves when it is ready. Ended once, here or at the end of all. */
+/**
+ * Starts the server as npm start does; resolves when it is ready. `end` may be called repeatedly and also runs at the
+ * end of the bench.
+ */
 async function startServer({ port, env, ending }: Scene, name: string): Promise<ProcessGroup> {
   const started = createProcessGroup(name, GRACE_MS);
   let ended: Promise<void> | null = null;
@@ -222,7 +231,7 @@ async function startServer({ port, env, ending }: Scene, name: string): Promise<
       return ended;
     },
   };
-  ending.after(() => group.end());
+  ending.onTestFinished(() => group.end());
   const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];
   const child = group.start(process.execPath, launch, { cwd: ROOT, env, stdio: ['ignore', 2, 2] });
   while (!(await isReady(port))) {
@@ -238,7 +247,7 @@ async function isReady(port: number): Promise<boolean> {
     await answer.arrayBuffer();
     return answer.ok;
   } catch {
-    // Nobody listens yet.
+    // The server does not listen yet.
     return false;
   }
 }
@@ -262,7 +271,9 @@ async function withDatabase<Result>(
   }
 }
 
-/** All of one event, each before its last attempt; answers when that is due. */
+/**
+ * Appends all deliveries, of one event, each before its last attempt; resolves with the time when that attempt is due.
+ */
 function fillLog(scene: Scene, account: AccountId, webhook: string): Promise<Timestamp> {
   return withDatabase(scene, async (connectionString) => {
     const log = keepLog();
@@ -310,7 +321,7 @@ function readLog(scene: Scene): Promise<readonly RecordedEvent[]> {
   });
 }
 
-/** When each commit was pushed. */
+/** Returns the time of the push of each commit. */
 function pushesOf({ type, data, occurredAt }: RecordedEvent): [string, Timestamp][] {
   const updates = type === 'RefsUpdated' ? (data['updates'] as readonly { readonly after: string }[]) : [];
   return updates.map(({ after }) => [after, occurredAt]);

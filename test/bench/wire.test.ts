@@ -1,10 +1,10 @@
 /**
- * The bench's reader of HTTP answers: a wrong length here would make every figure wrong.
+ * Tests of the bench's reader of HTTP answers: a wrong length here would make every figure wrong.
  *
- * Must stay true: every way of cutting the bytes gives the same answer.
+ * Must stay true: the answer is the same however its bytes are split.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { type Answer, createAnswerReader } from './wire.ts';
 
 const SIZED = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\nX: y\r\n\r\nhello0000';
@@ -18,7 +18,7 @@ function readCut(text: string, pieceBytes: number): Answer | null {
   const bytes = Buffer.from(text, 'latin1');
   let answer: Answer | null = null;
   for (let from = 0; from < bytes.length; from += pieceBytes) {
-    assert.equal(answer, null, 'the answer was whole before its last byte');
+    assert.equal(answer, null, 'the answer was complete before its last byte');
     answer = reader.take(bytes.subarray(from, from + pieceBytes));
   }
   return answer;
@@ -29,7 +29,7 @@ describe('the reader of HTTP answers', () => {
     ['with a length', SIZED],
     ['in chunks', CHUNKED],
   ] as const) {
-    test(`reads an answer ${form}, however the network cuts it`, () => {
+    test(`reads an answer ${form}, however the network splits it`, () => {
       for (let pieceBytes = 1; pieceBytes <= text.length; pieceBytes += 1) {
         const answer = readCut(text, pieceBytes);
         assert.equal(answer?.status, 200);
@@ -41,7 +41,7 @@ describe('the reader of HTTP answers', () => {
     });
   }
 
-  test('reads an answer without a body, and that the connection closes', () => {
+  test('reads an answer without a body, and reports that the connection closes', () => {
     const answer = readCut(EMPTY, EMPTY.length);
     assert.equal(answer?.status, 204);
     assert.equal(answer.bodyBytes, 0);
@@ -55,7 +55,7 @@ describe('the reader of HTTP answers', () => {
     assert.equal(reader.takeEnd()?.body?.toString('latin1'), 'all there is');
   });
 
-  test('refuses bytes that no request asked for', () => {
+  test('refuses bytes after the end of an answer', () => {
     const reader = createAnswerReader();
     reader.begin(false);
     assert.throws(() => reader.take(Buffer.from(`${SIZED}HTTP/1.1 200 OK\r\n`)), /no request asked for/);

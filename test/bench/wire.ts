@@ -1,7 +1,8 @@
 /**
- * Reads HTTP/1.1 answers off a connection as cheaply as can be: the generator shares the machine with the servers.
+ * Reads HTTP/1.1 answers from a connection as cheaply as possible, since the generator shares the machine with the
+ * servers.
  *
- * Must stay true: one reader reads one connection's answers in order; bytes beyond an answer are a fault, since
+ * Must stay true: one reader reads the answers of one connection in order; bytes beyond an answer are an error, since
  * requests are never pipelined (RFC 9112, sections 6 and 7).
  */
 
@@ -10,18 +11,18 @@ export interface Answer {
   readonly bodyBytes: number;
   /** The last 4 bytes of the body, latin1: a Git answer ends in the flush packet `0000`. */
   readonly tail: string;
-  /** Null unless the caller asked for it or the server refused. */
+  /** Null unless the caller requested it or the server refused. */
   readonly body: Buffer | null;
-  /** The server will close the connection. */
+  /** Whether the server will close the connection. */
   readonly closes: boolean;
 }
 
 export interface AnswerReader {
-  /** Forgets the answer before and waits for the next. */
+  /** Discards the previous answer and waits for the next. */
   begin(keepBody: boolean): void;
-  /** Takes what the socket gave, valid only during the call; returns the answer once it is whole. */
+  /** Reads the socket's bytes, which are valid only during the call; returns the answer when it is complete. */
   take(bytes: Buffer): Answer | null;
-  /** Takes the end of the connection, which ends an answer that has neither length nor chunks. */
+  /** Handles the end of the connection, which completes an answer that has neither length nor chunks. */
   takeEnd(): Answer | null;
 }
 
@@ -39,7 +40,10 @@ export function createAnswerReader(): AnswerReader {
   let tail = '';
   let kept: Buffer[] | null = null;
 
-  /** Header bytes up to and with `end`; returns null while more is to come, else where the rest starts. */
+  /**
+   * Collects header bytes up to and including `end`. Returns where the rest starts, or null while `end` has not
+   * arrived.
+   */
   const takeText = (bytes: Buffer, from: number, end: string): number | null => {
     const before = text.length;
     text += bytes.toString('latin1', from);
@@ -62,7 +66,7 @@ export function createAnswerReader(): AnswerReader {
 
   const readHead = (): void => {
     status = Number(text.slice(9, 12));
-    // What a refusal says is wanted in the error.
+    // The body of a refusal is shown in the error.
     if (status >= 400) kept ??= [];
     closes = /\r\nconnection: *close/i.test(text);
     const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1];
@@ -83,7 +87,7 @@ export function createAnswerReader(): AnswerReader {
     closes,
   });
 
-  /** One step of the state machine; returns the position reached, or null to wait for more bytes. */
+  /** Makes one step of the state machine; returns the position reached, or null to wait for more bytes. */
   const step = (bytes: Buffer, position: number): number | null => {
     switch (phase) {
       case 'head': {

@@ -1,4 +1,4 @@
-/** The contract of the store of deliveries on its in-memory twin. */
+/** The contracts of the delivery store and of policy marks on the in-memory implementations. */
 import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../support/memory/delivery-store.ts';
 import { deliveryStoreContract } from './delivery-store.ts';
 

@@ -1,4 +1,4 @@
-/** The contract of the store of deliveries on PostgreSQL. */
+/** The contracts of the delivery store and of policy marks on PostgreSQL. */
 import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { cleanUp } from '../support/cleanup.ts';

@@ -1,6 +1,7 @@
 /** The contracts of core/ports/delivery-store.ts and core/ports/policy-marks.ts, run on every adapter. */
+import type { ReadMark } from '../../core/ports/read-mark.ts';
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { type AccountId, type EventId, timestamp, type WebhookDeliveryId } from '../../core/kernel/ids.ts';
 import type { DeliveryStore, StoredPayload } from '../../core/ports/delivery-store.ts';
@@ -34,11 +35,11 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
   const textOf = (bytes: Uint8Array | undefined): string | null =>
     bytes === undefined ? null : Buffer.from(bytes).toString('utf8');
 
-  describe(`The store of deliveries on ${name}`, () => {
-    test('keeps the first payload of an event, whatever is put later, and says which that is', async (context) => {
+  describe(`the delivery store on ${name}`, () => {
+    test('keeps the first payload of an event, whatever is put later, and returns its digest', async (context) => {
       const { store } = await open(context);
       const account = newAccount();
-      // NUL and a lone surrogate: names of people may hold anything.
+      // A NUL and a lone surrogate, both escaped: texts of users may hold any character.
       const first = payload(account, '{"name":"\\ud800 \\u0000 ü"}');
       const other = payload(account, 'other');
       assert.deepEqual(await store.putPayloads([first, other]), [first.sha256, other.sha256]);
@@ -51,7 +52,7 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       assert.deepEqual([found.get(first.eventId), found.get(third.eventId)], [first.body, 'third']);
     });
 
-    test('says whether it holds anything', async (context) => {
+    test('reports whether it is empty', async (context) => {
       const { store } = await open(context);
       const [ada, bob] = [newAccount(), newAccount()];
       assert.equal(await store.isEmpty(), true);
@@ -64,7 +65,7 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       assert.equal(await store.isEmpty(), true);
     });
 
-    test('stores one of many that put the same at once, and tells all of them which', async (context) => {
+    test('stores one of many payloads put concurrently for one event, and returns its digest', async (context) => {
       const { store } = await open(context);
       const account = newAccount();
       const eventId: EventId = newId();
@@ -75,7 +76,7 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       assert.deepEqual([...digests], [`digest of ${body}`]);
     });
 
-    test('keeps the later answer of an attempt that was made twice, and answers byte for byte', async (context) => {
+    test('keeps the later answer of an attempt that was made twice, byte for byte', async (context) => {
       const { store } = await open(context);
       const account = newAccount();
       const [one, two] = [newDelivery(), newDelivery()];
@@ -83,17 +84,17 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       await store.putAnswer(answer(account, one, 1, 'again'));
       await store.putAnswer(answer(account, one, 2, 'second'));
       await store.putAnswer({ ...answer(account, two, 1, ''), body: Uint8Array.of(0, 255, 128) });
-      const asked = await store.answers([
+      const found = await store.answers([
         { delivery: one, series: 1, attempt: 1 },
         { delivery: two, series: 1, attempt: 1 },
         { delivery: newDelivery(), series: 1, attempt: 1 },
       ]);
-      assert.equal(asked.size, 2);
-      assert.equal(textOf(asked.get(one)), 'again');
-      assert.deepEqual([...(asked.get(two) ?? [])], [0, 255, 128]);
+      assert.equal(found.size, 2);
+      assert.equal(textOf(found.get(one)), 'again');
+      assert.deepEqual([...(found.get(two) ?? [])], [0, 255, 128]);
     });
 
-    test('forgets what is older than its time, a bounded number at once, and all of an account', async (context) => {
+    test('removes old bodies, a bounded number in one call, and all bodies of an account', async (context) => {
       const { store } = await open(context);
       const [ada, bob] = [newAccount(), newAccount()];
       const old = payload(ada, 'old', { storedAt: EARLIER });
@@ -118,12 +119,15 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       ]);
       assert.deepEqual([...left.keys()], [hers]);
     });
+  });
 
-    test('keeps a mark for each policy, which may go back', async (context) => {
+  describe(`policy marks on ${name}`, () => {
+    test('are kept for each policy, and may move back', async (context) => {
       const { marks } = await open(context);
-      const mark = (position: bigint) => ({
-        ...{ position: position as LogPosition, stream: newStream(), revision: 3, eventId: newId() },
-      });
+      const mark = (at: bigint): ReadMark => {
+        const [position, recordAt] = [at, at - 1n] as [LogPosition, LogPosition];
+        return { position, record: { position: recordAt, stream: newStream(), revision: 3, eventId: newId() } };
+      };
       assert.equal(await marks.read('one'), null);
       const [first, second, other] = [mark(9n), mark(7n), mark(1n)];
       await marks.save('one', first);

@@ -1,8 +1,8 @@
 /**
- * The event store's contract on EventStoreDB's client: against the protocol server, which is a stand-in, and with the
- * same assertions against a real server where STRATA_EVENTSTORE_URL names one.
+ * The event store's contract on EventStoreDB's client: against the protocol server, which imitates EventStoreDB, and
+ * with the same assertions against a real server if STRATA_EVENTSTORE_URL names one.
  */
-import { describe } from 'node:test';
+import { describe } from 'vitest';
 import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { startProtocolServer } from '../support/eventstoredb/protocol-server.ts';
 import { keepLog } from '../support/log.ts';
@@ -11,7 +11,7 @@ import { eventStoreContract } from './event-store.ts';
 
 eventStoreContract("EventStoreDB's client and the protocol server", async () => {
   const server = await startProtocolServer();
-  // As the server's own statistics do, now and then.
+  // A real server also appends system events now and then, such as its statistics.
   const events = setInterval(server.appendSystemEvent, 20);
   const store = createEventStoreDbEventStore({ address: server.url, folder: process.cwd(), log: keepLog() });
   return {

@@ -1,4 +1,4 @@
-/** The event store's contract on the in-memory twin. */
+/** The event store's contract on the in-memory implementation. */
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { eventStoreContract } from './event-store.ts';
 

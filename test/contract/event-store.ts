@@ -1,9 +1,10 @@
 /**
  * The contract of core/ports/event-store.ts, run on every adapter.
  *
- * Must stay true: it uses streams and positions of its own, so it also runs on a log that others write to.
+ * Must stay true: each test uses new streams and starts at the current head, so the suite also runs on a log that
+ * others write to.
  */
-import { after, before, describe } from 'node:test';
+import { afterAll, beforeAll, describe } from 'vitest';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import { appendingContract } from './event-store/appending.ts';
 import { limitsContract } from './event-store/limits.ts';
@@ -19,10 +20,10 @@ export interface OpenEventStore {
 export function eventStoreContract(adapter: string, open: () => Promise<OpenEventStore>): void {
   describe(`the event log on ${adapter}`, () => {
     let opened: OpenEventStore;
-    before(async () => {
+    beforeAll(async () => {
       opened = await open();
     });
-    after(() => opened.close());
+    afterAll(() => opened.close());
     const store = () => opened.store;
     appendingContract(store);
     limitsContract(store);

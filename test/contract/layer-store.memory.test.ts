@@ -1,4 +1,4 @@
-/** The layer store's contract on the in-memory twin. */
+/** The layer store's contract on the in-memory implementation. */
 import { createMemoryLayerStore } from '../support/memory/layer-store.ts';
 import { layerStoreContract } from './layer-store.ts';
 

@@ -1,11 +1,11 @@
 /**
  * The contract of core/ports/layer-store.ts, run on every adapter.
  *
- * Must stay true: every key is under a prefix of its own, so the suite also runs on a store that others use.
+ * Must stay true: every test uses new, random keys and prefixes, so the suite also runs on a store that others use.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type LayerKey, type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
 
 export interface OpenLayerStore {
@@ -17,10 +17,10 @@ export interface OpenLayerStore {
 export function layerStoreContract(adapter: string, open: () => Promise<OpenLayerStore>): void {
   describe(`the layer store on ${adapter}`, () => {
     let opened: OpenLayerStore;
-    before(async () => {
+    beforeAll(async () => {
       opened = await open();
     });
-    after(() => opened.close());
+    afterAll(() => opened.close());
     const store = () => opened.store;
     writingContract(store);
     readingContract(store);
@@ -29,7 +29,7 @@ export function layerStoreContract(adapter: string, open: () => Promise<OpenLaye
 }
 
 function writingContract(store: () => LayerStore): void {
-  test('gives back the bytes that were put, in any chunks', async () => {
+  test('returns the bytes that were put, whatever chunks they were put in', async () => {
     const key = newKey();
     const bytes = pattern(300_000);
     assert.equal(await store().put(key, chunks(bytes, 7_001), bytes.length), 'stored');
@@ -44,14 +44,14 @@ function writingContract(store: () => LayerStore): void {
     assert.equal((await store().head(key))?.sizeBytes, 0);
   });
 
-  test('changes nothing under a key that is taken', async () => {
+  test('does not change the layer of a key that exists', async () => {
     const key = newKey();
     await store().put(key, chunks(Buffer.from('first')), 5);
     assert.equal(await store().put(key, chunks(Buffer.from('other')), 5), 'exists');
     assert.deepEqual(await content(store(), key), Buffer.from('first'));
   });
 
-  test('lets exactly one of 20 concurrent puts of a key win', async () => {
+  test('lets exactly one of 20 concurrent puts of a key succeed', async () => {
     const key = newKey();
     const bodies = Array.from({ length: 20 }, (_, index) => Buffer.alloc(100_000, index + 1));
     const outcomes = await Promise.all(bodies.map((body) => store().put(key, chunks(body, 999), body.length)));
@@ -59,7 +59,7 @@ function writingContract(store: () => LayerStore): void {
     assert.deepEqual(await content(store(), key), bodies[outcomes.indexOf('stored')]);
   });
 
-  test('leaves nothing behind of a body that is shorter or longer than announced', async () => {
+  test('keeps nothing of a body that is shorter or longer than its stated size', async () => {
     const key = newKey();
     await assert.rejects(store().put(key, chunks(pattern(1_000)), 1_001));
     await assert.rejects(store().put(key, chunks(pattern(1_002)), 1_001));
@@ -67,7 +67,7 @@ function writingContract(store: () => LayerStore): void {
     assert.equal(await store().put(key, chunks(pattern(1_001)), 1_001), 'stored');
   });
 
-  test('leaves nothing behind of a body that fails, and passes its error on', async () => {
+  test('keeps nothing of a body that fails, and rejects with its error', async () => {
     const key = newKey();
     const failure = new Error('the disk it came from broke');
     async function* failing() {
@@ -79,7 +79,7 @@ function writingContract(store: () => LayerStore): void {
     await rejectsWith('layer-not-found', store().get(key));
   });
 
-  test('deletes a layer, and finds no fault with deleting what is not there', async () => {
+  test('deletes a layer, and accepts a delete of a layer that does not exist', async () => {
     const key = newKey();
     await store().put(key, chunks(pattern(10)), 10);
     await store().delete(key);
@@ -92,13 +92,13 @@ function writingContract(store: () => LayerStore): void {
 }
 
 function readingContract(store: () => LayerStore): void {
-  test('says so before the first byte when there is no such layer', async () => {
+  test('rejects a read of a layer that does not exist before the first byte', async () => {
     await rejectsWith('layer-not-found', store().get(newKey()));
     await rejectsWith('layer-not-found', store().get(newKey(), { start: 0, end: 1 }));
     assert.equal(await store().head(newKey()), null);
   });
 
-  test('reads a range without its end, and cuts one that goes past the layer', async () => {
+  test('reads a range up to but excluding its end, and ends at the end of the layer', async () => {
     const key = newKey();
     const bytes = pattern(3_000_000);
     await store().put(key, chunks(bytes), bytes.length);
@@ -128,7 +128,7 @@ function readingContract(store: () => LayerStore): void {
     }
   });
 
-  test('survives a reader that stops early', async () => {
+  test('serves a layer again after a reader stopped early', async () => {
     const key = newKey();
     const bytes = pattern(5_000_000);
     await store().put(key, chunks(bytes), bytes.length);
@@ -141,7 +141,7 @@ function readingContract(store: () => LayerStore): void {
 }
 
 function listingContract(store: () => LayerStore): void {
-  test('lists every key under a prefix, whether or not it ends at a slash', async () => {
+  test('lists every key under a prefix, whether or not the prefix ends with a slash', async () => {
     const root = randomUUID();
     const names = ['a.tar', 'ab.tar', 'a/1.tar', 'a/2/3.tar', 'b/1.tar'];
     for (const [index, name] of names.entries()) {
@@ -155,7 +155,7 @@ function listingContract(store: () => LayerStore): void {
     for await (const layer of store().list(`${root}/b/`)) assert.equal(layer.sizeBytes, 5);
   });
 
-  test('says when a layer was stored, by a clock that it tells', async () => {
+  test('reports when a layer was stored, on the clock that `now` reads', async () => {
     const key = newKey();
     const before = await store().now();
     await store().put(key, chunks(pattern(10)), 10);
@@ -169,7 +169,7 @@ function listingContract(store: () => LayerStore): void {
     assert.deepEqual(head, { key, sizeBytes: 10, storedAt: head.storedAt });
   });
 
-  test('takes no prefix out of the store', async () => {
+  test('lists nothing outside the store, whatever the prefix', async () => {
     assert.deepEqual(await listed(store(), '../', ''), []);
     assert.deepEqual(await listed(store(), 'a/../../', ''), []);
   });

@@ -1,4 +1,4 @@
-/** Moving a log into EventStoreDB; the protocol server stands in for it. */
+/** Moving a log into EventStoreDB, which the protocol server imitates. */
 import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { startProtocolServer } from '../support/eventstoredb/protocol-server.ts';

@@ -1,4 +1,4 @@
-/** Moving a log into the in-memory twin. */
+/** Moving a log into the in-memory implementation. */
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { logImportContract } from './log-import.ts';
 

@@ -1,6 +1,6 @@
-/** Moving a log into an event store: what every adapter must let through unchanged, and when it must not. */
+/** Moving a log into an event store: what an import must keep unchanged on every adapter, and when it must fail. */
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { LOG_START } from '../../core/kernel/envelope.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
@@ -10,10 +10,10 @@ import { ImportError } from '../../core/use-cases/log-files/import-log.ts';
 import { asNew, newEvent, newStream } from '../support/events.ts';
 import { exportText, fillOddLog, importText } from '../support/log-files.ts';
 
-/** Declares the suite; `open` gives an empty log of its own to each test. */
+/** Declares the suite; `open` returns a new, empty log for each test. */
 export function logImportContract(adapter: string, open: (context: TestContext) => Promise<EventStore>): void {
   describe(`moving a log to ${adapter}`, () => {
-    test('carries every event unchanged there and back, in the log’s order', async (context) => {
+    test('copies every event unchanged there and back, in the log’s order', async (context) => {
       const [source, target, back] = [createMemoryEventStore(), await open(context), createMemoryEventStore()];
       await fillOddLog(source, 1_300);
       const file = await exportText(source);
@@ -26,7 +26,7 @@ export function logImportContract(adapter: string, open: (context: TestContext) 
       assert.deepEqual(after, before);
     });
 
-    test('carries events of the largest size', async (context) => {
+    test('copies events of the largest size', async (context) => {
       const [source, target] = [createMemoryEventStore(), await open(context)];
       const stream = newStream();
       for (const [index, letter] of ['x', '€', '\u{1f600}'].entries()) {
@@ -39,13 +39,13 @@ export function logImportContract(adapter: string, open: (context: TestContext) 
       assert.equal(await exportText(target), file);
     });
 
-    test('carries an empty log', async (context) => {
+    test('copies an empty log', async (context) => {
       const file = await exportText(createMemoryEventStore());
       const report = await importText(await open(context), file);
       assert.equal(report.events, 0);
     });
 
-    test('goes on where an import was cut short, and with a later export of the same log', async (context) => {
+    test('continues an interrupted import, and continues with a later export of the same log', async (context) => {
       const [source, target] = [createMemoryEventStore(), await open(context)];
       await fillOddLog(source, 700);
       const file = await exportText(source);
@@ -62,17 +62,17 @@ export function logImportContract(adapter: string, open: (context: TestContext) 
       await source.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
       const later = await exportText(source);
       assert.deepEqual([(await importText(target, later)).found, await exportText(target)], [700, later]);
-      // The earlier file is no longer the whole of it.
+      // The log now holds more than the earlier file.
       await assert.rejects(importText(target, file), ImportError);
       assert.equal(await exportText(target), later);
     });
 
-    test('refuses a log that holds anything else, and leaves it as it was', async (context) => {
+    test('refuses a target log that holds other events, and leaves it unchanged', async (context) => {
       const [source, target] = [createMemoryEventStore(), await open(context)];
       await fillOddLog(source, 20);
       const [first] = await source.readAll(LOG_START, 1);
       assert.ok(first !== undefined);
-      // The same place and id, but another time.
+      // The same stream, revision and id, but another time.
       const other = { ...asNew(first), occurredAt: timestamp('2026-11-21T10:00:00.001Z') };
       await target.append({ stream: first.stream, expected: 'none', events: [other] });
       const before = await exportText(target);
@@ -86,7 +86,7 @@ export function logImportContract(adapter: string, open: (context: TestContext) 
       assert.equal(begun, false);
     });
 
-    test('notices what somebody else appended meanwhile, at its end and when it is run again', async (context) => {
+    test('fails if another process appended meanwhile, and fails again when it is repeated', async (context) => {
       const [source, target] = [createMemoryEventStore(), await open(context)];
       await fillOddLog(source, 1_200);
       const file = await exportText(source);
@@ -99,7 +99,7 @@ export function logImportContract(adapter: string, open: (context: TestContext) 
       await assert.rejects(importText(target, file), /in its place/);
     });
 
-    test('appends in the order given, and the same again without effect', async (context) => {
+    test('appends in the caller’s order, and appending the same again has no effect', async (context) => {
       const store = await open(context);
       const streams = [newStream(), newStream()];
       const requests = Array.from({ length: 300 }, (_, index) => ({

@@ -1,4 +1,4 @@
-/** The snapshots' contract on the in-memory twin. */
+/** The snapshots' contract on the in-memory implementation. */
 import { createMemorySnapshots } from '../support/memory/snapshots.ts';
 import { snapshotsContract } from './snapshots.ts';
 

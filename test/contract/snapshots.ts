@@ -1,6 +1,6 @@
 /** The contract of core/ports/snapshots.ts, run on every adapter. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import { newStream } from '../support/events.ts';
 
@@ -14,16 +14,16 @@ export function snapshotsContract(adapter: string, open: () => Promise<OpenSnaps
   describe(`snapshots on ${adapter}`, () => {
     let snapshots: Snapshots;
     let close: () => Promise<void>;
-    before(async () => {
+    beforeAll(async () => {
       ({ snapshots, close } = await open());
     });
-    after(() => close());
+    afterAll(() => close());
 
-    test('there is none until one was saved', async () => {
+    test('are absent until one is saved', async () => {
       assert.equal(await snapshots.latest(newStream(), 1), null);
     });
 
-    test('the newest is returned, whatever the order of saving', async () => {
+    test('return the newest, in whatever order they were saved', async () => {
       const stream = newStream();
       for (const revision of [999, 2_999, 1_999]) {
         await snapshots.save({ stream, revision, codeVersion: 1, state: { revision, text: '\0ü' } });
@@ -33,7 +33,7 @@ export function snapshotsContract(adapter: string, open: () => Promise<OpenSnaps
       assert.equal(await snapshots.latest(newStream(), 1), null);
     });
 
-    test('the newest at or before a revision serves time travel', async () => {
+    test('return the newest at or before a revision', async () => {
       const stream = newStream();
       for (const revision of [999, 1_999]) await snapshots.save({ stream, revision, codeVersion: 1, state: revision });
       assert.equal((await snapshots.latest(stream, 1, 1_999))?.revision, 1_999);
@@ -41,7 +41,7 @@ export function snapshotsContract(adapter: string, open: () => Promise<OpenSnaps
       assert.equal(await snapshots.latest(stream, 1, 998), null);
     });
 
-    test('one of another code version is ignored', async () => {
+    test('ignore those of another code version', async () => {
       const stream = newStream();
       await snapshots.save({ stream, revision: 1_999, codeVersion: 1, state: 'old' });
       assert.equal(await snapshots.latest(stream, 2), null);
@@ -49,7 +49,7 @@ export function snapshotsContract(adapter: string, open: () => Promise<OpenSnaps
       assert.equal((await snapshots.latest(stream, 2))?.state, 'new');
     });
 
-    test('saving one again is no error', async () => {
+    test('can be saved twice', async () => {
       const snapshot = { stream: newStream(), revision: 999, codeVersion: 1, state: [1, { a: null }] };
       await Promise.all([snapshots.save(snapshot), snapshots.save(snapshot)]);
       assert.deepEqual(await snapshots.latest(snapshot.stream, 1), snapshot);

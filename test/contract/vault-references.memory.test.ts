@@ -1,4 +1,4 @@
-/** The contract of references to the vault on the in-memory twin. */
+/** The contract of references to the vault on the in-memory implementation. */
 import { createMemoryVault } from '../support/memory/vault.ts';
 import { createTestClock } from '../support/test-clock.ts';
 import { vaultReferencesContract } from './vault-references.ts';

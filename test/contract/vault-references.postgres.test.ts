@@ -1,14 +1,14 @@
-/** The contract of references to the vault on PostgreSQL, and what only several sessions can show. */
+/** The contract of references to the vault on PostgreSQL, and tests that need its tables or two sessions. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
-import { newAccount } from '../support/events.ts';
+import { newAccount, newId, newStream } from '../support/events.ts';
 import { keepLog } from '../support/log.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { vaultReferencesContract } from './vault-references.ts';
@@ -29,6 +29,14 @@ async function open(context: Ending) {
 }
 
 vaultReferencesContract('PostgreSQL', open);
+
+test('a read mark that an older version saved has its record event at the mark’s position', async (t) => {
+  const { pool, references } = await open(t);
+  const [stream, eventId] = [newStream(), newId()];
+  await pool.query('INSERT INTO vault_read_mark VALUES (true, 7, $1, 3, $2)', [stream, eventId]);
+  const record = { position: 7n, stream, revision: 3, eventId };
+  assert.deepEqual(await references.readUpTo(), { position: 7n, record });
+});
 
 test('a record that is put again while it is being removed stays', async (t) => {
   const { pool, vault, references, age } = await open(t);

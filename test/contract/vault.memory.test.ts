@@ -1,4 +1,4 @@
-/** The vault's contract on the in-memory twin. */
+/** The vault's contract on the in-memory implementation. */
 import { createMemoryVault } from '../support/memory/vault.ts';
 import { vaultContract } from './vault.ts';
 

@@ -1,7 +1,7 @@
 /** The contract of core/ports/vault.ts, run on every adapter. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Vault, VaultRef } from '../../core/ports/vault.ts';
 import { newAccount } from '../support/events.ts';
 
@@ -15,12 +15,12 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
   describe(`the vault on ${adapter}`, () => {
     let vault: Vault;
     let close: () => Promise<void>;
-    before(async () => {
+    beforeAll(async () => {
       ({ vault, close } = await open());
     });
-    after(() => close());
+    afterAll(() => close());
 
-    test('gives back what was put in', async () => {
+    test('returns the value that was put', async () => {
       const account = newAccount();
       for (const value of ['', 'a@example.org', '\0 ünï \u{1f600}', 'x'.repeat(100_000)]) {
         const ref = await vault.put(account, 'email', value);
@@ -39,7 +39,7 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.equal(commitment.digest('hex'), ref);
     });
 
-    test('keeps one record for an account, a field and a value, also when put in at the same moment', async () => {
+    test('keeps one record for an account, a field and a value, also against concurrent puts', async () => {
       const account = newAccount();
       const refs = await Promise.all(Array.from({ length: 10 }, () => vault.put(account, 'user-agent', 'git/2.47')));
       assert.equal(new Set(refs).size, 1);
@@ -49,7 +49,7 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.notEqual(await vault.put(newAccount(), 'user-agent', 'git/2.47'), refs[0]);
     });
 
-    test('says whether any account has a record of a field', async () => {
+    test('reports whether any account has a record of a field', async () => {
       assert.equal(await vault.holds('s3-key'), false);
       const account = newAccount();
       const ref = await vault.put(account, 's3-key', 'k');
@@ -62,7 +62,7 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.equal(await vault.holds('s3-key'), false);
     });
 
-    test('reads a record only as the field and for the account it was written for', async () => {
+    test('returns a record only for the account and field that it was put for', async () => {
       const account = newAccount();
       const ref = await vault.put(account, 'webhook-secret', 's3cret');
       assert.equal(await vault.get(account, 'totp-seed', ref), null);
@@ -71,7 +71,7 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.equal(await vault.disclose(account, 'totp-seed', ref), null);
     });
 
-    test('forgets a deleted record and no other', async () => {
+    test('deletes one record and no other', async () => {
       const account = newAccount();
       const superseded = await vault.put(account, 'webhook-url', 'https://example.org/1');
       const current = await vault.put(account, 'webhook-url', 'https://example.org/2');
@@ -84,7 +84,7 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.notEqual(again, superseded);
     });
 
-    test('forgets everything of an erased account and takes nothing more for it', async () => {
+    test('returns nothing of an erased account, and refuses puts for it', async () => {
       const [account, other] = [newAccount(), newAccount()];
       const ref = await vault.put(account, 'email', 'a@example.org');
       const kept = await vault.put(other, 'email', 'a@example.org');
@@ -99,7 +99,7 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       await assert.rejects(vault.put(unknown, 'email', 'a@example.org'), { code: 'account-erased' });
     });
 
-    test('names a value by a fingerprint that shows nothing of it', async () => {
+    test('returns a stable fingerprint of a value that is not its plain hash', async () => {
       const fingerprint = await vault.fingerprint('email', 'a@example.org');
       assert.match(fingerprint, /^[0-9a-f]{64}$/);
       assert.equal(await vault.fingerprint('email', 'a@example.org'), fingerprint);

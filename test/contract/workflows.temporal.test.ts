@@ -1,5 +1,5 @@
-/** The workflows' contract on Temporal, by its test server. */
-import { describe } from 'node:test';
+/** The workflows' contract on Temporal's test server. */
+import { describe } from 'vitest';
 import { needs } from '../support/optional-suites.ts';
 import { openOnTemporal } from '../support/temporal-workflows.ts';
 import { workflowsContract } from './workflows.ts';

@@ -1,11 +1,11 @@
 /**
  * The contract of core/ports/workflows.ts, run on every engine.
  *
- * The workflow here retries as webhook deliveries do: eight attempts, waits of 8 to 512 s from the end of each. Time
- * is the test's: an engine is asked only for what it does at which time of that clock.
+ * The workflow here retries as webhook deliveries do: eight attempts, with waits of 8 to 512 s from the end of each. A
+ * clock of the test sets the time: the tests only check at which time of that clock an engine does what.
  */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import { type RecordedEvent, type StreamName, streamName } from '../../core/kernel/envelope.ts';
 import { plusMs, type Timestamp } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -15,28 +15,28 @@ import { until } from '../support/read-models.ts';
 import type { TestClock } from '../support/test-clock.ts';
 
 export interface Worker {
-  /** Ends in order. */
+  /** Shuts the worker down in an orderly way. */
   stop(): Promise<void>;
-  /** As a process that died: nothing of it goes on, and its steps under way never end. */
+  /** Ends the worker as a killed process ends: nothing of it continues, and its running steps never finish. */
   kill(): Promise<void>;
 }
 
 export interface OpenWorkflows {
   readonly events: EventStore;
   readonly clock: TestClock;
-  /** Begins to carry out the workflows, as one more worker. */
+  /** Starts one more worker, which carries out the workflows. */
   start(workflows: readonly CarriedOutWorkflow[]): Promise<Worker>;
-  /** Resolves once some worker has seen every event so far, and waits for this time. */
+  /** Resolves when some worker has read all events so far and waits for this time. */
   waitsUntil(at: Timestamp): Promise<void>;
-  /** Resolves once some worker has seen every event so far, and waits for none of these runs. */
+  /** Resolves when some worker has read all events so far and waits for no run of these workflows. */
   waitsForNothing(): Promise<void>;
-  /** Breaks every connection of the workers to their server, as its crash and restart do. */
+  /** Breaks every connection of the workers to their server, as a crash and restart of the server does. */
   crashServer(): Promise<void>;
 }
 
 const WAITS_SECONDS = [8, 16, 32, 64, 128, 256, 512];
 const ATTEMPT_MS = 30_000;
-/** What an engine may leave between tries of a step at most. */
+/** The longest pause that an engine may make between two tries of a step. */
 const PAUSE_MS_MAX = 60_000;
 
 const retrying: Workflow<'attempt' | 'fail'> = {
@@ -56,7 +56,7 @@ const retrying: Workflow<'attempt' | 'fail'> = {
 /** Declares the suite; `open` is called for each test. */
 export function workflowsContract(engine: string, open: (context: TestContext) => Promise<OpenWorkflows>): void {
   describe(`workflows on ${engine}`, () => {
-    test('attempts go out on the schedule, each wait from the end of the attempt before', async (context) => {
+    test('make attempts on schedule, each wait counted from the end of the attempt before', async (context) => {
       const run = await newRun(await open(context));
       await run.append('Begun');
       await run.work();
@@ -80,7 +80,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       await run.waitsForNothing();
     });
 
-    test('two workers on one run carry each step out once', async (context) => {
+    test('carry each step out once with two workers on one run', async (context) => {
       const run = await newRun(await open(context));
       await run.work();
       await run.work();
@@ -93,7 +93,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       assert.equal(run.started.length, 2);
     });
 
-    test('what ended a run before any worker came leaves nothing to do', async (context) => {
+    test('do nothing for a run that ended before any worker started', async (context) => {
       const run = await newRun(await open(context));
       for (const type of ['Begun', 'Cancelled']) await run.append(type);
       await run.work();
@@ -101,7 +101,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       assert.deepEqual(run.started, []);
     });
 
-    test('a cancelled run does nothing more, and may begin anew', async (context) => {
+    test('do nothing more for a cancelled run, which may begin again', async (context) => {
       const run = await newRun(await open(context));
       await run.append('Begun');
       await run.work();
@@ -117,7 +117,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       await until(() => run.attempts().length === 2);
     });
 
-    test('a worker killed between what a step does and its record: the next one does it again', async (context) => {
+    test('carry out again a step whose worker was killed before its append', async (context) => {
       const run = await newRun(await open(context));
       await run.append('Begun');
       let reached = false;
@@ -131,27 +131,27 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       await run.work();
       await until(() => run.attempts().length === 1);
       await run.waitsUntil(plusMs(run.clock.now(), 8_000));
-      assert.equal(run.started.length, 2, 'carried out twice, recorded once');
+      assert.equal(run.started.length, 2, 'carried out twice, appended once');
     });
 
-    test('a step that fails is carried out again, after a pause', async (context) => {
+    test('carry out a failed step again after a pause', async (context) => {
       const run = await newRun(await open(context));
       await run.append('Begun');
       let failures = 0;
       await run.work(async () => {
         failures += 1;
-        if (failures <= 2) throw new Error('no luck');
+        if (failures <= 2) throw new Error('a temporary failure');
       });
       for (const tries of [1, 2]) {
         await until(() => failures === tries && run.clock.awaited().some((at) => at > run.clock.now()));
-        assert.equal(run.started.length, tries, 'not again at once');
+        assert.equal(run.started.length, tries, 'no try before the pause is over');
         run.clock.advance(PAUSE_MS_MAX);
       }
       await until(() => run.attempts().length === 1);
       assert.equal(run.started.length, 3);
     });
 
-    test('what came due while the server was away is carried out when it is back', async (context) => {
+    test('carry out steps that came due during an outage of the server', async (context) => {
       const run = await newRun(await open(context));
       await run.append('Begun');
       await run.work();
@@ -163,7 +163,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       assert.equal(run.started.length, 2);
     });
 
-    test('what came due while no worker ran is carried out by the next', async (context) => {
+    test('carry out steps that came due while no worker ran', async (context) => {
       const run = await newRun(await open(context));
       await run.append('Begun');
       const worker = await run.work();
@@ -176,7 +176,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       await until(() => run.attempts().length === 2);
     });
 
-    test('a clock that is set back makes nothing early, and nothing twice', async (context) => {
+    test('carry no step out early or twice when the clock is set back', async (context) => {
       const run = await newRun(await open(context));
       await run.append('Begun');
       await run.work();
@@ -192,7 +192,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       assert.equal(run.started.length, 2);
     });
 
-    test('a step that hangs holds up no other run', async (context) => {
+    test('do not delay other runs while a step hangs', async (context) => {
       const opened = await open(context);
       const [slow, quick] = [await newRun(opened), await newRun(opened)];
       await slow.append('Begun');
@@ -215,7 +215,7 @@ function spanMs(from: Timestamp, to: Timestamp): number {
   return Date.parse(to) - Date.parse(from);
 }
 
-/** One run of the workflow, and what its steps did. */
+/** One run of the workflow, which records what its steps did. */
 async function newRun({ events, clock, start, ...opened }: OpenWorkflows) {
   const id: string = newId();
   const stream = streamName('retrying', id);
@@ -233,10 +233,10 @@ async function newRun({ events, clock, start, ...opened }: OpenWorkflows) {
     await appendTo(events, stream, (await read()).length - 1, type, occurredAt, {});
   }
 
-  /** What the steps of this run do: an attempt takes half a minute, and is claimed by its append. */
-  async function attempt({ revision }: DueStep, meanwhile: (due: DueStep) => Promise<void>): Promise<void> {
+  /** The step of an attempt takes half a minute; it counts only if its append succeeds. */
+  async function attempt({ revision }: DueStep, duringAttempt: (due: DueStep) => Promise<void>): Promise<void> {
     started.push(clock.now());
-    await meanwhile({ id, revision });
+    await duringAttempt({ id, revision });
     clock.advance(ATTEMPT_MS);
     const next = attempts.length + 1;
     if (await appendTo(events, stream, revision, 'Attempted', clock.now(), { attempt: next })) attempts.push(next);
@@ -257,11 +257,11 @@ async function newRun({ events, clock, start, ...opened }: OpenWorkflows) {
     attempts: () => attempts,
     append,
     types: async () => (await read()).map(({ type }) => type),
-    /** A worker for this run, and for others given. */
-    work: (meanwhile: (due: DueStep) => Promise<void> = async () => undefined, ...others: readonly Run[]) => {
+    /** Starts a worker for this run and the others. */
+    work: (duringAttempt: (due: DueStep) => Promise<void> = async () => undefined, ...others: readonly Run[]) => {
       const runOf = (due: DueStep): Run => [own, ...others].find((run) => run.id === due.id) ?? own;
       const steps = {
-        attempt: (due: DueStep) => runOf(due).attempt(due, meanwhile),
+        attempt: (due: DueStep) => runOf(due).attempt(due, duringAttempt),
         fail: (due: DueStep) => runOf(due).fail(due),
       };
       return start([carriedOut(retrying, steps)]);
@@ -271,11 +271,11 @@ async function newRun({ events, clock, start, ...opened }: OpenWorkflows) {
 
 interface Run {
   readonly id: string;
-  attempt(due: DueStep, meanwhile: (due: DueStep) => Promise<void>): Promise<void>;
+  attempt(due: DueStep, duringAttempt: (due: DueStep) => Promise<void>): Promise<void>;
   fail(due: DueStep): Promise<void>;
 }
 
-/** Whether the stream stood at the revision. */
+/** Resolves with false if the stream was not at the revision: then nothing was appended. */
 async function appendTo(
   events: EventStore,
   stream: StreamName,

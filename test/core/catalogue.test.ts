@@ -1,11 +1,13 @@
-/** The catalogue of events against the golden files: what was stored once is read for ever. */
+/** The catalogue of events against the golden files: every stored version of an event can always be read. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'vitest';
 import { accessTokens } from '../../core/access-token/evolve.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../core/claim/evolve.ts';
 import { deviceSessions } from '../../core/device-session/evolve.ts';
-import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
+import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { type Decider, type DomainEvent, readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { canonicalJson, type JsonObject } from '../../core/kernel/json.ts';
@@ -15,10 +17,11 @@ import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
 import { goldenEvents } from '../support/golden.ts';
 
 const golden = goldenEvents();
+const FORMS = path.join(import.meta.dirname, '..', '..', 'docs/event-forms.md');
 
 /**
- * The state after the golden events of each stream of a category, in the order of their revisions, without those of
- * types to be left out.
+ * Folds the golden events of each stream of the decider's category, in the order of their revisions, except those of
+ * the types `without`. Returns one state for each stream.
  */
 function folded<State, Event extends DomainEvent<string, JsonObject>>(
   decider: Decider<State, Event>,
@@ -40,7 +43,7 @@ function folded<State, Event extends DomainEvent<string, JsonObject>>(
 }
 
 describe('The catalogue of events', () => {
-  test('has a golden file of every version of every type, and no golden file is of anything else', () => {
+  test('has a golden file for every version of every type, and no golden file exists for anything else', () => {
     const expected = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
       Object.entries(kinds).flatMap(([type, { version }]) =>
         Array.from({ length: version }, (_, n) => `${category}/${type}.v${n + 1}.json`),
@@ -49,7 +52,7 @@ describe('The catalogue of events', () => {
     assert.deepEqual(golden.map(({ file }) => file).sort(), expected.sort());
   });
 
-  test('leads every older version to the current one', () => {
+  test('has an upcaster from every older version to the next', () => {
     for (const [category, kinds] of Object.entries(EVENT_CATALOGUE)) {
       for (const [type, { version, upcasters }] of Object.entries(kinds)) {
         assert.equal(upcasters.length, version - 1, `${category} ${type}`);
@@ -57,7 +60,21 @@ describe('The catalogue of events', () => {
     }
   });
 
-  test('reads every golden event, which stands in a stream of its category and could be stored again', () => {
+  test('is equal to docs/event-forms.md: each type of a stream, with its current version', () => {
+    const documented: string[] = [];
+    let categories: readonly string[] = [];
+    for (const line of readFileSync(FORMS, 'utf8').split('\n')) {
+      if (line.startsWith('## ')) categories = [...line.matchAll(/`([A-Za-z]+)-/g)].map(([, name = '']) => name);
+      const [, type, version] = /^\| `(\w+)` +\| (\d+) /.exec(line) ?? [];
+      if (type !== undefined) documented.push(...categories.map((category) => `${category} ${type} ${version}`));
+    }
+    const catalogued = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
+      Object.entries(kinds).map(([type, { version }]) => `${category} ${type} ${version}`),
+    );
+    assert.deepEqual(documented.sort(), catalogued.sort());
+  });
+
+  test('reads every golden event, each in a stream of its category and in a form that can be stored again', () => {
     for (const { file, category, event } of golden) {
       assert.equal(file, `${categoryOf(event.stream)}/${event.type}.v${event.version}.json`);
       const { type, data } = readEvent(EVENT_CATALOGUE[category] ?? {}, event);
@@ -67,23 +84,23 @@ describe('The catalogue of events', () => {
     }
   });
 
-  test('keeps every type in the record but parts of pushes, sums of transfer and deliveries', () => {
+  test('makes every type a record event except sums of transfer, sign-ins and deliveries', () => {
     const operational = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
       Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
     );
     const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
-    assert.deepEqual(others.sort(), ['refUpdates RefUpdatesPart', 'transfer TransferRecorded']);
+    assert.deepEqual(others.sort(), ['signIn SignInFailed', 'signIn SignedIn', 'transfer TransferRecorded']);
     assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
   });
 });
 
 describe('The golden events', () => {
-  test('of names fold into free names', () => {
+  test('of name claims fold into free names', () => {
     assert.deepEqual(folded(usernameClaims), [{ status: 'free' }]);
     assert.deepEqual(folded(emailClaims), [{ status: 'free' }]);
   });
 
-  test('of accounts fold into one that was erased and one that never was', () => {
+  test('of accounts fold into one erased and one abandoned account', () => {
     const statuses = folded(accounts).map((state) => state.status);
     assert.deepEqual(statuses.sort(), ['abandoned', 'erased']);
     const open = folded(accounts, 'AccountErased').find((state) => state.status === 'open');
@@ -102,24 +119,27 @@ describe('The golden events', () => {
         passwordHashRef: 'b'.repeat(64),
         plan: 'PRO',
         createdAt: '2026-11-21T10:00:07.123Z',
-        repositories: 0,
-        repositoryNames: 0,
+        repositories: 1,
+        repositoryNames: 1,
         webhooks: 0,
       },
     );
   });
 
-  test('of a device login fold into every end it can have', () => {
-    const granted = folded(deviceSessions, 'DeviceLoginDenied', 'DeviceLoginExpired');
+  test('of a device login fold into each of its final states', () => {
+    const whole = folded(deviceSessions, 'DeviceLoginDenied', 'DeviceLoginExpired');
     assert.deepEqual(
-      granted.map((state) => state.status === 'closed' && state.after),
-      ['claimed'],
+      whole.map((state) => (state.status === 'closed' ? state.after : state.status)),
+      ['claimed', 'granted'],
     );
-    const [denied] = folded(
+    const denied = folded(
       deviceSessions,
       ...(['DeviceLoginGranted', 'DeviceLoginClaimed', 'DeviceLoginExpired', 'DeviceLoginClosed'] as const),
     );
-    assert.equal(denied?.status, 'denied');
+    assert.deepEqual(
+      denied.map((state) => state.status === 'denied' && state.secretHash),
+      ['a'.repeat(64), null],
+    );
     const [expired] = folded(deviceSessions, 'DeviceLoginGranted', 'DeviceLoginClaimed', 'DeviceLoginDenied');
     assert.deepEqual(expired, { status: 'closed', after: 'expired', secretHash: 'a'.repeat(64), account: null });
   });
@@ -141,7 +161,13 @@ describe('The golden events', () => {
     assert.deepEqual(due?.status === 'pending' && [due.attempts, due.next], [0, { status: 'due' }]);
   });
 
-  test('of a repository fold into a closed one', () => {
-    assert.deepEqual(folded(repositories), [{ status: 'closed' }]);
+  test('of a repository fold into one that was compacted, closed and reopened', () => {
+    const [state] = folded(repositories);
+    assert.ok(state?.status === 'open');
+    assert.deepEqual([state.defaultBranch, state.shrinkEpoch, state.layersSizeBytes], ['trunk', 2, 31_000]);
+    assert.deepEqual(
+      folded(repositories, 'RepositoryReopened').map(({ status }) => status),
+      ['closed'],
+    );
   });
 });

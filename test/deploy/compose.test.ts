@@ -1,8 +1,8 @@
-/** deploy/compose.yaml means what it says: its settings exist, its secrets are asked for, its parts fit together. */
+/** Tests deploy/compose.yaml: its settings exist, its secrets are required, and its services fit together. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { parse } from 'yaml';
 import { readSettings, SettingsError } from '../../apps/server/settings.ts';
 import { ROOT } from '../architecture/source-tree.ts';
@@ -33,7 +33,7 @@ const compose = parse(read('deploy/compose.yaml'), { merge: true }) as Compose;
 const services = Object.entries(compose.services);
 const nodes = services.filter(([, { build }]) => build !== undefined);
 
-/** What an operator gives: all that has no default. */
+/** Every value without a default, as an operator would set it. */
 const GIVEN: Readonly<Record<string, string>> = {
   STRATA_BASE_URL: 'https://git.example.org',
   STRATA_MASTER_KEY: 'ab'.repeat(32),
@@ -41,10 +41,12 @@ const GIVEN: Readonly<Record<string, string>> = {
   TEMPORAL_POSTGRES_PASSWORD: 'ef'.repeat(24),
 };
 
-/** Does its work and ends; what needs it waits for the end. */
+/** A service that does its work and exits; its dependents wait for that. */
 const ENDS = 'temporal-schema';
 
-/** `${NAME:?words}` and `${NAME:-default}`, as Compose reads them. Throws for what was to be given and is not. */
+/**
+ * Substitutes `${NAME:?message}` and `${NAME:-default}` as Compose does. Throws for a required value that is missing.
+ */
 function filledIn(value: string, given: Readonly<Record<string, string>>): string {
   return value.replaceAll(/\$\{(\w+)(:\?|:-)([^}]*)\}/g, (_all, name: string, operator: string, words: string) => {
     const found = given[name] ?? '';
@@ -60,14 +62,14 @@ function environmentOf(service: Service, given: Readonly<Record<string, string>>
 }
 
 describe('deploy/compose.yaml', () => {
-  test('holds the log, the database, Temporal with its own, two nodes and a proxy before them', () => {
+  test('holds the log, the database, Temporal with a database of its own, two nodes and a proxy in front of them', () => {
     const temporal = ['temporal', 'temporal-namespace', 'temporal-postgres', 'temporal-schema'];
     const names = ['eventstore', 'node-1', 'node-2', 'postgres', 'proxy', ...temporal];
     assert.deepEqual(services.map(([name]) => name).sort(), names);
     assert.equal(nodes.length, 2);
   });
 
-  test('runs versions that are named, and tools of the version of their server', () => {
+  test('pins the version of every image, and runs tools and their server in one version', () => {
     for (const [name, { image = '', build }] of services) {
       if (build === undefined) assert.match(image, /:\d/, name);
     }
@@ -75,7 +77,7 @@ describe('deploy/compose.yaml', () => {
     for (const name of ['temporal-schema', 'temporal-namespace']) assert.equal(tagOf(name), tagOf('temporal'));
   });
 
-  test('gives each node settings that exist and that the server takes', () => {
+  test('gives each node settings that exist and that the server accepts', () => {
     const known = knownSettings();
     for (const [name, service] of nodes) {
       const environment = environmentOf(service, GIVEN);
@@ -91,7 +93,7 @@ describe('deploy/compose.yaml', () => {
     }
   });
 
-  test('makes the very namespace, at the very address, that the nodes are told of', () => {
+  test('creates the namespace, at the address, that the nodes are configured with', () => {
     const { environment = {}, healthcheck } = compose.services['temporal-namespace'] ?? assert.fail();
     for (const [, node] of nodes) {
       assert.equal(node.environment?.['STRATA_TEMPORAL_ADDRESS'], environment['TEMPORAL_ADDRESS']);
@@ -100,7 +102,7 @@ describe('deploy/compose.yaml', () => {
     assert.equal(healthcheck?.test.at(-1), environment['TEMPORAL_NAMESPACE']);
   });
 
-  test('starts nothing without its secrets, and has a default for none', () => {
+  test('starts nothing without its secrets, and has no default for any of them', () => {
     for (const name of Object.keys(GIVEN)) {
       const rest = { ...GIVEN, [name]: '' };
       const refused = services.filter(([, service]) => {
@@ -136,9 +138,9 @@ describe('deploy/compose.yaml', () => {
     assert.equal(new Set(mounted.map((volumes) => volumes[data])).size, nodes.length);
   });
 
-  test('checks the health of every service, and waits for it where another needs it', () => {
+  test('checks the health of every service, and starts dependents when it is healthy', () => {
     for (const [name, { healthcheck, build, restart, depends_on = {} }] of services) {
-      // The nodes' check is their image's.
+      // The image of the nodes has a health check of its own.
       if (build === undefined && name !== ENDS) assert.equal(healthcheck?.test[0], 'CMD', name);
       assert.equal(restart, name === ENDS ? 'on-failure' : 'unless-stopped', name);
       for (const [other, { condition }] of Object.entries(depends_on)) {
@@ -146,11 +148,11 @@ describe('deploy/compose.yaml', () => {
         assert.equal(condition, other === ENDS ? 'service_completed_successfully' : 'service_healthy');
       }
     }
-    // Temporal is none of what a node needs.
+    // The nodes start without waiting for Temporal.
     for (const [, node] of nodes) assert.deepEqual(Object.keys(node.depends_on ?? {}), ['eventstore', 'postgres']);
   });
 
-  test('names only volumes, networks and files that are there', () => {
+  test('names only volumes, networks and files that exist', () => {
     for (const [name, { volumes = [], networks, build }] of services) {
       for (const [source = ''] of volumes.map((volume) => volume.split(':'))) {
         if (source.startsWith('.')) readFileSync(path.join(DEPLOY, source));
@@ -163,17 +165,17 @@ describe('deploy/compose.yaml', () => {
     }
   });
 
-  test('leaves no way to the databases but the nodes, and to the nodes but the proxy', () => {
+  test('allows access to the databases only for the nodes, and to the nodes only through the proxy', () => {
     assert.deepEqual(compose.networks['back'], { internal: true });
     for (const [name, { ports, networks }] of services) {
       assert.equal(ports !== undefined, name === 'proxy', name);
       if (!['proxy', 'node-1', 'node-2'].includes(name)) assert.deepEqual(networks, ['back'], name);
     }
-    // Access tokens go through it in the clear until TLS stands before it.
+    // Without TLS in front of it, access tokens pass the proxy unencrypted, so it listens on loopback only.
     assert.match(filledIn(compose.services['proxy']?.ports?.[0] ?? '', {}), /^127\.0\.0\.1:/);
   });
 
-  test('has the proxy take turns among the nodes, which believe it alone', () => {
+  test('has a proxy that rotates among the nodes, which trust only that proxy', () => {
     const servers = [...read('deploy/proxy.conf').matchAll(/^ {2}server ([\w-]+):8080 /gm)].map(([, name]) => name);
     assert.deepEqual(
       servers,
@@ -185,7 +187,7 @@ describe('deploy/compose.yaml', () => {
   });
 });
 
-test('what is written on operating names only settings that exist', () => {
+test('the operating documentation names only settings that exist', () => {
   const known = knownSettings();
   const deployed = readdirSync(DEPLOY).filter((name) => name !== '.env');
   for (const file of ['docs/operating.md', ...deployed.map((name) => `deploy/${name}`)]) {

@@ -1,7 +1,7 @@
-/** A Dockerfile as instructions, as far as ours goes: joined lines, COPY, ENV and the forms of JSON. */
+/** Parses a Dockerfile, as far as this project's needs it: joined lines, COPY, ENV and the JSON forms. */
 
 export interface Dockerfile {
-  /** Copied from the tree, in order. */
+  /** What is copied from the tree, in order. */
   readonly copies: readonly { readonly sources: readonly string[]; readonly target: string }[];
   readonly env: Readonly<Record<string, string>>;
   readonly runs: readonly string[];
@@ -10,7 +10,7 @@ export interface Dockerfile {
   readonly healthCheck: readonly string[];
 }
 
-/** Throws for an instruction that it does not know, so that none is passed over. */
+/** Throws for an instruction that it does not know, so that it skips none. */
 export function parseDockerfile(text: string): Dockerfile {
   const lines = text
     .replaceAll(/^\s*#.*\n/gm, '')
@@ -50,7 +50,7 @@ export function parseDockerfile(text: string): Dockerfile {
         command = words(rest);
         break;
       default:
-        throw new TypeError(`Not read here: ${line}`);
+        throw new TypeError(`Unknown instruction: ${line}`);
     }
   }
   return { copies, env, runs, user, command, healthCheck };
@@ -58,6 +58,6 @@ export function parseDockerfile(text: string): Dockerfile {
 
 function words(json: string): readonly string[] {
   const parsed: unknown = JSON.parse(json);
-  if (!Array.isArray(parsed)) throw new TypeError(`Not the form of JSON: ${json}`);
+  if (!Array.isArray(parsed)) throw new TypeError(`Not in JSON form: ${json}`);
   return parsed.map(String);
 }

@@ -1,6 +1,6 @@
 /**
- * deploy/Dockerfile without Docker: what it copies, with the packages it installs, in a folder of its own, is a
- * server that starts, passes its own health check and has strata-admin beside it.
+ * Tests deploy/Dockerfile without Docker: the files it copies and the packages it installs, put into a folder of their
+ * own, make a server that starts and passes its own health check, and a working strata-admin.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { before, describe, test, type TestContext } from 'node:test';
+import { type TestContext, beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { importedModules } from '../architecture/dependency-rule.ts';
@@ -32,13 +32,13 @@ async function dockerfile(): Promise<Dockerfile> {
   return parseDockerfile(await readFile(path.join(ROOT, 'deploy/Dockerfile'), 'utf8'));
 }
 
-test('the image holds every module that its programs reach, and its context nothing more', async () => {
+test('the image has every module that its programs import, and its build context nothing else', async () => {
   const { copies, command, user } = await dockerfile();
   const sources = copies.flatMap((copy) => copy.sources);
   const tree = projectTree();
   const reached = new Set([command[1] ?? '', ADMIN]);
   for (const module of reached) for (const next of importedModules(tree, module)) reached.add(next);
-  assert.ok(reached.size > 100, 'the programs reach too little');
+  assert.ok(reached.size > 100, 'the programs import too few modules');
   const missing = [...reached].filter((module) => !sources.some((source) => `${module}/`.startsWith(`${source}/`)));
   assert.deepEqual(missing, []);
   const ignore = await readFile(path.join(ROOT, 'deploy/Dockerfile.dockerignore'), 'utf8');
@@ -52,7 +52,7 @@ describe('The image', () => {
   let root: string;
   let read: Dockerfile;
 
-  before(async () => {
+  beforeAll(async () => {
     read = await dockerfile();
     root = path.join(await tempDir(ending), 'opt');
     for (const { sources, target } of read.copies) {
@@ -95,12 +95,12 @@ describe('The image', () => {
     return { url: `http://127.0.0.1:${port}`, admin };
   }
 
-  test('starts a server that its health check finds healthy, with strata-admin beside it', async (context) => {
+  test('starts a server that its health check finds healthy, and a working strata-admin', async (context) => {
     assert.ok(read.runs.includes(INSTALL));
     await start(context, {});
   });
 
-  test('carries workflows out on Temporal', needs('temporal'), async (context) => {
+  test('runs workflows on Temporal', needs('temporal'), async (context) => {
     const temporal = await temporalServer(context);
     await temporal.start();
     const { url, admin } = await start(context, temporal.env);
@@ -120,7 +120,7 @@ interface Image {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Resolves once the health check says 0; the server ends with the test. */
+/** Resolves when the health check exits with 0; the server ends with the test. */
 async function startAndCheck(context: Ending, { root, command, healthCheck, environment }: Image): Promise<void> {
   const [program, ...words] = command;
   assert.equal(program, 'node');
@@ -130,7 +130,7 @@ async function startAndCheck(context: Ending, { root, command, healthCheck, envi
       () => true,
       () => false,
     );
-  assert.equal(await isHealthy(), false, 'no server at all is healthy');
+  assert.equal(await isHealthy(), false, 'the health check passes without a server');
   const server = spawn(process.execPath, words, { cwd: root, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
   let written = '';
   for (const stream of [server.stdout, server.stderr]) stream.on('data', (chunk: Buffer) => (written += String(chunk)));
@@ -146,7 +146,7 @@ async function startAndCheck(context: Ending, { root, command, healthCheck, envi
   assert.equal(await isHealthy(), true, written);
 }
 
-/** What `INSTALL` leaves, taken from the packages that are here. */
+/** Copies what `INSTALL` leaves from the packages that are installed here. */
 async function copyPackages(root: string): Promise<void> {
   const { packages } = JSON.parse(await readFile(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly dev?: true; readonly optional?: true }>>;
@@ -154,7 +154,7 @@ async function copyPackages(root: string): Promise<void> {
   for (const [folder, { dev, optional }] of Object.entries(packages)) {
     if (folder === '' || dev === true || REMOVED.test(folder)) continue;
     const source = path.join(ROOT, folder);
-    // One for another platform.
+    // This optional package is for another platform.
     if (optional === true && !existsSync(source)) continue;
     await mkdir(path.dirname(path.join(root, folder)), { recursive: true });
     const filter = (file: string): boolean => !path.relative(source, file).split(path.sep).includes('node_modules');

@@ -1,4 +1,4 @@
-/** The names that the server reads of its environment: a setting that is none of them does nothing, in silence. */
+/** Returns the names that the server reads from its environment; it ignores every other setting without a message. */
 import { readSettings } from '../../apps/server/settings.ts';
 
 export function knownSettings(): ReadonlySet<string> {
@@ -16,7 +16,7 @@ export function knownSettings(): ReadonlySet<string> {
   return names;
 }
 
-/** Every setting of the server that a text names. */
+/** Returns every setting of the server that a text names. */
 export function settingsNamed(text: string): readonly string[] {
   return [...new Set(text.match(/\bSTRATA_[A-Z0-9_]*[A-Z0-9]/g) ?? [])];
 }

@@ -1,33 +1,35 @@
 /**
- * `node test/mutations/main.ts [WORD...]`: takes each guard out in turn and sees that its test fails.
+ * `npm run test:mutations [-- WORD...]`: takes each guard out in turn and checks that its test fails.
  *
- * Must stay true: it works in a copy of the tree; a guard whose test stays green, or whose text is no longer there,
- * is a failure.
+ * Must stay true: it works in a copy of the tree. A guard whose test still passes, or whose text is no longer in the
+ * code, counts as a failure.
  */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { VITEST } from '../architecture/checks.ts';
 import { ROOT } from '../architecture/source-tree.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
 import type { Mutation } from './mutation.ts';
 
 const MUTATIONS: readonly Mutation[] = EVENTSTOREDB_MUTATIONS;
-const COPIED = ['core', 'adapters', 'projections', 'apps', 'test', 'package.json'];
-/** A test that hangs without its guard has noticed too. */
-const SPAN_MS = 60_000;
+const COPIED = ['core', 'adapters', 'projections', 'workflows', 'apps', 'test', 'package.json', '.gitignore'];
+/** A test that runs longer than this without its guard counts as failed. */
+const SPAN_MS = 90_000;
 
 interface Outcome {
   readonly red: boolean;
   readonly output: string;
 }
 
-/** Runs the named tests; red when one of them failed, or never came to an end. */
+/** Runs the named tests; red when one of them failed or did not end, or an error escaped from their file. */
 async function runTests(copy: string, { test, red }: Mutation): Promise<Outcome> {
   const pattern = red.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  const child = spawn(process.execPath, [`--test-name-pattern=${pattern}`, path.join(copy, test)], {
+  const child = spawn(process.execPath, [...VITEST, `--testNamePattern=${pattern}`, test], {
     cwd: copy,
+    env: { ...process.env, NO_COLOR: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -37,11 +39,14 @@ async function runTests(copy: string, { test, red }: Mutation): Promise<Outcome>
   let late = false;
   const timer = setTimeout(() => {
     late = true;
-    child.kill('SIGKILL');
+    child.kill('SIGTERM');
   }, SPAN_MS);
   const [code] = (await once(child, 'close')) as [number | null];
   clearTimeout(timer);
-  const named = output.split('\n').some((line) => line.includes('✖') && line.includes(red));
+  const reasons = [red, 'threw outside its tests'];
+  const named = output
+    .split('\n')
+    .some((line) => line.startsWith(`  ${test}: `) && reasons.some((reason) => line.includes(reason)));
   return { red: late || (code !== 0 && named), output };
 }
 
@@ -65,6 +70,8 @@ let survived = 0;
 try {
   for (const name of COPIED) await cp(path.join(ROOT, name), path.join(copy, name), { recursive: true });
   await symlink(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
+  // The test run reads from git which files a test imports, so the copy must be a repository.
+  execFileSync('git', ['init', '--quiet'], { cwd: copy });
   for (const mutation of chosen) {
     const { red, output } = await tryWithout(copy, mutation);
     console.log(`${red ? 'red     ' : 'SURVIVED'}  without ${mutation.without}`);

@@ -1,13 +1,15 @@
-/** One guard taken out of the code, and the test that must notice. */
+/** One guard that is taken out of the code, and the test that must fail then. */
 export interface Mutation {
-  /** What the code no longer does. */
+  /** What the code no longer does without the guard. */
   readonly without: string;
-  /** Below the root. */
+  /** The file that holds the guard, relative to the root. */
   readonly file: string;
-  /** Stands there exactly once. */
+  /** The text to replace; the file must hold it exactly once. */
   readonly text: string;
+  /** The text that replaces it. */
   readonly by: string;
-  /** The test file, and words of the names of tests in it of which one must fail. */
+  /** The test file. */
   readonly test: string;
+  /** A part of the names of tests in that file, of which at least one must fail. */
   readonly red: string;
 }

@@ -1,6 +1,6 @@
-/** Readers beside rebuilds, halts and processes of their own: what they answer, and when they refuse to. */
+/** Readers during rebuilds and halts, and in other processes: what they answer, and when they refuse. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import { createLiveReader, type ReadQuery } from '../../projections/live-reader.ts';
 import { appendSome, counting, liveTable, setUp } from '../support/counting-model.ts';
@@ -11,14 +11,14 @@ const eventsCounted: ReadQuery = { answer: (table) => `SELECT coalesce(sum(event
 const nothing = (): { readonly streams: readonly string[] } => ({ streams: [] });
 
 describe('a reader', () => {
-  test('of another process never answers from tables that a rebuild replaced', async (context) => {
+  test('in another process never answers from tables that a rebuild replaced', async (context) => {
     const { pool, store, append } = await setUp(context);
     const model = counting();
     const other = newRunner(context, { events: store, database: pool, models: [model] });
     const reader = createLiveReader(pool, model, other.runner);
     await assert.rejects(reader.read(eventsCounted, [], nothing), isReadModelError('read-model-behind'));
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
-    // Once it leads: a rebuild before would make the first tables itself.
+    // Wait until it leads: a rebuild before that would create the first tables itself.
     await appendSome(append, 2, 1);
     await runner.waitFor(append.last, WAIT_MS);
     let appended = 2;
@@ -38,7 +38,7 @@ describe('a reader', () => {
     assert.match(await liveTable(pool, 'counts'), /_4$/);
   });
 
-  test('looks at the tables that are live now, although the old ones are still there', async (context) => {
+  test('reads the tables that are live now, although the old ones still exist', async (context) => {
     const { pool, store, append } = await setUp(context);
     const model = counting();
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
@@ -53,7 +53,7 @@ describe('a reader', () => {
     assert.deepEqual(await reader.read(eventsCounted, [], nothing), { value: 7, generation: 2 });
   });
 
-  test('refuses rows that are older than what this process knows to have been there', async (context) => {
+  test('refuses rows that are older than a position that this process has seen', async (context) => {
     const { pool, store, append } = await setUp(context);
     const model = counting();
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
@@ -62,13 +62,13 @@ describe('a reader', () => {
     await runner.close();
     const reader = createLiveReader(pool, model, runner);
     assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 3);
-    // As a PostgreSQL that crashed leaves it: commits of checkpoints do not wait for its disk.
+    // The state after a crash of PostgreSQL: commits of checkpoints do not wait for the disk.
     await pool.query('UPDATE read_models.checkpoints SET position = position - 1');
     await assert.rejects(reader.read(eventsCounted, [], nothing), isReadModelError('read-model-behind'));
     await assert.rejects(runner.waitFor(append.last, 1), isReadModelError('read-model-behind'));
   });
 
-  test('is told that a model halted, in every process', async (context) => {
+  test('refuses to read a halted model, in every process', async (context) => {
     const { pool, store, append } = await setUp(context);
     const poison = (event: RecordedEvent): void => {
       if (event.type === 'PlanChanged') throw new Error('cannot be applied');
@@ -79,7 +79,7 @@ describe('a reader', () => {
     const reader = createLiveReader(pool, model, runner);
     assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 0);
     await append.append(streamName('account', newUuid()), newUuid(), 'PlanChanged', { plan: 'PRO' });
-    // Who waits for it is not kept waiting for an operator.
+    // Waiting for a halted model ends at once: it does not wait for an operator.
     await runner.waitFor(append.last, WAIT_MS);
     await until(async () => {
       const refused = await reader.read(eventsCounted, [], nothing).catch((error: unknown) => error);
@@ -87,17 +87,21 @@ describe('a reader', () => {
     });
   });
 
-  test('drops the branches it kept when a rebuild mended them', async (context) => {
+  test('drops its cached branches after a rebuild repaired them', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     await repository.push({ 'refs/heads/main': repository.line(2) });
     await service.reads.caughtUp(service.append.last);
-    await service.pool.query(`UPDATE read_models.history_commits_v1_1 SET entry = replace(entry, '"A"', '"Mallory"')`);
+    await service.pool.query(`UPDATE read_models.history_commits_v2_1 SET entry = replace(entry, '"A"', '"Mallory"')`);
     const wrong = await service.reads.branches(repository.id);
     assert.equal(wrong?.branches[0]?.commit.committer.name, 'Mallory');
     await service.runner.rebuild('history');
     const mended = await service.reads.branches(repository.id);
     assert.equal(mended?.branches[0]?.commit.committer.name, 'A');
-    assert.equal(await service.reads.branches(repository.id), mended, 'they were not kept');
+    assert.equal(
+      await service.reads.branches(repository.id),
+      mended,
+      'the second read was not answered from the cache',
+    );
   });
 });

@@ -1,6 +1,6 @@
-/** What operators see of timers: how many are overdue, and how late. */
+/** The figures that operators see of timers: how many are overdue, and since when. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
@@ -23,7 +23,7 @@ function waiting(name: string, category: string): Workflow<'wake'> {
   };
 }
 
-test('counts the steps of all workflows whose time has come, and names the oldest time', async (context) => {
+test('the overdue timers count the due steps of all workflows, and name the earliest due time', async (context) => {
   const database = await testDatabase();
   cleanUp(context, () => database.close());
   const pool = createPool({ connectionString: database.connectionString, log: keepLog() });

@@ -1,12 +1,12 @@
 /**
- * The server killed by SIGKILL at every step that can be cut in half: what was acknowledged is there, what was not
- * is whole or absent, and the next attempt works.
+ * Kills the server with SIGKILL at every step between two writes: acknowledged writes are kept, each other write is
+ * complete or absent, and the next attempt works.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FAULT_POINTS, type FaultPoint } from '../../core/ports/failpoints.ts';
+import { FAILPOINTS, type FailpointName } from '../../core/ports/failpoints.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';
 import {
@@ -28,28 +28,28 @@ import {
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Points behind the append: the push is committed although its client was never told. */
-const COMMITTED: ReadonlySet<FaultPoint> = new Set(['push-appended', 'push-installed', 'push-answered'] as const);
-const PUSH_POINTS = FAULT_POINTS.filter((point) => point.startsWith('push-'));
-/** Only a push too wide for one event has parts: few refs are, if their names are long. */
+/** At these points the append is done: the push is committed although its client got no answer. */
+const COMMITTED: ReadonlySet<FailpointName> = new Set(['push-appended', 'push-installed', 'push-answered'] as const);
+const PUSH_POINTS = FAILPOINTS.filter((point) => point.startsWith('push-'));
+/** Only a push too wide for one event is stored in parts; with long names few refs are enough. */
 const WIDE_NAMES = Array.from({ length: 200 }, (_, n) => `refs/heads/${`${'long'.repeat(60)}/`.repeat(8)}${n}`);
 const DELETION_SPAN_MS = 30_000;
 
-const DIES_AT = (point: FaultPoint) => ({ STRATA_FAULT_POINT: point });
-const LIVES = { STRATA_FAULT_POINT: '' };
+const DIES_AT = (point: FailpointName) => ({ STRATA_FAILPOINT: point });
+const LIVES = { STRATA_FAILPOINT: '' };
 
 describe('A server killed', () => {
   const ending = suiteEnding();
   let strata: Strata;
   let ada: Account;
 
-  before(async () => {
+  beforeAll(async () => {
     strata = await startNode(ending, await sharedParts(ending));
     ada = await createAccount(strata, 'ada');
   });
 
   for (const point of PUSH_POINTS) {
-    test(`at ${point} keeps what was acknowledged and nothing by half`, async (context) => {
+    test(`at ${point} keeps acknowledged pushes and nothing incomplete`, async (context) => {
       const url = await createRepository(strata, ada, point);
       const work = await newWorkTree(context);
       const acknowledged = (await git(work, ['rev-parse', 'HEAD'])).trim();
@@ -61,7 +61,7 @@ describe('A server killed', () => {
       const pushed = await tryGit(work, ['push', '--quiet', url, 'refs/heads/*']);
       if (point !== 'push-answered') assert.notEqual(pushed.code, 0, 'the server was to die before it answered');
       await hasDied(strata);
-      // What the killed push left is there to be swept, or the look at the end would prove nothing.
+      // The killed push must have left files for the restart to sweep, or the check at the end would prove nothing.
       if (point === 'push-pack-received') assert.notDeepEqual(await leftovers(strata), []);
 
       strata = await strata.restart(LIVES);
@@ -76,7 +76,7 @@ describe('A server killed', () => {
     });
   }
 
-  test('at repository-closed has deleted the repository, and gives its name back by itself', async (context) => {
+  test('at repository-closed has deleted the repository, and a restarted server releases its name', async (context) => {
     const url = await createRepository(strata, ada, 'closed');
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -97,16 +97,16 @@ describe('A server killed', () => {
     assert.equal(await git(work, ['ls-remote', url]), '', 'the new repository holds nothing of the old');
   });
 
-  test('at account-username-claimed has made no account, and the address is free', async () => {
+  test('at account-username-claimed has created no account, and the e-mail address is free', async () => {
     await assert.rejects(createAccountByCommand(dying(strata, 'account-username-claimed'), 'bert'), /exited null/);
     await assert.rejects(createToken(strata, 'bert'), /no account/);
-    // The claim runs out after ten minutes; until then the name is taken.
+    // The claim expires after ten minutes; until then the username is taken.
     await assert.rejects(createAccountByCommand(strata, 'bert'), /taken/i);
     const args = ['account', 'create', '--username', 'bertha', '--email', 'bert@example.org', '--password-stdin'];
     await admin(strata, args, 'correct horse battery\n');
   });
 
-  test('at account-created has made the whole account', async (context) => {
+  test('at account-created has created the whole account', async (context) => {
     await assert.rejects(createAccountByCommand(dying(strata, 'account-created'), 'cleo'), /exited null/);
     const { token } = await createToken(strata, 'cleo');
     const url = await createRepository(strata, { id: '', username: 'cleo', token }, 'project');
@@ -115,7 +115,7 @@ describe('A server killed', () => {
   });
 });
 
-test('A server killed with its own PostgreSQL comes back with what it acknowledged', async (context) => {
+test('A server killed with its own PostgreSQL comes back with every acknowledged push', async (context) => {
   let strata = await startStrata(context);
   const ada = await createAccount(strata, 'ada');
   const url = await createRepository(strata, ada, 'embedded');
@@ -129,12 +129,12 @@ test('A server killed with its own PostgreSQL comes back with what it acknowledg
   await isWhole(context, strata, ada, 'embedded', url);
 });
 
-/** The environment of a `strata-admin` that dies there. */
-function dying(strata: Strata, point: FaultPoint): Pick<Strata, 'env'> {
+/** Returns the environment of a `strata-admin` that dies at this point. */
+function dying(strata: Strata, point: FailpointName): Pick<Strata, 'env'> {
   return { env: { ...strata.env, ...DIES_AT(point) } };
 }
 
-/** That the point was reached at all: a test that killed nothing would prove nothing. */
+/** Checks that the server reached the point and died: a test that kills nothing would prove nothing. */
 async function hasDied({ process }: Strata): Promise<void> {
   for (const deadline = Date.now() + 10_000; process.signalCode === null; await sleep(10)) {
     assert.ok(Date.now() < deadline, 'the server did not reach its fault point');
@@ -142,7 +142,9 @@ async function hasDied({ process }: Strata): Promise<void> {
   assert.equal(process.signalCode, 'SIGKILL');
 }
 
-/** A fresh clone passes git fsck, REST says what git ls-remote says, and no quarantine is left. */
+/**
+ * Checks that a new clone passes git fsck, that REST lists the refs of git ls-remote, and that no quarantine is left.
+ */
 async function isWhole(
   context: Parameters<typeof tempDir>[0],
   strata: Strata,

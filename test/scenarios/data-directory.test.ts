@@ -1,15 +1,15 @@
-/** One server a data directory, whatever database it uses; `strata-admin` works beside it. */
+/** A data directory serves one server, whatever database it uses; `strata-admin` may run beside that server. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { admin, createAccount, startStrata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
-test('a second server on a data directory is refused by name, and the first goes on', async (context) => {
+test('a second server on a data directory is refused with the pid of the first, which keeps running', async (context) => {
   const shared = await sharedParts(context);
   const first = await startNode(context, shared);
   const { dataDir } = first;
   const second = startStrata(context, { dataDir, env: shared.env });
-  // In one line: nothing of the program is broken.
+  // The refusal is one line, without a stack trace, since nothing in the program failed.
   const refusal = new RegExp(
     `ready:\\nThe server with pid ${first.process.pid} runs on ${dataDir}. Stop it, or give this one another data directory`,
   );
@@ -21,13 +21,13 @@ test('a second server on a data directory is refused by name, and the first goes
   await startStrata(context, { dataDir, env: shared.env });
 });
 
-test('on the embedded database too, beside which strata-admin works', async (context) => {
+test('a second server on an embedded database is refused too, and strata-admin works beside the first', async (context) => {
   const first = await startStrata(context);
   const ada = await createAccount(first, 'ada');
   const second = startStrata(context, { dataDir: first.dataDir });
   await assert.rejects(second, new RegExp(`The server with pid ${first.process.pid} runs on `));
   assert.equal(await first.stop(), 0);
-  // Without a server it starts the database itself, and leaves the directory to the next.
+  // Without a server, strata-admin starts the database itself and releases the directory at its end.
   const { id } = (await admin(first, ['account', 'set-plan', '--username', 'ada', '--plan', 'PRO'])) as { id: string };
   assert.equal(id, ada.id);
   await first.restart();

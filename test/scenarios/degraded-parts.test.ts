@@ -1,6 +1,6 @@
-/** A node whose work for later does not go on: it says so, answers everybody meanwhile, and goes on by itself. */
+/** A node whose background work fails reports it, still answers every request, and recovers without a restart. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { cleanUp } from '../support/cleanup.ts';
@@ -14,7 +14,7 @@ async function readyz(strata: Strata): Promise<{ readonly status: number; readon
   return { status: answer.status, parts };
 }
 
-test('webhooks that cannot be told of pushes are named as degraded by a node that is ready', async (context) => {
+test('a node that cannot record which pushes it sent to webhooks is ready and reports webhooks as degraded', async (context) => {
   const shared = await sharedParts(context);
   const strata = await startNode(context, shared);
   const ada = await createAccount(strata, 'ada');

@@ -1,6 +1,6 @@
-/** A device logs in on two servers, granted by an operator; what it fetches works for git and REST. */
+/** A device logs in through two servers after an operator grants it; the token it fetches works for git and REST. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { type Account, admin, api, createAccount, type Strata, tryAdmin } from '../support/strata.ts';
 import { until } from '../support/read-models.ts';
@@ -25,7 +25,7 @@ describe('A device login', () => {
   let two: Strata;
   let ada: Account;
 
-  before(async () => {
+  beforeAll(async () => {
     shared = await sharedParts(ending);
     [one, two] = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
     ada = await createAccount(one, 'ada');
@@ -40,7 +40,7 @@ describe('A device login', () => {
   const poll = (strata: Pick<Strata, 'url'>, { id, secret_token }: Session) =>
     api(strata, '', 'GET', `/v1/auth/sessions/${id}/poll?secret_token=${secret_token}`);
 
-  test('granted by its code gives one of 20 racing polls the token, on both servers', async () => {
+  test('granted by its code gives the token to exactly one of 20 concurrent polls on both servers', async () => {
     const session = await begin(one, 'workbench');
     const args = ['--username', 'ada', '--code', session.user_code.toLowerCase()];
     const granted = await admin(one, ['device', 'grant', ...args, '--grants', 'API_REPOS_READ']);
@@ -84,8 +84,8 @@ describe('A device login', () => {
     assert.equal((await tryAdmin(one, ['device', 'deny', '--username', 'ada', '--code', 'nonsense'])).code, 2);
   });
 
-  test('claimed by a server that died is finished by another: the token is in the record, its secret nowhere', async () => {
-    const dying = await startNode(ending, shared, { STRATA_FAULT_POINT: 'device-login-claimed' });
+  test('claimed by a server that died is finished by another: the token is recorded, its secret is stored nowhere', async () => {
+    const dying = await startNode(ending, shared, { STRATA_FAILPOINT: 'device-login-claimed' });
     const session = await begin(dying, 'unlucky');
     await admin(one, ['device', 'grant', '--username', 'ada', '--code', session.user_code]);
     await assert.rejects(poll(dying, session));
@@ -113,7 +113,7 @@ describe('A device login', () => {
     assert.deepEqual([status, (body as Fetched).access_token.name], [200, 'owl']);
   });
 
-  test('leaves nothing behind that a rebuild or a verification would find', async () => {
+  test('leaves nothing wrong that a rebuild or a verification would find', async () => {
     assert.equal((await api(one, ada.token, 'GET', '/v1/account/usage')).status, 200);
     const verified = (await admin(one, ['log', 'verify', '--references'])) as { readonly faults: readonly string[] };
     assert.deepEqual(verified.faults, []);

@@ -1,12 +1,12 @@
 /**
- * A disk that is full, wherever a push or a fetch writes: refused in words, nothing half there, and service goes on
- * as soon as there is room.
+ * A disk that fills up at each place where a push or a fetch writes: the server refuses with a message, leaves nothing
+ * incomplete, and works again as soon as there is space.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
@@ -24,6 +24,7 @@ import {
 } from '../support/strata.ts';
 import { sharedParts } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { skippedFor } from '../support/skipped.ts';
 
 const MIB = 1024 * 1024;
 const NO_ROOM = /remote: the server has no room left on its disk: nothing was changed, try again later/;
@@ -47,7 +48,7 @@ interface Scene {
   readonly events: () => Promise<number>;
 }
 
-/** A server with its folders where they are wanted, and a small repository in it. */
+/** Starts a server on these folders, with a small repository. */
 async function start(
   context: Ending,
   folders: { readonly dataDir: string; readonly layersDir: string },
@@ -62,7 +63,7 @@ async function start(
   return { strata, ada, url, work, events: async () => (await shared.log.since()).length };
 }
 
-/** A push of so many bytes that no compression makes fewer. */
+/** Commits this many random bytes, which do not compress. */
 async function commitBytes(work: string, sizeBytes: number): Promise<string> {
   const content = randomBytes(sizeBytes);
   const blob = (await git(work, ['hash-object', '-w', '--stdin'], content)).trim();
@@ -71,7 +72,7 @@ async function commitBytes(work: string, sizeBytes: number): Promise<string> {
   return (await git(work, ['rev-parse', 'HEAD'])).trim();
 }
 
-/** Takes what room is left. */
+/** Fills the remaining space. */
 async function fill(file: string): Promise<void> {
   await assert.rejects(writeFile(file, randomBytes(32 * MIB)), /ENOSPC/);
 }
@@ -87,7 +88,7 @@ async function isRefused({ strata, ada, url, work, events }: Scene): Promise<voi
   assert.equal(branches.status, 200, branches.text);
 }
 
-async function isTaken(context: Ending, { url, work }: Scene): Promise<void> {
+async function isAccepted(context: Ending, { url, work }: Scene): Promise<void> {
   await git(work, ['push', '--quiet', '--force', url, 'main']);
   const head = (await git(work, ['rev-parse', 'HEAD'])).trim();
   assert.equal(await git(work, ['ls-remote', url, 'refs/heads/main']), `${head}\trefs/heads/main\n`);
@@ -96,46 +97,46 @@ async function isTaken(context: Ending, { url, work }: Scene): Promise<void> {
   await git(path.join(clones, 'back.git'), ['fsck', '--full']);
 }
 
-describe('On a full disk', { skip }, () => {
-  test('a pack that finds no room in quarantine is refused, and a smaller one is taken', async (context) => {
+describe('On a full disk', skippedFor(skip), () => {
+  test('a pack that does not fit in quarantine is refused, and a smaller one is accepted', async (context) => {
     const disk = newDisk(context, 24 * MIB);
     const scene = await start(context, { dataDir: disk, layersDir: path.join(disk, 'layers') });
     await commitBytes(scene.work, 40 * MIB);
     await isRefused(scene);
     await git(scene.work, ['reset', '--quiet', '--hard', 'HEAD~1']);
     await commitBytes(scene.work, 2 * MIB);
-    await isTaken(context, scene);
+    await isAccepted(context, scene);
   });
 
-  test('a layer that finds no room is not half there, and the push is refused', async (context) => {
+  test('a layer that does not fit is not stored in part, and the push is refused', async (context) => {
     const disk = newDisk(context, 8 * MIB);
     const scene = await start(context, { dataDir: await tempDir(context), layersDir: path.join(disk, 'layers') });
     await commitBytes(scene.work, 12 * MIB);
     await isRefused(scene);
     await git(scene.work, ['reset', '--quiet', '--hard', 'HEAD~1']);
     await commitBytes(scene.work, 2 * MIB);
-    await isTaken(context, scene);
+    await isAccepted(context, scene);
   });
 
-  test('without a byte left pushes are refused and reads go on, until there is room', async (context) => {
+  test('without a free byte pushes are refused and reads continue, until there is space', async (context) => {
     const disk = newDisk(context, 16 * MIB);
     const scene = await start(context, { dataDir: disk, layersDir: path.join(disk, 'layers') });
     const filler = path.join(disk, 'filler');
     await fill(filler);
     await commitFile(scene.work, 'small', 'small\n');
     await isRefused(scene);
-    // Refs are answered from memory; for objects git needs a folder, and says so if it cannot have one.
+    // The server answers refs from memory; for objects git needs a folder, and the clone fails if it cannot be made.
     const cloned = await tryGit(await tempDir(context), ['clone', scene.url, 'none']);
     if (cloned.code !== 0) assert.match(cloned.stderr, /503/);
     await rm(filler);
-    await isTaken(context, scene);
+    await isAccepted(context, scene);
   });
 
-  test('a cache that finds no room serves nothing rather than a part, until there is room', async (context) => {
+  test('a cache that does not fit serves nothing rather than a part, until there is space', async (context) => {
     const disk = newDisk(context, 16 * MIB);
     const scene = await start(context, { dataDir: disk, layersDir: path.join(await tempDir(context), 'layers') });
     await commitBytes(scene.work, 4 * MIB);
-    await isTaken(context, scene);
+    await isAccepted(context, scene);
     await rm(path.join(disk, 'cache'), { recursive: true, force: true });
     const filler = path.join(disk, 'filler');
     await fill(filler);
@@ -144,6 +145,6 @@ describe('On a full disk', { skip }, () => {
     assert.notEqual(cloned.code, 0);
     assert.match(cloned.stderr, /503/);
     await rm(filler);
-    await isTaken(context, scene);
+    await isAccepted(context, scene);
   });
 });

@@ -1,6 +1,6 @@
-/** An account erased under two running servers, and by a command that dies in its middle. */
+/** Erases an account while two servers run, also by a command that dies halfway. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
@@ -25,7 +25,7 @@ describe('Erasing an account', () => {
   let one: Strata;
   let two: Strata;
 
-  before(async () => {
+  beforeAll(async () => {
     const shared = await sharedParts(ending);
     [one, two] = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
   });
@@ -35,7 +35,7 @@ describe('Erasing an account', () => {
   const verify = async (): Promise<readonly string[]> =>
     ((await admin(one, ['log', 'verify', '--references'])) as LogReport).faults;
 
-  /** No node knows the token, or the repository, any more. */
+  /** Checks that no node knows the token or the repository any more. */
   async function isGone(account: Account, url: string): Promise<void> {
     for (const node of [one, two]) {
       assert.equal((await api(node, account.token, 'GET', '/v1/repositories')).status, 401);
@@ -48,7 +48,7 @@ describe('Erasing an account', () => {
     }
   }
 
-  test('says what it would do, and does nothing, without --yes', async () => {
+  test('prints what it would do, and does nothing, without --yes', async () => {
     const ada = await createAccount(one, 'ada');
     await createRepository(one, ada, 'project');
     await assert.rejects(erase(one, 'ada'), /exited 1:[^]*ada, for ever[^]*repositories \(1\)[^]*Nothing was done/);
@@ -56,7 +56,7 @@ describe('Erasing an account', () => {
     await assert.rejects(erase(one, 'nobody', '--yes'), /There is no account/);
   });
 
-  test('ends its tokens and repositories on every node at once, and the log still verifies', async (context) => {
+  test('removes its tokens and repositories on every node at once, and the log still verifies', async (context) => {
     const bob = await createAccount(one, 'bob');
     const url = await createRepository(one, bob, 'project');
     const work = await newWorkTree(context);
@@ -74,10 +74,10 @@ describe('Erasing an account', () => {
     assert.ok(projections.length > 0 && projections.every(({ differences }) => differences === 0));
   });
 
-  test('that dies right after its event leaves nothing that works, is told of, and can be finished', async () => {
+  test('that dies right after its event leaves no working access, is reported by log verify, and can be finished', async () => {
     const cleo = await createAccount(one, 'cleo');
     const url = await createRepository(one, cleo, 'project');
-    const dying = { env: { ...one.env, STRATA_FAULT_POINT: 'account-erased' } };
+    const dying = { env: { ...one.env, STRATA_FAILPOINT: 'account-erased' } };
     await assert.rejects(erase(dying, 'cleo', '--yes'), /exited null/);
     await isGone(cleo, url);
     await assert.rejects(verify(), /exited 1/);

@@ -3,7 +3,7 @@
  * protocol server, a stand-in; `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` runs the other scenarios on it.
  */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suiteEnding } from '../support/cleanup.ts';
 import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';
@@ -35,25 +35,25 @@ describe('With the event log in EventStoreDB', () => {
   let second: Strata;
   let ada: Account;
 
-  before(async () => {
+  beforeAll(async () => {
     shared = await sharedParts(ending, 'eventstoredb');
     [first, second] = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
     ada = await createAccount(first, 'ada');
   });
 
-  test('a repository pushed and cloned back is identical, and REST says of it what git says', async (context) => {
+  test('a repository pushed and cloned back is identical, and REST shows what git shows', async (context) => {
     const folder = await tempDir(context);
     const source = createSampleRepository(folder);
     const url = await createRepository(first, ada, 'sample');
     await git(source, ['push', '--quiet', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*']);
-    // On the other server, which has seen nothing of it yet.
+    // Read from the other server, which has not served this repository yet.
     await assertEqualToGit(second, ada, 'sample', source, folder);
     await assertRebuildable(first);
     await admin(first, ['projections', 'rebuild']);
     await assertEqualToGit(first, ada, 'sample', source, await tempDir(context));
   });
 
-  test('a push, and a revoked token, are seen by the very next request to the other server', async (context) => {
+  test('a push, and a revoked token, take effect at the next request to the other server', async (context) => {
     const url = await createRepository(first, ada, 'seen');
     const work = await newWorkTree(context);
     for (let round = 0; round < 5; round += 1) {
@@ -70,7 +70,7 @@ describe('With the event log in EventStoreDB', () => {
     }
   });
 
-  test('events are there and nowhere else', async () => {
+  test('all events are in EventStoreDB', async () => {
     const events = await shared.log.since();
     assert.ok(events.some(({ type }) => type === 'RefsUpdated'));
     const log = (await admin(first, ['log', 'verify'])) as { readonly events: number; readonly faults: unknown[] };
@@ -78,7 +78,7 @@ describe('With the event log in EventStoreDB', () => {
     assert.deepEqual(log.faults, []);
   });
 
-  test('a server killed and started again knows what it knew', async (context) => {
+  test('a server killed and restarted serves the same refs', async (context) => {
     const url = await createRepository(first, ada, 'kept');
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -87,7 +87,7 @@ describe('With the event log in EventStoreDB', () => {
     assert.equal(await git(work, ['ls-remote', gitUrl(again, ada, 'kept')]), await git(work, ['ls-remote', url]));
   });
 
-  test('an outage of the log is waited out: refused meanwhile, and nothing lost', {
+  test('an outage of the log refuses requests with 503 and loses nothing', {
     timeout: 120_000,
   }, async (context) => {
     const server = await openServer(context);
@@ -108,7 +108,7 @@ describe('With the event log in EventStoreDB', () => {
     assert.deepEqual(
       [(await waiting).status, await listed],
       [200, `${commit}\trefs/heads/main\n`],
-      'a short one: it waits',
+      'requests wait during a short outage',
     );
 
     await server.stop();
@@ -120,7 +120,7 @@ describe('With the event log in EventStoreDB', () => {
       tryGit(work, ['clone', url, 'copy']),
     ]);
     for (const answer of [read, created]) {
-      // The second is of one that waited for the others first.
+      // A request that first waited for others to finish reading the log gets the second message.
       const reasons: Record<string, RegExp> = {
         5: /cannot reach its storage, try again/,
         1: /is catching up, try again/,
@@ -128,7 +128,9 @@ describe('With the event log in EventStoreDB', () => {
       assert.equal(answer.status, 503);
       assert.match(answer.text, reasons[answer.headers.get('retry-after') ?? ''] ?? /no Retry-After/);
     }
-    for (const { stderr } of [pushed, cloned]) assert.match(stderr, /The event log cannot be reached: .*503/s);
+    for (const { stderr } of [pushed, cloned]) {
+      assert.match(stderr, /remote: The service (cannot reach its storage|is catching up), try again.*503/s);
+    }
     const ready = await fetch(`${strata.url}/readyz`);
     const { parts } = (await ready.json()) as { parts: { readonly log: unknown } };
     assert.deepEqual([ready.status, parts.log], [503, 'no answer']);
@@ -141,7 +143,7 @@ describe('With the event log in EventStoreDB', () => {
     await git(work, ['push', '--quiet', url, 'main']);
 
     server.faults.stalled = true;
-    assert.match((await tryGit(work, ['ls-remote', url])).stderr, /503/, 'one that takes calls and answers none');
+    assert.match((await tryGit(work, ['ls-remote', url])).stderr, /503/, 'a log that accepts calls and answers none');
     server.faults.stalled = false;
     await eventually('it answers again', async () => (await tryGit(work, ['ls-remote', url])).code === 0);
     assert.match(await git(work, ['ls-remote', url, 'main']), new RegExp(later));
@@ -151,7 +153,7 @@ describe('With the event log in EventStoreDB', () => {
     assert.equal((answer.body as { commits: unknown[] }).commits.length, 4);
   });
 
-  test('an address where nothing answers stops the start, by the name of the setting', async (context) => {
+  test('an address where nothing answers stops the start with the name of the setting', async (context) => {
     const env = { ...shared.env, STRATA_EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
     await assert.rejects(startStrata(context, { env }), /STRATA_EVENTSTORE_URL names an EventStoreDB that does not/);
     await assert.rejects(

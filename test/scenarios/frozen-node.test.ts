@@ -1,6 +1,6 @@
-/** A node that freezes with all it holds, as a stopped process or a machine that swaps: the others go on. */
+/** A node that freezes while it leads, like a stopped process or a swapping machine: the others take over. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { cleanUp } from '../support/cleanup.ts';
 import {
   api,
@@ -14,9 +14,9 @@ import {
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
-test('what the node that wrote the read models was told last, and what comes after it froze, others read', async (context) => {
+test('other nodes read the pushes before and after the node that wrote the read models froze', async (context) => {
   const shared = await sharedParts(context);
-  // Alone at first, so that it leads every read model.
+  // It starts alone, so that it leads every read model.
   const frozen = await startNode(context, shared);
   const ada = await createAccount(frozen, 'ada');
   const url = await createRepository(frozen, ada, 'project');
@@ -31,7 +31,7 @@ test('what the node that wrote the read models was told last, and what comes aft
   await git(work, ['push', '--quiet', url, 'main']);
   frozen.process.kill('SIGSTOP');
   cleanUp(context, () => frozen.process.kill('SIGCONT'));
-  // Readers wait for as long as a node may be behind, and then are told 503: the lead has to move within that.
+  // A reader waits as long as a node may be behind and then gets 503: another node must take the lead within that time.
   assert.equal(await tip(other), (await git(work, ['rev-parse', 'main'])).trim());
   const second = await commitFile(work, 'second', 'second\n');
   await git(work, ['push', '--quiet', gitUrl(other, ada, 'project'), 'main']);

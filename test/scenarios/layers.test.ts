@@ -1,11 +1,11 @@
 /**
- * Layers on the disk are what objects are read from, and the cache is not: damage is found and named and never
- * served, a lost cache comes back by itself, and a deletion takes no layer away.
+ * The server reads objects from layers on disk, and the cache is only a copy: it names damaged layers and never serves
+ * them, rebuilds a lost cache, and deletes no layer with its repository.
  */
 import assert from 'node:assert/strict';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suiteEnding } from '../support/cleanup.ts';
 import { filesBelow } from '../support/files-below.ts';
@@ -30,13 +30,13 @@ describe('Layers', () => {
   let strata: Strata;
   let ada: Account;
 
-  before(async () => {
+  beforeAll(async () => {
     shared = await sharedParts(ending);
     strata = await startNode(ending, shared);
     ada = await createAccount(strata, 'ada');
   });
 
-  // What the server tidies up behind an answer may be written while it is being removed.
+  // The server may still write to the cache after an answer, while the test removes it.
   const dropCache = (): Promise<void> =>
     rm(path.join(strata.dataDir, 'cache'), { recursive: true, force: true, maxRetries: 10 });
 
@@ -47,7 +47,7 @@ describe('Layers', () => {
     return (await filesBelow(folder)).map((file) => path.join(folder, file));
   }
 
-  test('that were damaged are named and never served', async (context) => {
+  test('that are damaged are named and never served', async (context) => {
     const work = await newWorkTree(context);
     const other = await createRepository(strata, ada, 'unharmed');
     await git(work, ['push', '--quiet', other, 'main']);
@@ -87,7 +87,7 @@ describe('Layers', () => {
       assert.ok(contents.status === 503 || contents.status === 500, `${what}: ${contents.status} ${contents.text}`);
       const lines = strata.log().slice(logged);
       assert.match(lines, new RegExp(`layer-(corrupt|missing).*${id}`), what);
-      // What is known of the repository without its objects, and every other repository, is as before.
+      // Refs need no objects: listing them still works, and so does every other repository.
       assert.match(await git(work, ['ls-remote', url]), /refs\/heads\/main/);
       await git(clones, ['clone', '--quiet', other, 'unharmed']);
       const verified = await admin(strata, ['log', 'verify', '--references']).catch((error: unknown) => error);
@@ -122,7 +122,7 @@ describe('Layers', () => {
     }
   });
 
-  test('refill it under fetches and pushes that are under way', async (context) => {
+  test('refill a cache that is deleted during fetches and pushes', async (context) => {
     const url = await createRepository(strata, ada, 'busy');
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -142,18 +142,18 @@ describe('Layers', () => {
       const pushed = await tryGit(work, ['push', '--quiet', url, 'main']);
       const cloned = await tryGit(clones, ['clone', '--quiet', url, `copy-${round}`]);
       failures += Number(pushed.code !== 0) + Number(cloned.code !== 0);
-      // What failed failed as a whole: no clone is wrong, and the next push finds what was acknowledged.
+      // A failure is complete: no clone is wrong, and the next push finds every acknowledged one.
       if (cloned.code === 0) await git(path.join(clones, `copy-${round}`), ['fsck', '--full']);
     }
     busy = false;
     await dropping;
-    context.diagnostic(`${failures} of 16 failed under it`);
+    await context.annotate(`${failures} of 16 failed during it`);
     await git(work, ['push', '--quiet', url, 'main']);
     await git(clones, ['clone', '--quiet', url, 'last']);
     assert.equal(await readFile(path.join(clones, 'last/file'), 'utf8'), '7\n');
   });
 
-  test('stay on the disk when their repository is deleted, which is gone at once', async (context) => {
+  test('stay on disk when their repository is deleted, which disappears at once', async (context) => {
     const url = await createRepository(strata, ada, 'deleted');
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -177,7 +177,7 @@ describe('Layers', () => {
     assert.equal((await api(strata, ada.token, 'DELETE', '/v1/repos/ada/deleted')).status, 404);
     assert.match((await tryGit(work, ['ls-remote', url])).stderr, /Repository not found/);
     assert.match((await tryGit(work, ['push', url, 'main:other'])).stderr, /Repository not found/);
-    assert.ok((await usage()) < before, 'what is deleted counts no more');
+    assert.ok((await usage()) < before, 'a deleted repository does not count');
     for (const file of files) assert.ok((await readFile(file)).length > 0);
 
     await createRepository(strata, ada, 'deleted');

@@ -1,9 +1,10 @@
 /**
- * A branch is one register, however many servers serve it: compare-and-set pushes and reads on two servers, over
- * git and over REST, through lost connections and a killed server, could have happened on a single copy.
+ * A branch is one register, however many servers serve it: compare-and-set pushes and reads on two servers, over git
+ * and over REST, through lost connections and a killed server, must form a history that could have happened on a single
+ * copy.
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, checkRegister, createRecorder, type Recorder, type Value } from '../support/linearizability.ts';
 import { readRegister, setRegister } from '../support/register.ts';
@@ -13,7 +14,9 @@ import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 const CLIENTS = 8;
 const OPERATIONS_PER_CLIENT = 40;
-/** A push is given up by its client after at most this long, in one of this many: it may or may not have happened. */
+/**
+ * One push in `IMPATIENT_ONE_IN` is aborted by its client after at most this long: it may or may not have taken effect.
+ */
 const IMPATIENCE_MS_MAX = 60;
 const IMPATIENT_ONE_IN = 12;
 
@@ -25,14 +28,14 @@ test('a recorded history of pushes and reads on two servers is linearizable', as
   await createRepository(first, ada, 'register');
   const recorder = createRecorder();
   const seed = Math.floor(Math.random() * 2 ** 31);
-  context.diagnostic(`seed ${seed}`);
+  await context.annotate(`seed ${seed}`);
 
   let operations = 0;
   const onOperation = (): void => void (operations += 1);
   const clients = Array.from({ length: CLIENTS }, (_, client) =>
     runClient({ client, nodes, ada, recorder, dice: createDice(seed + client), onOperation }),
   );
-  // Half way through, one server dies with whatever it was doing, and comes back.
+  // Halfway through, one server is killed during whatever it does, and restarted.
   const killing = (async () => {
     while (operations < (CLIENTS * OPERATIONS_PER_CLIENT) / 2) await sleep(5);
     nodes[1] = await nodes[1].restart();
@@ -44,12 +47,14 @@ test('a recorded history of pushes and reads on two servers is linearizable', as
     history.filter((operation) => operation.kind === 'compare-and-set' && operation.outcome === outcome).length;
   const reads = history.filter(({ kind }) => kind === 'read').length;
   const counts = { done: count('done'), refused: count('refused'), unknown: count('unknown'), reads };
-  context.diagnostic(JSON.stringify(counts));
+  await context.annotate(JSON.stringify(counts));
   assert.ok(counts.done >= 10 && counts.refused >= 5 && reads >= 50, `too little happened: ${JSON.stringify(counts)}`);
   const verdict = checkRegister(history, null);
   if (verdict.linearizable) return;
   const { order, stuckAt } = verdict;
-  assert.fail(`after ${JSON.stringify(order.slice(-10), null, 1)} none of these can come: ${JSON.stringify(stuckAt)}`);
+  assert.fail(
+    `after ${JSON.stringify(order.slice(-10), null, 1)} none of these can follow: ${JSON.stringify(stuckAt)}`,
+  );
 });
 
 interface Client {
@@ -63,24 +68,24 @@ interface Client {
 
 async function runClient({ client, nodes, ada, recorder, dice, onOperation }: Client): Promise<void> {
   let seen: Value = null;
-  let behind = false;
+  let wasRefused = false;
   for (let number = 0; number < OPERATIONS_PER_CLIENT; number += 1) {
     const strata = dice.pick(nodes);
     const target = { strata, account: ada, name: 'register' };
-    // Who was refused looks first: most compare-and-sets should have a chance.
-    const looks = behind || dice.chance(0.5);
+    // A client that was refused reads first, so that most compare-and-sets can succeed.
+    const reads = wasRefused || dice.chance(0.5);
     const answered = recorder.call(client);
     let answer: Answer | null;
-    if (looks) answer = await readRegister(target, dice.chance(0.5) ? 'git' : 'rest');
+    if (reads) answer = await readRegister(target, dice.chance(0.5) ? 'git' : 'rest');
     else answer = await setRegister(target, seen, `client ${client} number ${number}`, impatience(dice));
     onOperation();
     if (answer === null) {
-      // The server is away: ask again soon, perhaps the other one.
+      // The server is down: try again soon, perhaps on the other one.
       await sleep(20);
       continue;
     }
     answered(answer);
-    behind = answer.kind === 'compare-and-set' && answer.outcome !== 'done';
+    wasRefused = answer.kind === 'compare-and-set' && answer.outcome !== 'done';
     if (answer.kind === 'read') seen = answer.value;
     else if (answer.outcome === 'done') seen = answer.to;
   }

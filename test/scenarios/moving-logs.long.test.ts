@@ -1,11 +1,13 @@
-/** A whole service moved to another database, or its log to another store, by `strata-admin log export` and `import`. */
+/**
+ * Moves a whole service to another database, or its log to another store, by `strata-admin log export` and `import`.
+ */
 import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import pg from 'pg';
 import { protocolServerSettings } from '../support/eventstoredb/process.ts';
-import { filledPlace, newPlace, type Place, query } from '../support/installations.ts';
+import { filledInstallation, newInstallation, type Installation, query } from '../support/installations.ts';
 import {
   admin,
   api,
@@ -22,7 +24,7 @@ import {
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-async function moveVault(from: Place, to: Place): Promise<void> {
+async function moveVault(from: Installation, to: Installation): Promise<void> {
   for (const table of ['vault_keys', 'vault_records']) {
     const [row] = await query(from, `SELECT json_agg(t)::text AS rows FROM ${table} AS t`);
     const client = new pg.Client({ connectionString: to.connectionString });
@@ -63,13 +65,18 @@ async function moveThere(context: TestContext, from: LogKind, to: LogKind): Prom
   const file = path.join(await tempDir(context), 'log');
   const exported = (await admin(source, ['log', 'export', file])) as { events: number; digest: string };
 
-  const place = await newPlace(context);
+  const installation = await newInstallation(context);
   const log = to === 'postgres' ? {} : await protocolServerSettings(context);
   const layers = path.join(await tempDir(context), 'layers');
   await cp(shared.layersDir, layers, { recursive: true });
   const target = {
-    ...place,
-    env: { ...place.env, ...log, STRATA_LAYERS_DIR: layers, STRATA_MASTER_KEY: shared.env['STRATA_MASTER_KEY'] ?? '' },
+    ...installation,
+    env: {
+      ...installation.env,
+      ...log,
+      STRATA_LAYERS_DIR: layers,
+      STRATA_MASTER_KEY: shared.env['STRATA_MASTER_KEY'] ?? '',
+    },
   };
   await moveVault({ ...source, connectionString: shared.env['STRATA_DATABASE_URL'] ?? '' }, target);
   const imported = await admin(target, ['log', 'import', file]);
@@ -99,29 +106,29 @@ async function moveThere(context: TestContext, from: LogKind, to: LogKind): Prom
 
 describe('Moving a service to another database', () => {
   for (const [from, to] of WAYS) {
-    test(`gives the same repositories, read models and tokens there, from ${from} to ${to}`, async (context) => {
+    test(`keeps the same repositories, read models and tokens, from ${from} to ${to}`, async (context) => {
       await moveThere(context, from, to);
     });
   }
 
   test('never serves read models or snapshots of the log that was there before', async (context) => {
-    const source = await filledPlace(context, 5);
+    const source = await filledInstallation(context, 5);
     const file = path.join(await tempDir(context), 'log');
     await admin(source, ['log', 'export', file]);
-    const place = await newPlace(context);
-    const server = await startStrata(context, { env: place.env });
+    const installation = await newInstallation(context);
+    const server = await startStrata(context, { env: installation.env });
     await createAccount(server, 'ada');
     await server.stop();
-    // As after a restore of the log alone.
-    await query(place, `TRUNCATE events`);
-    await query(place, `INSERT INTO snapshots VALUES ('repository-x', 1, 1000, '{}')`);
-    await query(place, `INSERT INTO vault_read_mark VALUES (true, 7, 'account-x', 0, gen_random_uuid())`);
+    // Imitates a restore that replaced only the log.
+    await query(installation, `TRUNCATE events`);
+    await query(installation, `INSERT INTO snapshots VALUES ('repository-x', 1, 1000, '{}')`);
+    await query(installation, `INSERT INTO vault_read_mark VALUES (true, 7, 'account-x', 0, gen_random_uuid())`);
     const models = `SELECT count(*)::int AS n FROM pg_tables WHERE schemaname = 'read_models'`;
-    assert.notEqual((await query(place, models))[0]?.['n'], 0);
-    await admin(place, ['log', 'import', file]);
-    assert.equal((await query(place, models))[0]?.['n'], 0);
+    assert.notEqual((await query(installation, models))[0]?.['n'], 0);
+    await admin(installation, ['log', 'import', file]);
+    assert.equal((await query(installation, models))[0]?.['n'], 0);
     for (const table of ['snapshots', 'vault_read_mark']) {
-      assert.deepEqual(await query(place, `SELECT FROM ${table}`), [], table);
+      assert.deepEqual(await query(installation, `SELECT FROM ${table}`), [], table);
     }
   });
 });

@@ -1,9 +1,9 @@
-/** What docs/operating.md tells operators to do, done: backup and restore, and the way off the embedded database. */
+/** Follows docs/operating.md: backup and restore, and the move from the embedded database to another. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
@@ -22,7 +22,7 @@ import {
 } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** With owners and modes: PostgreSQL takes its folder from nobody else. */
+/** Copies with owners and modes: PostgreSQL refuses a folder of another owner. */
 async function copy(from: string, to: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', from, to]);
 }
@@ -32,7 +32,7 @@ async function layerFiles(dataDir: string): Promise<readonly string[]> {
   return names.filter((name) => name.endsWith('.tar'));
 }
 
-test('a data directory copied while its server is stopped is the service as it was, cache or no cache', async (context) => {
+test('a data directory copied while its server is stopped restores the service, with or without its cache', async (context) => {
   const dataDir = await madeDataDir(context);
   let strata = await startStrata(context, { dataDir });
   const ada = await createAccount(strata, 'ada');
@@ -62,7 +62,7 @@ test('a data directory copied while its server is stopped is the service as it w
   await git(clone, ['fsck', '--strict']);
   await git(work, ['push', '--quiet', url, 'main']);
 
-  // A backup of the layers that is older than that of the log lacks what the log names, and that is said.
+  // The log names a layer that an older backup of the layers lacks; `log verify` reports it.
   const [lost = ''] = await layerFiles(dataDir);
   await rename(path.join(dataDir, 'layers', lost), path.join(dataDir, 'gone'));
   const wanting = await tryAdmin(strata, ['log', 'verify', '--references']);
@@ -70,7 +70,7 @@ test('a data directory copied while its server is stopped is the service as it w
   assert.match(wanting.stdout, /names the layer .*, which is not there/);
 });
 
-test('the embedded database moves to a PostgreSQL of its own with its folder', async (context) => {
+test('the folder of the embedded database moves to a separate PostgreSQL', async (context) => {
   const dataDir = await madeDataDir(context);
   const embedded = await startStrata(context, { dataDir });
   const ada = await createAccount(embedded, 'ada');
@@ -78,7 +78,7 @@ test('the embedded database moves to a PostgreSQL of its own with its folder', a
   await git(work, ['push', '--quiet', await createRepository(embedded, ada, 'project'), 'main']);
   assert.equal(await embedded.stop(), 0);
 
-  // Any PostgreSQL 18 that runs on a copy of the folder, here one of ours beside which no Strata runs.
+  // Any PostgreSQL 18 on a copy of the folder would do; this is an embedded one without a Strata server.
   const elsewhere = path.join(await tempDir(context), 'elsewhere');
   await cp(dataDir, elsewhere, { recursive: true, filter: (file) => file === dataDir });
   await copy(path.join(dataDir, 'postgres'), path.join(elsewhere, 'postgres'));

@@ -1,6 +1,6 @@
-/** PostgreSQL gone: requests fail with a reason, no wrong answer is served, and service resumes by itself. */
+/** PostgreSQL stops: requests fail with a reason, no wrong answer is served, and service resumes without a restart. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
@@ -20,7 +20,7 @@ import {
 
 const RESUME_SPAN_MS = 30_000;
 
-test('without PostgreSQL every request says 503, and afterwards all goes on where it was', async (context) => {
+test('without PostgreSQL every request gets 503, and when it is back the service continues where it was', async (context) => {
   const cluster = await startTestCluster();
   let { embedded } = cluster;
   cleanUp(context, () => cluster.stop());

@@ -1,6 +1,6 @@
-/** What people do with git: push, clone, fetch, delete, against the real server with the real client. */
+/** What people do with git: push, clone, fetch, delete, with the real client against the real server. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { suiteEnding } from '../support/cleanup.ts';
@@ -27,7 +27,7 @@ describe('With git', () => {
   let names = 0;
   const newRepository = (): Promise<string> => createRepository(strata, ada, `repository-${++names}`);
 
-  before(async () => {
+  beforeAll(async () => {
     strata = await startStrata(ending);
     ada = await createAccount(strata, 'ada');
   });
@@ -65,7 +65,7 @@ describe('With git', () => {
     });
   }
 
-  test('an empty repository clones with the default branch it will have', async (context) => {
+  test('an empty repository clones with its future default branch', async (context) => {
     const url = await newRepository();
     const clones = await tempDir(context);
     const cloned = await tryGit(clones, ['clone', url, 'empty']);
@@ -99,7 +99,7 @@ describe('With git', () => {
     assert.equal(await git(work, ['ls-remote', url, 'refs/heads/main']), `${kept}\trefs/heads/main\n`);
   });
 
-  test('a branch is deleted by a push that brings no pack', async (context) => {
+  test('a push without a pack deletes a branch', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main', 'main:gone']);
@@ -107,7 +107,7 @@ describe('With git', () => {
     assert.equal((await git(work, ['ls-remote', url])).includes('gone'), false);
   });
 
-  test('an atomic push with one bad ref changes nothing, and says why', async (context) => {
+  test('an atomic push with one bad ref changes nothing, and reports why', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -117,7 +117,7 @@ describe('With git', () => {
     assert.equal((await git(work, ['ls-remote', url])).includes('one'), false);
   });
 
-  test('a push with one bad ref takes the good ones', async (context) => {
+  test('a push with one bad ref accepts the good ones', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -128,7 +128,7 @@ describe('With git', () => {
     assert.doesNotMatch(listed, /main\/bad/);
   });
 
-  test('notes, push options and a push of what is there already are accepted', async (context) => {
+  test('notes, push options and a push of existing commits are accepted', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', '-o', 'hello=world', url, 'main']);
@@ -160,7 +160,7 @@ describe('With git', () => {
     }
   });
 
-  test('a shallow clone whose history was forced away is completed, without what was left behind', async (context) => {
+  test('a shallow clone whose history was forced away can be completed, without the commits that no ref reaches', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     const behind = await commitFile(work, 'behind', 'left behind\n');
@@ -184,7 +184,7 @@ describe('With git', () => {
     }
   });
 
-  test('a clone may stop at a tag or a branch, and is told when there is none of the name', async (context) => {
+  test('a clone may exclude the history of a tag or a branch, and fails with a message when there is none of that name', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await git(work, ['tag', 'v1']);
@@ -200,7 +200,7 @@ describe('With git', () => {
     assert.match(none.stderr, /deepen-not is not a ref: v2/);
   });
 
-  test('a push from a shallow clone is taken when its history is here', async (context) => {
+  test('a push from a shallow clone is accepted when the server has its history', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await commitFile(work, 'second', 'x\n');
@@ -213,7 +213,7 @@ describe('With git', () => {
     assert.match(await git(work, ['ls-remote', url, 'main']), new RegExp(commit));
   });
 
-  test('a push from a shallow clone into a repository without its history is refused by name', async (context) => {
+  test('a push from a shallow clone into a repository without its history is refused with that reason', async (context) => {
     const from = await newRepository();
     const work = await newWorkTree(context);
     await commitFile(work, 'second', 'x\n');
@@ -227,7 +227,7 @@ describe('With git', () => {
     assert.equal(await git(work, ['ls-remote', into]), '');
   });
 
-  test('a large file goes there and back', async (context) => {
+  test('a large file survives a push and a clone', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     const large = Buffer.alloc(20 * 1024 * 1024);
@@ -241,7 +241,7 @@ describe('With git', () => {
     assert.equal((await git(path.join(clones, 'copy'), ['rev-parse', 'HEAD:large'])).trim(), blob);
   });
 
-  test('3,000 refs in one push are all there', async (context) => {
+  test('3,000 refs in one push are all stored', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     const head = (await git(work, ['rev-parse', 'HEAD'])).trim();
@@ -252,7 +252,7 @@ describe('With git', () => {
     assert.equal(listed.filter((line) => line.includes('refs/heads/many/')).length, 3_000);
   });
 
-  test('names without .git and in capitals lead to the same repository', async (context) => {
+  test('names without .git and in capitals name the same repository', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -260,8 +260,8 @@ describe('With git', () => {
     assert.match(await git(work, ['ls-remote', other]), /refs\/heads\/main/);
   });
 
-  describe('and without the right to', () => {
-    test('no or wrong credentials are asked for again and then refused', async (context) => {
+  describe('and without permission', () => {
+    test('missing or wrong credentials are requested again and then refused', async (context) => {
       const url = await newRepository();
       const directory = await tempDir(context);
       const wrong = await tryGit(directory, ['ls-remote', url.replace(ada.token, 'strata_wrong')]);
@@ -288,7 +288,7 @@ describe('With git', () => {
       assert.equal(others.stderr.replaceAll(name, 'none'), missing.stderr);
     });
 
-    test('a token that may only read is told which grant a push needs', async (context) => {
+    test('a push with a token that may only read is refused with the name of the missing grant', async (context) => {
       const url = await newRepository();
       const reader = await createToken(strata, 'ada', ['--grants', 'GIT_HTTP_READ']);
       const work = await newWorkTree(context);

@@ -1,9 +1,11 @@
-/** Pushes of every shape that git sends: very many refs, very large files, odd names, submodules, each transfer coding. */
+/**
+ * Pushes of every shape that git sends: very many refs, very large files, odd names, submodules, each transfer coding.
+ */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { pack, wirePush } from '../support/git-wire.ts';
 import {
@@ -21,7 +23,9 @@ import {
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** A real git takes minutes for so many, in lists of its own that grow with their square: they go over the wire. */
+/**
+ * The real git takes minutes for this many refs, since its lists grow with their square; the test sends them itself.
+ */
 const MANY_REFS = 20_000;
 const GIT_REFS = 3_000;
 const LARGE_BYTES = 100 * 1024 * 1024;
@@ -31,12 +35,12 @@ describe('A push', () => {
   let strata: Strata;
   let ada: Account;
 
-  before(async () => {
+  beforeAll(async () => {
     strata = await startNode(ending, await sharedParts(ending));
     ada = await createAccount(strata, 'ada');
   });
 
-  test(`of ${MANY_REFS} refs makes them all, outlives the server's memory, and deletes them all`, async (context) => {
+  test(`of ${MANY_REFS} refs creates them all, keeps them over a restart, and deletes them all`, async (context) => {
     const url = await createRepository(strata, ada, 'many');
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);
@@ -68,7 +72,7 @@ describe('A push', () => {
     assert.equal(await git(work, ['ls-remote', '--heads', url]), `${head}\trefs/heads/main\n`);
   });
 
-  test(`of ${GIT_REFS} refs by git makes them all, and prunes them`, async (context) => {
+  test(`of ${GIT_REFS} refs by git creates them all, and prunes them`, async (context) => {
     const url = await createRepository(strata, ada, 'pruned');
     const work = await newWorkTree(context);
     const head = (await git(work, ['rev-parse', 'HEAD'])).trim();
@@ -83,11 +87,11 @@ describe('A push', () => {
     assert.equal(await git(work, ['ls-remote', '--refs', url]), `${head}\trefs/heads/main\n`);
   });
 
-  test('of a file of 100 MB goes there and back', async (context) => {
+  test('of a file of 100 MB survives a push and a clone', async (context) => {
     const url = await createRepository(strata, ada, 'large');
     const work = await newWorkTree(context);
     const content = randomBytes(LARGE_BYTES);
-    // What no compression makes smaller need not be tried.
+    // Random bytes do not compress, so git need not try.
     for (const setting of ['core.compression', 'pack.compression']) await git(work, ['config', setting, '0']);
     const blob = (await git(work, ['hash-object', '-w', '--stdin'], content)).trim();
     await git(work, ['update-index', '--add', '--cacheinfo', `100644,${blob},large`]);
@@ -132,7 +136,7 @@ describe('A push', () => {
       `${'deep/'.repeat(40)}file`,
     ];
     const listing = files.map((name) => `100644 ${blob}\t${name}\0`).join('');
-    // Names are bytes: these are no UTF-8.
+    // Names are bytes; these two are not UTF-8.
     const raw = Buffer.concat([Buffer.from(listing), Buffer.from(`100644 ${blob}\t`), Buffer.from([0xff, 0xfe, 0])]);
     await git(work, ['update-index', '-z', '--index-info'], raw);
     await git(work, ['commit', '--quiet', '-m', 'Odd names']);
@@ -173,7 +177,7 @@ describe('A push', () => {
     }
   });
 
-  test('with submodules is taken, and says where they point', async (context) => {
+  test('with submodules is accepted, and its contents show where they point', async (context) => {
     const url = await createRepository(strata, ada, 'parent');
     const work = await newWorkTree(context);
     const pinned = createHash('sha1').update('elsewhere').digest('hex');
@@ -192,7 +196,7 @@ describe('A push', () => {
     assert.deepEqual([entry?.type, entry?.sha], ['submodule', pinned]);
   });
 
-  test('and a fetch in every transfer coding of git do the same', async (context) => {
+  test('and a fetch give the same result in every transfer coding of git', async (context) => {
     const url = await createRepository(strata, ada, 'coded');
     const work = await newWorkTree(context);
     const clones = await tempDir(context);
@@ -213,10 +217,10 @@ describe('A push', () => {
       await git(work, ['update-index', '--add', '--cacheinfo', `100644,${blob},file-${round}`]);
       await git(work, ['commit', '--quiet', '-m', `Round ${round}`]);
       await git(work, [...options, 'push', '--quiet', url, 'main']);
-      // Many commits of its own make the client's request long, which git then compresses.
+      // Many commits of its own make the client's fetch request long, so that git compresses it.
       for (let own = 0; own < 30; own += 1)
         await git(copy, ['commit', '--quiet', '--allow-empty', '-m', `${round} ${own}`]);
-      // git takes no buffer for a fetch that is smaller than one packet (a BUG of its own).
+      // git fails a fetch whose buffer is smaller than one packet, with a BUG message of its own.
       const buffered = options.filter((option) => option !== '-c' && !option.startsWith('http.postBuffer'));
       await git(copy, [...buffered.flatMap((setting) => ['-c', setting]), 'fetch', '--quiet', 'origin']);
       assert.equal(await git(copy, ['rev-parse', 'origin/main']), await git(work, ['rev-parse', 'main']));

@@ -1,9 +1,12 @@
-/** What a plan leaves: counts are exact, bytes are refused by name before and behind the pack, and by 403 on the way out. */
+/**
+ * A plan's quotas: counts of repositories are exact, pushes beyond a quota are refused with its name before or after
+ * the pack is received, and reads beyond the transfer quota get 403.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';
 import {
@@ -46,7 +49,7 @@ describe('A quota', () => {
   let shared: SharedParts;
   let strata: Strata;
 
-  before(async () => {
+  beforeAll(async () => {
     const plans = path.join(await tempDir(ending), 'plans.json');
     await writeFile(plans, JSON.stringify(PLANS));
     shared = await sharedParts(ending);
@@ -61,7 +64,7 @@ describe('A quota', () => {
 
   const create = (account: Account, name: string) => api(strata, account.token, 'POST', '/v1/repositories', { name });
 
-  test('of repositories is exact, however many are made at once, and a deleted one counts no more', async () => {
+  test('of repositories is exact, however many are created at once, and a deleted one no longer counts', async () => {
     const fay = await createAccount(strata, 'fay', 'FREE');
     const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => create(fay, `repository-${n}`)));
     const [made, refused] = [201, 422].map((code) => answers.filter(({ status }) => status === code));
@@ -77,7 +80,7 @@ describe('A quota', () => {
     assert.equal((await create(fay, 'one-more')).status, 201);
   });
 
-  test('of storage refuses a push by name, counts what is there, and lets deletions pass', async (context) => {
+  test('of storage refuses a push with its name, counts the stored bytes, and allows deletions', async (context) => {
     const sam = await createAccount(strata, 'sam', 'FREE');
     const url = await createRepository(strata, sam, 'stored');
     const work = await newWorkTree(context);
@@ -104,7 +107,7 @@ describe('A quota', () => {
     await git(work, ['push', '--quiet', again, 'main']);
   });
 
-  test('of ingress refuses a push by name, and refused bytes do not count', async (context) => {
+  test('of ingress refuses a push with its name, and refused bytes do not count', async (context) => {
     const ira = await createAccount(strata, 'ira', 'PRO');
     const url = await createRepository(strata, ira, 'brought');
     const work = await newWorkTree(context);
@@ -117,7 +120,7 @@ describe('A quota', () => {
     assert.equal((await usageOf(ira)).ingress_bytes.used, used);
   });
 
-  test('of transfer ends clones and file reads with 403, and neither pushes nor lists', async (context) => {
+  test('of transfer refuses clones and file reads with 403, but neither pushes nor lists', async (context) => {
     const tess = await createAccount(strata, 'tess', 'PLATFORM');
     const url = await createRepository(strata, tess, 'sent');
     const work = await newWorkTree(context);
@@ -143,7 +146,7 @@ describe('A quota', () => {
   });
 });
 
-/** A commit with so many bytes that no compression makes fewer. */
+/** Commits this many random bytes, which do not compress. */
 async function addBytes(work: string, sizeBytes: number): Promise<void> {
   const blob = (await git(work, ['hash-object', '-w', '--stdin'], randomBytes(sizeBytes))).trim();
   await git(work, ['update-index', '--add', '--cacheinfo', `100644,${blob},large`]);

@@ -1,8 +1,8 @@
-/** Everything but log, layers and vault is made from them: thrown away, it comes back the same. */
+/** Everything except the log, the layers and the vault can be built again from them. */
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import pg from 'pg';
 import {
   type Account,
@@ -20,8 +20,8 @@ import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 const COMMITS = 60;
 
-describe('A service that lost what it can make again', () => {
-  test('answers every read as before: read models, snapshots and caches are not the truth', async (context) => {
+describe('A service that lost everything it can rebuild', () => {
+  test('answers every read as before, without its read models, snapshots and caches', async (context) => {
     const shared = await sharedParts(context);
     const strata = await startNode(context, shared);
     const ada = await createAccount(strata, 'ada');
@@ -47,7 +47,7 @@ describe('A service that lost what it can make again', () => {
   });
 });
 
-/** Something of every kind that reads show. */
+/** Makes an example of everything that reads show. */
 async function fill(strata: Strata, ada: Account, context: Parameters<typeof newWorkTree>[0]): Promise<void> {
   const work = await newWorkTree(context);
   const url = await createRepository(strata, ada, 'kept');
@@ -78,8 +78,8 @@ async function fill(strata: Strata, ada: Account, context: Parameters<typeof new
 }
 
 /**
- * The answers by target. When tokens were last used is the one figure that a rebuild may lose; the transfer of these
- * very reads is not the same twice.
+ * Returns the answers by target. A rebuild may lose only the times when tokens were last used; the transfer figure is
+ * left out too, since these reads change it.
  */
 async function everyRead(strata: Strata, ada: Account): Promise<Readonly<Record<string, string>>> {
   const kept = '/v1/repos/ada/kept';

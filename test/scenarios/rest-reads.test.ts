@@ -1,7 +1,7 @@
-/** What REST says of a repository, compared with what git itself says of it: real server, real git, real push. */
+/** Compares what REST shows of a repository with what git shows: real server, real git, real push. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
@@ -30,7 +30,7 @@ describe('REST reads of a pushed repository', () => {
   let work: string;
   let url: string;
 
-  before(async () => {
+  beforeAll(async () => {
     strata = await startNode(ending, await sharedParts(ending));
     ada = await createAccount(strata, 'ada');
     url = await createRepository(strata, ada, 'reads');
@@ -53,7 +53,7 @@ describe('REST reads of a pushed repository', () => {
     return (answer.body as { readonly commits: readonly CommitObject[] }).commits;
   }
 
-  test('commits are those of git log, in its order, by every kind of ref', async () => {
+  test('commits are those of git log, in its order, for every kind of ref', async () => {
     for (const ref of ['main', 'side', 'v1', (await git(work, ['rev-parse', 'main~2'])).trim()]) {
       const log = await git(work, ['log', '-z', '--format=%H%x01%P%x01%an%x01%ae%x01%ct%x01%B', ref, '--']);
       const lines = log.split('\0').filter((line) => line !== '');
@@ -75,7 +75,7 @@ describe('REST reads of a pushed repository', () => {
     }
   });
 
-  test('folders are those of git ls-tree, and files what git cat-file gives', async () => {
+  test('folders are those of git ls-tree, and files are those of git cat-file', async () => {
     const tree = await git(work, ['ls-tree', '-r', '-t', '-l', '-z', 'main']);
     for (const line of tree.split('\0').filter((entry) => entry !== '')) {
       const [, mode = '', type = '', sha = '', size = '', path = ''] =
@@ -98,7 +98,7 @@ describe('REST reads of a pushed repository', () => {
     }
   });
 
-  test('a large binary file comes back byte for byte, whole and in parts', async () => {
+  test('a large binary file is returned byte for byte, whole and in parts', async () => {
     const bytes = randomBytes(5 * 1024 * 1024);
     const sha = await git(work, ['hash-object', '-w', '--stdin'], bytes);
     await git(work, ['update-index', '--add', '--cacheinfo', `100644,${sha.trim()},large.bin`]);
@@ -115,10 +115,10 @@ describe('REST reads of a pushed repository', () => {
     assert.ok(Buffer.from(json.content, 'base64').equals(bytes));
     const usage = await api(strata, ada.token, 'GET', '/v1/account/usage');
     const { transfer_bytes: transfer } = usage.body as { readonly transfer_bytes: { readonly used: number } };
-    assert.ok(transfer.used > 2 * bytes.length + 100, 'all of it counts as transfer');
+    assert.ok(transfer.used > 2 * bytes.length + 100, 'every byte sent counts as transfer');
   });
 
-  test('a commit of a deleted branch is gone for readers, one that another ref reaches is not', async () => {
+  test('a commit of a deleted branch cannot be read, unless another ref reaches it', async () => {
     const lost = (await git(work, ['commit-tree', '-p', 'main', '-m', 'Lost', 'main^{tree}'])).trim();
     await git(work, ['push', '--quiet', url, `${lost}:refs/heads/short`, `${lost}:refs/heads/long`]);
     assert.equal((await get(`commits?ref=${lost}`)).status, 200);

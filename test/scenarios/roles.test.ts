@@ -1,6 +1,9 @@
-/** Nodes that do a part of the work each: what they serve, what they leave to others, and how they say so. */
+/**
+ * Nodes that each run a part of the work: which requests they serve, which they refuse, and how they report their
+ * roles.
+ */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
@@ -23,7 +26,7 @@ describe('On nodes of different roles', () => {
   let worker: Strata;
   let ada: Account;
 
-  before(async () => {
+  beforeAll(async () => {
     const shared = await sharedParts(ending);
     [serving, gitOnly, worker] = await Promise.all([
       startNode(ending, shared, { STRATA_ROLES: 'api,website' }),
@@ -46,7 +49,7 @@ describe('On nodes of different roles', () => {
     assert.notDeepEqual(await appliedEvents(worker), []);
   });
 
-  test('what a node does not serve it sends away, and never calls a repository unknown', async (context) => {
+  test('a node refuses requests of a role it does not run with 421, never as an unknown repository', async (context) => {
     for (const strata of [gitOnly, worker]) {
       const answer = await api(strata, ada.token, 'GET', '/v1/repos/ada/project/branches');
       assert.equal(answer.status, 421);
@@ -63,7 +66,7 @@ describe('On nodes of different roles', () => {
     }
   });
 
-  test('each says which roles it runs', async () => {
+  test('each reports which roles it runs', async () => {
     const worked = { workflows: 'ok', webhooks: 'ok' };
     for (const [strata, roles, duties] of [
       [serving, ['api', 'website'], {}],
@@ -84,7 +87,7 @@ async function metrics(strata: Strata): Promise<readonly string[]> {
   return (await (await fetch(`${strata.url}/metrics`)).text()).split('\n');
 }
 
-/** What its runner applied, by model. */
+/** Returns the metrics of events that the node's projections applied, by read model. */
 async function appliedEvents(strata: Strata): Promise<readonly string[]> {
   return (await metrics(strata)).filter((line) => /^strata_projection_events_total\{.* [1-9]/.test(line));
 }

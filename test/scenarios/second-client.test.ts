@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import isomorphic from 'isomorphic-git';
 import http from 'isomorphic-git/http/node';
 import { commitFile, createAccount, createRepository, git, newWorkTree } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-test('another client than git clones, fetches and pushes', async (context) => {
+test('a client other than git clones, fetches and pushes', async (context) => {
   const strata = await startNode(context, await sharedParts(context));
   const ada = await createAccount(strata, 'ada');
   const url = await createRepository(strata, ada, 'shared');

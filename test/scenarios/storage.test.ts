@@ -1,9 +1,9 @@
-/** What `strata-admin storage` says of a layer store that is well, and of one that is not. */
+/** What `strata-admin storage` reports about an intact layer store, and about a damaged one. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import type { ListedStorage, StorageFault, StorageReport } from '../../apps/admin/storage.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { filesBelow } from '../support/files-below.ts';
@@ -26,10 +26,10 @@ describe('strata-admin storage', () => {
   let shared: SharedParts;
   let strata: Strata;
   let ada: Account;
-  /** Ids of repositories by name. */
+  /** The ids of the repositories by name. */
   const ids = new Map<string, string>();
 
-  before(async () => {
+  beforeAll(async () => {
     shared = await sharedParts(ending);
     strata = await startNode(ending, shared);
     ada = await createAccount(strata, 'ada');
@@ -58,7 +58,7 @@ describe('strata-admin storage', () => {
     return { code, report: JSON.parse(stdout) as StorageReport };
   }
 
-  test('list shows every repository with the layers and bytes that lie there', async () => {
+  test('list shows every repository with its stored layers and bytes', async () => {
     const listed = (await admin(strata, ['storage', 'list'])) as { repositories: ListedStorage[]; layers: number };
     assert.equal(listed.layers, 8);
     assert.deepEqual(
@@ -80,7 +80,7 @@ describe('strata-admin storage', () => {
     assert.equal(flipped?.id, ids.get('flipped'));
   });
 
-  test('verify finds nothing wrong with a store that is well', async () => {
+  test('verify finds no fault in an intact store', async () => {
     const { code, report } = await verify();
     assert.deepEqual([code, report.repositories, report.layers, report.faults, report.fault_count], [0, 5, 8, [], 0]);
   });
@@ -126,7 +126,7 @@ describe('strata-admin storage', () => {
     assert.match(people.stdout, new RegExp(`^unknown ada/orphan ${orphan} is named by no event.*\n1 repositories`));
   });
 
-  test('verify of a repository that is not there is refused, and of what is no name a fault of usage', async () => {
+  test('verify refuses a repository that does not exist, and exits with a usage error for an invalid name', async () => {
     const gone = await tryAdmin(strata, ['storage', 'verify', '--repository', 'ada/deleted']);
     assert.deepEqual([gone.code, gone.stdout], [1, '']);
     assert.match(gone.stderr, /There is no repository "ada\/deleted"/);

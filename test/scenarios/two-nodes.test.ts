@@ -1,6 +1,6 @@
-/** Two servers on one PostgreSQL and one layer store: every answer is as new as the record, on both. */
+/** Two servers on one PostgreSQL and one layer store: every answer of either is as new as the log. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
@@ -24,13 +24,13 @@ describe('On two servers', () => {
   let second: Strata;
   let ada: Account;
 
-  before(async () => {
+  beforeAll(async () => {
     const shared = await sharedParts(ending);
     [first, second] = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
     ada = await createAccount(first, 'ada');
   });
 
-  test('a push on one is seen by the very next request to the other', async (context) => {
+  test('a push on one is visible to the very next request to the other', async (context) => {
     const url = await createRepository(first, ada, 'seen');
     const there = gitUrl(second, ada, 'seen');
     const work = await newWorkTree(context);
@@ -60,7 +60,7 @@ describe('On two servers', () => {
     }
   });
 
-  test('20 clients that push to one branch have exactly one winner a round', async (context) => {
+  test('20 clients that push to one branch have exactly one winner in each round', async (context) => {
     const url = await createRepository(first, ada, 'race');
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);

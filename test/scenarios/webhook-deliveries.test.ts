@@ -1,6 +1,6 @@
-/** Webhooks told of real pushes: real git, a real server, real HTTPS receivers. */
+/** Webhook deliveries for real pushes: real git, a real server, real HTTPS receivers. */
 import assert from 'node:assert/strict';
-import { before, describe, test, type TestContext } from 'node:test';
+import { type TestContext, beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import type { Behaviour } from '../support/receiver.ts';
 import { type Account, api, commitFile, createAccount, createRepository, git, newWorkTree } from '../support/strata.ts';
@@ -12,27 +12,27 @@ import {
   listDeliveries,
   NO_CONTENT,
   type Payload,
-  type ReceiverHouse,
-  receiverHouse,
+  type WebhookReceivers,
+  webhookReceivers,
   signatureOf,
   untilDeliveries,
 } from '../support/webhook-receiver.ts';
 
 const ZERO = '0'.repeat(40);
 
-describe('Webhook deliveries', { concurrency: true }, () => {
-  let house: ReceiverHouse;
+describe('Webhook deliveries', { concurrent: true }, () => {
+  let receivers: WebhookReceivers;
   let strata: Strata;
 
   const ending = suiteEnding();
-  before(async () => {
-    house = await receiverHouse(ending);
-    strata = await startNode(ending, await sharedParts(ending), house.env);
+  beforeAll(async () => {
+    receivers = await webhookReceivers(ending);
+    strata = await startNode(ending, await sharedParts(ending), receivers.env);
   });
 
   async function hooked(context: TestContext, username: string, ...behaviours: readonly Behaviour[]) {
     const account = await createAccount(strata, username);
-    const receiver = await house.receiver(...behaviours);
+    const receiver = await receivers.start(...behaviours);
     const webhook = await createWebhook(strata, account, receiver.url);
     const remote = await createRepository(strata, account, 'engine');
     const work = await newWorkTree(context);
@@ -45,7 +45,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
 
   const post = (account: Account, target: string) => api(strata, account.token, 'POST', target);
 
-  test('are signed over the raw body, and listed as the receiver saw them', async (context) => {
+  test('are signed over the raw body, and listed as the receiver got them', async (context) => {
     const { account, receiver, webhook, idOf, push, all } = await hooked(context, 'ada');
     const head = await idOf('HEAD');
     await push('main');
@@ -76,7 +76,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     assert.match(metrics, /strata_webhook_deliveries_pending \d/);
   });
 
-  test('tell of every kind of move in the order of the log: commits, forced pushes, tags, deletions, many refs', async (context) => {
+  test('report every kind of ref update in the order of the log: commits, forced pushes, tags, deletions, many refs', async (context) => {
     const { receiver, work, idOf, push, all } = await hooked(context, 'grace');
     await push('main');
     const first = await idOf('HEAD');
@@ -101,7 +101,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
       assert.deepEqual(perRef(ref), [`create ${ref}`, `push ${ref}`]);
     assert.equal(moves[9], 'push heads/main');
     assert.deepEqual(moves.slice(10).toSorted(), ['delete heads/topic', 'delete tags/light', 'delete tags/v1']);
-    assert.equal((await all('SUCCESS')).length, 13, 'nothing of notes');
+    assert.equal((await all('SUCCESS')).length, 13, 'notes cause no delivery');
 
     const find = (type: string, ref: string, after?: string) => {
       const found = received.find(
@@ -115,7 +115,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     assert.deepEqual(commitIds(moved), [second, third], 'oldest first');
     assert.equal(moved.commits[1]?.message, 'Write three\n');
     assert.deepEqual(commitIds(find('push', 'refs/heads/main', forced)), [forced]);
-    assert.deepEqual(find('create', 'refs/heads/topic').commits, [], 'nothing that was not there before');
+    assert.deepEqual(find('create', 'refs/heads/topic').commits, [], 'the branch has no new commits');
     assert.deepEqual(find('push', 'refs/tags/v1')['tag'], {
       ...{ name: 'v1', target: first, annotated: true, message: 'The first release\n' },
       tagger: { name: 'C O Mitter', email: 'committer@example.org' },
@@ -133,7 +133,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     assert.deepEqual([repository.default_branch, repository.full_name], ['main', 'grace/engine']);
   });
 
-  test('that fail are made again after 8 seconds, with the same bytes, signature and id', async (context) => {
+  test('that fail are retried after 8 seconds, with the same bytes, signature and id', async (context) => {
     const failing = answeringStatus(503, 'come back later');
     const { receiver, webhook, account, push } = await hooked(context, 'edsger', failing, NO_CONTENT);
     await push('main');
@@ -160,7 +160,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     assert.ok(waitedMs >= 8_000, `${waitedMs} ms`);
   });
 
-  test('that fail twice are made again 8 and then 16 seconds after the end of the attempt before', async (context) => {
+  test('that fail twice are retried 8 and then 16 seconds after the end of the previous attempt', async (context) => {
     const failing = answeringStatus(500);
     const { receiver, webhook, account } = await hooked(context, 'donald', failing, failing, answeringStatus(200));
     await post(account, `/v1/webhooks/${webhook.id}/ping`);
@@ -169,7 +169,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     const log = delivery?.attempt_log ?? [];
     const endedMs = log.map(({ at, duration_ms: durationMs }) => Date.parse(at) + durationMs);
     const waitsMs = log.slice(1).map(({ at }, index) => Date.parse(at) - (endedMs[index] ?? 0));
-    context.diagnostic(`waited ${waitsMs.join(' and ')} ms`);
+    await context.annotate(`waited ${waitsMs.join(' and ')} ms`);
     const [first = 0, second = 0] = waitsMs;
     assert.equal(waitsMs.length, 2);
     assert.ok(first >= 8_000 && second >= 16_000, `${waitsMs}`);
@@ -178,7 +178,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
   });
 
   test('follow no redirect, and survive connections that break off', async (context) => {
-    const elsewhere = await house.receiver();
+    const elsewhere = await receivers.start();
     const redirect = answeringStatus(302);
     const { webhook, account, push } = await hooked(
       context,
@@ -205,9 +205,9 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     assert.equal(elsewhere.received.length, 0);
   });
 
-  test('of pings go to one webhook, listed or not; an inactive one fails at once and can be asked again', async (context) => {
+  test('of pings go to one webhook, listed or not; one to an inactive webhook fails at once and can be redelivered', async (context) => {
     const { receiver, webhook, account } = await hooked(context, 'alan');
-    const other = await house.receiver();
+    const other = await receivers.start();
     await createWebhook(strata, account, other.url, ['ping']);
     const pinged = await post(account, `/v1/webhooks/${webhook.id}/ping`);
     assert.equal(pinged.status, 202, pinged.text);
@@ -239,7 +239,7 @@ describe('Webhook deliveries', { concurrency: true }, () => {
     assert.equal((await post(account, unknown)).status, 404);
   });
 
-  test('are signed with the secret before, too, for a day after a rotation', async (context) => {
+  test('are also signed with the previous secret for a day after a rotation', async (context) => {
     const { receiver, webhook, account } = await hooked(context, 'tony');
     const rotated = await post(account, `/v1/webhooks/${webhook.id}/secret`);
     const { secret } = rotated.body as { readonly secret: string };

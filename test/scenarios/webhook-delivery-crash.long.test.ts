@@ -1,38 +1,38 @@
-/** A server that is killed at each step of a delivery: nothing is lost, and at most one attempt is made twice. */
+/** Kills a server at each step of a delivery: no delivery is lost, and at most one attempt is made twice. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import type { FaultPoint } from '../../core/ports/failpoints.ts';
+import { describe, test } from 'vitest';
+import type { FailpointName } from '../../core/ports/failpoints.ts';
 import { createAccount, createRepository, newWorkTree, type Strata, tryGit } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
-import { createWebhook, receiverHouse, untilDeliveries } from '../support/webhook-receiver.ts';
+import { createWebhook, webhookReceivers, untilDeliveries } from '../support/webhook-receiver.ts';
 
-/** Longer than a claim stands whose process died. */
+/** Longer than the claim of a dead process lasts. */
 const SPAN_MS = 150_000;
 
-const STEPS: readonly { readonly point: FaultPoint; readonly requests: number }[] = [
+const STEPS: readonly { readonly point: FailpointName; readonly requests: number }[] = [
   { point: 'webhook-payload-stored', requests: 2 },
   { point: 'webhook-delivery-requested', requests: 2 },
   { point: 'webhook-attempt-claimed', requests: 2 },
-  // The receiver had it and nobody knows: it comes again.
+  // The receiver got the request, but the server did not record it, so it is sent again.
   { point: 'webhook-attempt-sent', requests: 3 },
   { point: 'webhook-attempt-recorded', requests: 2 },
 ];
 
-describe('A server killed', { concurrency: true }, () => {
+describe('A server killed', { concurrent: true }, () => {
   for (const { point, requests } of STEPS) {
-    test(`at ${point} delivers everything once it is back, in order`, async (context) => {
-      const house = await receiverHouse(context);
-      const strata = await startNode(context, await sharedParts(context), house.env);
+    test(`at ${point} delivers everything in order after its restart`, async (context) => {
+      const receivers = await webhookReceivers(context);
+      const strata = await startNode(context, await sharedParts(context), receivers.env);
       const ada = await createAccount(strata, 'ada');
-      const receiver = await house.receiver();
+      const receiver = await receivers.start();
       const webhook = await createWebhook(strata, ada, receiver.url);
       const remote = await createRepository(strata, ada, 'engine');
       const work = await newWorkTree(context);
-      const fragile: Strata = await strata.restart({ STRATA_FAULT_POINT: point });
+      const fragile: Strata = await strata.restart({ STRATA_FAILPOINT: point });
       // The server may die before it answers: the push is in the log by then.
       await tryGit(work, ['push', '--quiet', remote, 'main']);
       await fragile.exited();
-      const again = await fragile.restart({ STRATA_FAULT_POINT: '' });
+      const again = await fragile.restart({ STRATA_FAILPOINT: '' });
 
       const deliveries = await untilDeliveries(
         again,

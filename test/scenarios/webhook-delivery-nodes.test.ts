@@ -1,24 +1,24 @@
-/** Several servers, one of which delivers; one that stops though a receiver does not answer. */
+/** Several servers of which one delivers, and a server that stops while a receiver does not answer. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { api, commitFile, createAccount, createRepository, git, newWorkTree } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
-import { createWebhook, receiverHouse, untilDeliveries } from '../support/webhook-receiver.ts';
+import { createWebhook, webhookReceivers, untilDeliveries } from '../support/webhook-receiver.ts';
 
-describe('Deliveries of several servers', { concurrency: true }, () => {
-  test('go on when the server that delivers freezes, and are not made twice when it thaws', async (context) => {
-    const house = await receiverHouse(context);
+describe('Deliveries of several servers', { concurrent: true }, () => {
+  test('continue when the delivering server freezes, and are not repeated when it resumes', async (context) => {
+    const receivers = await webhookReceivers(context);
     const parts = await sharedParts(context);
-    const leader = await startNode(context, parts, house.env);
-    const other = await startNode(context, parts, house.env);
+    const leader = await startNode(context, parts, receivers.env);
+    const other = await startNode(context, parts, receivers.env);
     const ada = await createAccount(leader, 'ada');
-    const receiver = await house.receiver();
+    const receiver = await receivers.start();
     const webhook = await createWebhook(leader, ada, receiver.url);
     const ping = () => api(other, ada.token, 'POST', `/v1/webhooks/${webhook.id}/ping`);
     await ping();
     await receiver.until(1);
     leader.process.kill('SIGSTOP');
-    context.after(() => leader.process.kill('SIGCONT'));
+    context.onTestFinished(() => void leader.process.kill('SIGCONT'));
     await ping();
     await receiver.until(2);
     leader.process.kill('SIGCONT');
@@ -28,13 +28,13 @@ describe('Deliveries of several servers', { concurrency: true }, () => {
     assert.equal(receiver.received.length, 3);
   });
 
-  test('are made once, whichever took the push, and by the other when the one that delivers dies', async (context) => {
-    const house = await receiverHouse(context);
+  test('are made once, whichever server accepted the push, and by the other when the delivering server dies', async (context) => {
+    const receivers = await webhookReceivers(context);
     const parts = await sharedParts(context);
-    const leader = await startNode(context, parts, house.env);
-    const other = await startNode(context, parts, house.env);
+    const leader = await startNode(context, parts, receivers.env);
+    const other = await startNode(context, parts, receivers.env);
     const ada = await createAccount(leader, 'ada');
-    const receiver = await house.receiver();
+    const receiver = await receivers.start();
     const webhook = await createWebhook(leader, ada, receiver.url, ['push']);
     await createRepository(leader, ada, 'engine');
     const work = await newWorkTree(context);
@@ -49,7 +49,7 @@ describe('Deliveries of several servers', { concurrency: true }, () => {
     await commitFile(work, 'two', '2');
     await git(work, ['push', '--quiet', remoteOf(leader), 'main']);
     await receiver.until(2);
-    // One that was made and not recorded would rightly be made again.
+    // A delivery that was made but not recorded would correctly be made again.
     await untilDeliveries(other, ada, webhook.id, (list) => list.every((d) => d.status === 'SUCCESS'));
     await leader.kill();
     const third = await commitFile(work, 'three', '3');
@@ -67,12 +67,12 @@ describe('Deliveries of several servers', { concurrency: true }, () => {
     assert.equal(receiver.received.length, 4);
   });
 
-  test('keep no server from stopping: an attempt that no answer comes to is left, and nothing is recorded of it', async (context) => {
-    const house = await receiverHouse(context);
+  test('keep no server from stopping: it abandons an attempt without an answer, and records nothing about it', async (context) => {
+    const receivers = await webhookReceivers(context);
     const parts = await sharedParts(context);
-    const strata = await startNode(context, parts, house.env);
+    const strata = await startNode(context, parts, receivers.env);
     const ada = await createAccount(strata, 'ada');
-    const receiver = await house.receiver(() => undefined);
+    const receiver = await receivers.start(() => undefined);
     const webhook = await createWebhook(strata, ada, receiver.url);
     await api(strata, ada.token, 'POST', `/v1/webhooks/${webhook.id}/ping`);
     await receiver.until(1);

@@ -1,9 +1,9 @@
 /**
- * The attack: a push of a few hundred kilobytes whose commits say a megabyte each, on a thousand refs, of which webhooks
- * are to be told: gigabytes of payloads to make, keep and send, while others wait.
+ * The attack: a push of a few hundred kilobytes, whose commits have messages of a megabyte each, to a thousand refs
+ * with a webhook. The server would have to build, store and send gigabytes of payloads, while other deliveries wait.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WEBHOOK_PAYLOAD_BYTES_MAX,
@@ -28,14 +28,14 @@ import {
   type ListedDelivery,
   type Payload,
   type ReceivedDelivery,
-  receiverHouse,
+  webhookReceivers,
 } from '../support/webhook-receiver.ts';
 
-/** Just short enough for Node to keep it on its heap. */
+/** Just short enough for Node to keep the string on its heap. */
 const MESSAGE_BYTES = 1_000_000;
 const SHARE_BYTES = Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / (2 * WEBHOOK_PUSH_REFS_MAX));
 
-/** A hundred commits on `huge`, on top of another (git-fast-import(1)). */
+/** A script for git-fast-import(1): a hundred commits on `huge`, on top of `base`. */
 function hugeMessages(first: number, base: string): string {
   const person = `${'n'.repeat(10_000)} <${'e'.repeat(10_000)}@example.org> 1700000000 +0000`;
   const commits = Array.from({ length: WEBHOOK_PAYLOAD_COMMITS_MAX }, (_, n) => {
@@ -46,12 +46,12 @@ function hugeMessages(first: number, base: string): string {
   return commits.join('');
 }
 
-describe('A push of huge commits', { concurrency: true }, () => {
-  test('on a thousand refs is told in payloads of bounded size, in sum too, and holds up nobody else', async (context) => {
-    const house = await receiverHouse(context);
-    const strata = await startNode(context, await sharedParts(context), house.env);
+describe('A push of huge commits', { concurrent: true }, () => {
+  test('on a thousand refs is delivered in payloads of bounded size, in total too, and delays no other delivery', async (context) => {
+    const receivers = await webhookReceivers(context);
+    const strata = await startNode(context, await sharedParts(context), receivers.env);
     const [mallory, ada] = [await createAccount(strata, 'mallory'), await createAccount(strata, 'ada')];
-    const [flooded, other] = [await house.receiver(), await house.receiver()];
+    const [flooded, other] = [await receivers.start(), await receivers.start()];
     const flood = await createWebhook(strata, mallory, flooded.url, ['create']);
     const webhook = await createWebhook(strata, ada, other.url, ['push', 'ping']);
     const remote = await createRepository(strata, mallory, 'engine');
@@ -72,30 +72,34 @@ describe('A push of huge commits', { concurrency: true }, () => {
     await git(work, ['push', '--quiet', gitUrl(strata, ada, 'notes'), 'main']);
     assert.equal((await api(strata, ada.token, 'POST', `/v1/webhooks/${webhook.id}/ping`)).status, 202);
     await other.until(2);
-    assert.ok(flooded.received.length < 2 + WEBHOOK_PUSH_REFS_MAX, 'before the flood had passed');
+    assert.ok(
+      flooded.received.length < 2 + WEBHOOK_PUSH_REFS_MAX,
+      'the other deliveries arrived before the flood ended',
+    );
 
-    assertTold(alone, 'refs/heads/huge', WEBHOOK_PAYLOAD_BYTES_MAX);
+    assertDelivered(alone, 'refs/heads/huge', WEBHOOK_PAYLOAD_BYTES_MAX);
     assert.match(alone?.payload.commits.at(-1)?.message ?? '', /^Commit 99\n\nlong .*…$/);
     const received = await flooded.until(50);
-    for (const [index, delivery] of received.slice(2).entries()) assertTold(delivery, refs[index] ?? '', SHARE_BYTES);
+    for (const [index, delivery] of received.slice(2).entries())
+      assertDelivered(delivery, refs[index] ?? '', SHARE_BYTES);
     const newest = () => listDeliveries(strata, mallory, flood.id, '?limit=100&include_payload=true');
     const refOf = (delivery: ListedDelivery | undefined) => (delivery?.['payload'] as Payload | undefined)?.ref;
     let last = await newest();
-    for (let asked = 0; asked < 600 && refOf(last[0]) !== refs.at(-1); asked += 1) {
+    for (let tries = 0; tries < 600 && refOf(last[0]) !== refs.at(-1); tries += 1) {
       await sleep(100);
       last = await newest();
     }
-    assert.deepEqual(last.toReversed().map(refOf), refs.slice(-100), 'all are told');
+    assert.deepEqual(last.toReversed().map(refOf), refs.slice(-100), 'every ref is delivered');
     for (const { ['payload']: payload } of last) assert.ok(sizeOf(payload) <= SHARE_BYTES);
     assert.doesNotMatch(strata.log(), /"level":50/);
   });
 
-  test('that takes more than all memory is listed and told', async (context) => {
-    const house = await receiverHouse(context);
-    const small = { ...house.env, NODE_OPTIONS: '--max-old-space-size=400' };
+  test('that is larger than the memory of the server is listed and delivered', async (context) => {
+    const receivers = await webhookReceivers(context);
+    const small = { ...receivers.env, NODE_OPTIONS: '--max-old-space-size=400' };
     const strata = await startNode(context, await sharedParts(context), small);
     const mallory = await createAccount(strata, 'mallory');
-    const receiver = await house.receiver();
+    const receiver = await receivers.start();
     await createWebhook(strata, mallory, receiver.url, ['push']);
     const remote = await createRepository(strata, mallory, 'engine');
     const work = await newWorkTree(context);
@@ -105,10 +109,10 @@ describe('A push of huge commits', { concurrency: true }, () => {
       await git(work, ['fast-import', '--quiet'], hugeMessages(first, base));
     }
     await git(work, ['push', '--quiet', remote, 'huge:main']);
-    const [told] = await receiver.until(1);
-    assertTold(told, 'refs/heads/main', WEBHOOK_PAYLOAD_BYTES_MAX);
+    const [delivered] = await receiver.until(1);
+    assertDelivered(delivered, 'refs/heads/main', WEBHOOK_PAYLOAD_BYTES_MAX);
     const listed = await untilListed(strata, mallory.token, '/v1/repos/mallory/engine/commits?limit=1');
-    assert.deepEqual([listed.pagination.total, listed.commits[0]?.hexsha], [commits + 1, told?.payload.after]);
+    assert.deepEqual([listed.pagination.total, listed.commits[0]?.hexsha], [commits + 1, delivered?.payload.after]);
     assert.equal(strata.process.exitCode ?? strata.process.signalCode, null);
   });
 });
@@ -122,7 +126,7 @@ interface Commits {
   readonly pagination: { readonly total: number };
 }
 
-/** The answer once the read model has come so far. */
+/** Resolves with the answer when the read model has caught up. */
 async function untilListed(strata: Strata, token: string, target: string): Promise<Commits> {
   const deadline = Date.now() + 120_000;
   for (;;) {
@@ -133,10 +137,10 @@ async function untilListed(strata: Strata, token: string, target: string): Promi
   }
 }
 
-function assertTold(delivery: ReceivedDelivery | undefined, ref: string, bytesMax: number): void {
+function assertDelivered(delivery: ReceivedDelivery | undefined, ref: string, bytesMax: number): void {
   assert.ok(delivery !== undefined && delivery.raw.length <= bytesMax, `${ref} in ${delivery?.raw.length} bytes`);
-  const { ref: told, commits }: Payload = delivery.payload;
-  assert.equal(told, ref);
-  // On a new repository the commit below them is new, too, and the payload is full.
+  const { ref: delivered, commits }: Payload = delivery.payload;
+  assert.equal(delivered, ref);
+  // On a new repository the commits below are new too, so the payload is full.
   assert.deepEqual([commits.length, commits.at(-1)?.id], [WEBHOOK_PAYLOAD_COMMITS_MAX, delivery.payload.after]);
 }

@@ -1,9 +1,10 @@
 /**
- * The attack: receivers of every kind, most of them hostile, told of a real push by a real server. What the list says of
- * the first attempts is the spec's table; every attempt after it: test/workflows/webhook-delivery/receivers.test.ts.
+ * The attack: receivers of every kind, most of them hostile, get deliveries of a real push from a real server. The
+ * expected results of the first attempts are a table of the specification's own figures;
+ * test/workflows/webhook-delivery/receivers.test.ts covers all later attempts.
  */
 import assert from 'node:assert/strict';
-import { before, describe, test, type TestContext } from 'node:test';
+import { type TestContext, beforeAll, describe, test } from 'vitest';
 import { attemptError } from '../../apps/api/attempt-errors.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
@@ -15,22 +16,22 @@ import {
   createWebhook,
   type ListedDelivery,
   listDeliveries,
-  type ReceiverHouse,
-  receiverHouse,
+  type WebhookReceivers,
+  webhookReceivers,
   untilDeliveries,
 } from '../support/webhook-receiver.ts';
 
-/** The spec's own figures, not the product's. */
+/** The figures of the specification, not the constants of the product. */
 const WAITS_SECONDS = [8, 16, 32, 64, 128, 256, 512];
 
-/** As interface.md names them. */
+/** The fields that docs/interface.md names. */
 const FIELDS = [
   ...['attempt_log', 'attempts', 'created_at', 'error', 'event', 'event_id', 'http_status', 'id'],
   ...['last_attempt_at', 'next_attempt_at', 'response_body', 'status'],
 ];
 const ATTEMPT_FIELDS = ['at', 'duration_ms', 'error', 'http_status'];
 
-/** Words that no log line may hold, each in another place of a scenario. */
+/** Words that no log line may contain, each placed elsewhere in a scenario. */
 const CANARIES = {
   userInformation: 'canary-7f3Kq9-user',
   query: 'canary-7f3Kq9-query',
@@ -39,21 +40,21 @@ const CANARIES = {
   answer: 'canary-7f3Kq9-answer',
 };
 
-describe('After a real push', { concurrency: true }, () => {
+describe('After a real push', { concurrent: true }, () => {
   const ending = suiteEnding();
-  let house: ReceiverHouse;
+  let receivers: WebhookReceivers;
   let strata: Strata;
-  before(async () => {
-    house = await receiverHouse(ending);
-    strata = await startNode(ending, await sharedParts(ending), house.env);
+  beforeAll(async () => {
+    receivers = await webhookReceivers(ending);
+    strata = await startNode(ending, await sharedParts(ending), receivers.env);
   });
 
-  /** A push of one branch, told of to receivers of these kinds. */
+  /** Pushes one branch, for which webhooks to receivers of these kinds get deliveries. */
   async function pushed(context: TestContext, username: string, kinds: readonly ReceiverKind[]) {
     const account = await createAccount(strata, username);
     const webhooks = await Promise.all(
       kinds.map(async (kind) => {
-        const port = await kind.start(context, house.authority);
+        const port = await kind.start(context, receivers.authority);
         return createWebhook(strata, account, `https://127.0.0.1:${port}/hook?key=${CANARIES.query}`, ['push']);
       }),
     );
@@ -70,26 +71,26 @@ describe('After a real push', { concurrency: true }, () => {
     );
   }
 
-  test('the list says of each receiver what became of its first attempt, and when the next is due', async (context) => {
-    const elsewhere = await house.receiver();
+  test('the list shows for each receiver the result of its first attempt, and when the next is due', async (context) => {
+    const elsewhere = await receivers.start();
     const kinds = receiverKinds(elsewhere.url);
     const perAccount = Math.ceil(kinds.length / 3);
-    const told = await Promise.all(
+    const deliveries = await Promise.all(
       ['ada', 'bob', 'eve'].map((name, at) =>
         pushed(context, name, kinds.slice(at * perAccount, (at + 1) * perAccount)),
       ),
     );
-    assert.equal(told.flat().length, kinds.length);
-    for (const { kind, delivery } of told.flat()) assertListed(kind, delivery);
+    assert.equal(deliveries.flat().length, kinds.length);
+    for (const { kind, delivery } of deliveries.flat()) assertListed(kind, delivery);
     assert.deepEqual(elsewhere.received, []);
     const log = strata.log();
-    for (const { secret } of told.flat()) assert.ok(!log.includes(secret));
+    for (const { secret } of deliveries.flat()) assert.ok(!log.includes(secret));
     for (const word of [CANARIES.query, CANARIES.message, 'yyyyyyyy', 'zzzzzzzz']) assert.ok(!log.includes(word), word);
   });
 
   test('each attempt is one line of the log, and nothing in it or around it is secret', async (context) => {
     const account = await createAccount(strata, 'grace');
-    const receiver = await startReceiver(context, house.authority.issue(['127.0.0.1']), (socket) =>
+    const receiver = await startReceiver(context, receivers.authority.issue(['127.0.0.1']), (socket) =>
       socket.end(`HTTP/1.1 500 ${CANARIES.answer}\r\nx: ${CANARIES.answer}\r\n\r\n${CANARIES.answer}`),
     );
     const host = `127.0.0.1:${receiver.port}`;
@@ -115,7 +116,7 @@ describe('After a real push', { concurrency: true }, () => {
       .split('\n')
       .filter((line) => line.includes('Attempted a webhook delivery'));
     const own = lines.filter((line) => line.includes(delivery.id)).map((line) => JSON.parse(line) as object);
-    // The line of the last attempt may follow its record.
+    // The server may log the last attempt only after it has recorded it.
     assert.ok(own.length >= delivery.attempts - 1);
     const fields = [
       'account',
@@ -137,7 +138,7 @@ describe('After a real push', { concurrency: true }, () => {
     const signatures = receiver.requests.flatMap(
       (request) => request.match(/^x-service-signature[^\r]*: *(.*)$/gim) ?? [],
     );
-    assert.ok(signatures.length >= 4, 'of both secrets');
+    assert.ok(signatures.length >= 4, 'signatures with both secrets');
     const { secret } = rotated.body as { readonly secret: string };
     const values = signatures.map((line) => line.replace(/^.*: */, '').trim());
     const metrics = await (await fetch(`${strata.url}/metrics`)).text();
@@ -147,16 +148,16 @@ describe('After a real push', { concurrency: true }, () => {
     }
   });
 
-  test('an address that is not allowed any more fails at once, and nothing is sent', async (context) => {
-    const lenient = await startNode(context, await sharedParts(context), house.env);
+  test('a delivery to an address that is no longer allowed fails at once, and nothing is sent', async (context) => {
+    const lenient = await startNode(context, await sharedParts(context), receivers.env);
     const account = await createAccount(lenient, 'alan');
-    const receiver = await house.receiver();
+    const receiver = await receivers.start();
     const webhook = await createWebhook(lenient, account, receiver.url, ['push']);
     const strict = await lenient.restart({ STRATA_ALLOW_PRIVATE_TARGETS: 'false' });
     assert.equal((await api(strict, account.token, 'POST', `/v1/webhooks/${webhook.id}/ping`)).status, 202);
     const [failed] = await untilDeliveries(strict, account, webhook.id, ([one]) => one?.status === 'FAILED');
-    const told = attemptError({ error: 'address-not-public', detail: null });
-    assert.deepEqual([failed?.attempts, failed?.['error'], failed?.['http_status']], [1, told, null]);
+    const expected = attemptError({ error: 'address-not-public', detail: null });
+    assert.deepEqual([failed?.attempts, failed?.['error'], failed?.['http_status']], [1, expected, null]);
     assert.deepEqual([failed?.['next_attempt_at'], receiver.received], [null, []]);
   });
 });
@@ -170,7 +171,7 @@ function assertListed(kind: ReceiverKind | undefined, delivery: ListedDelivery):
   for (const attempt of delivery.attempt_log) {
     assert.deepEqual(Object.keys(attempt).toSorted(), ATTEMPT_FIELDS);
     assert.equal(attempt.http_status, httpStatus, what);
-    // Then the platform's code, in brackets.
+    // The platform's error code follows in brackets.
     assert.equal(attempt.error?.replace(/ \([A-Z0-9_]+\)$/, '') ?? null, words, what);
   }
   const { status, http_status: last, response_body: body } = delivery;

@@ -1,10 +1,10 @@
 /**
- * A server that is killed between a wait of a delivery and the attempt after it: nothing is lost, nothing is early, and no
+ * Kills a server between a delivery's wait and the attempt after it: nothing is lost, nothing is sent early, and no
  * request is sent twice.
  */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
-import type { FaultPoint } from '../../core/ports/failpoints.ts';
+import { type TestContext, describe, test } from 'vitest';
+import type { FailpointName } from '../../core/ports/failpoints.ts';
 import type { Behaviour } from '../support/receiver.ts';
 import { api, createAccount, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
@@ -12,26 +12,26 @@ import {
   answeringStatus,
   createWebhook,
   NO_CONTENT,
-  receiverHouse,
+  webhookReceivers,
   untilDeliveries,
 } from '../support/webhook-receiver.ts';
 
-/** Longer than a claim stands whose process died. */
+/** Longer than the claim of a dead process lasts. */
 const SPAN_MS = 150_000;
 
-/** What happens between a wait and the claim that follows it: the step begins, and its event stands. */
-const AROUND_DUE: readonly FaultPoint[] = ['webhook-wait-over', 'webhook-attempt-due'];
+/** The failpoints between a wait and the claim after it: at the step's start, and after the append of its event. */
+const AROUND_DUE: readonly FailpointName[] = ['webhook-wait-over', 'webhook-attempt-due'];
 const RETRY_WAIT_MS = 8_000;
 
-describe('A server killed between a wait and the attempt after it', { concurrency: true }, () => {
-  async function pinged(context: TestContext, point: FaultPoint, ...behaviours: readonly Behaviour[]) {
-    const house = await receiverHouse(context);
+describe('A server killed between a wait and the attempt after it', { concurrent: true }, () => {
+  async function pinged(context: TestContext, point: FailpointName, ...behaviours: readonly Behaviour[]) {
+    const receivers = await webhookReceivers(context);
     const parts = await sharedParts(context);
-    const strata = await startNode(context, parts, house.env);
+    const strata = await startNode(context, parts, receivers.env);
     const ada = await createAccount(strata, 'ada');
-    const receiver = await house.receiver(...behaviours);
+    const receiver = await receivers.start(...behaviours);
     const webhook = await createWebhook(strata, ada, receiver.url);
-    const fragile: Strata = await strata.restart({ STRATA_FAULT_POINT: point });
+    const fragile: Strata = await strata.restart({ STRATA_FAILPOINT: point });
     await api(fragile, ada.token, 'POST', `/v1/webhooks/${webhook.id}/ping`);
     await fragile.exited();
     const types = async () =>
@@ -48,7 +48,7 @@ describe('A server killed between a wait and the attempt after it', { concurrenc
     test(`at ${point} makes the next attempt once, not before its time`, async (context) => {
       const failing = answeringStatus(500);
       const { fragile, receiver, types, delivered } = await pinged(context, point, failing, NO_CONTENT);
-      const [delivery] = await delivered(await fragile.restart({ STRATA_FAULT_POINT: '' }));
+      const [delivery] = await delivered(await fragile.restart({ STRATA_FAILPOINT: '' }));
       const [one, two] = delivery?.attempt_log ?? [];
       assert.ok(one !== undefined && two !== undefined);
       assert.ok(Date.parse(two.at) - Date.parse(one.at) - one.duration_ms >= RETRY_WAIT_MS);
@@ -60,11 +60,11 @@ describe('A server killed between a wait and the attempt after it', { concurrenc
       );
     });
 
-    test(`at ${point} makes an attempt whose process died in it, once its claim has lapsed`, async (context) => {
+    test(`at ${point} makes an attempt whose process died in it, after its claim has lapsed`, async (context) => {
       const { fragile, receiver, types, delivered } = await pinged(context, 'webhook-attempt-claimed');
-      const second = await fragile.restart({ STRATA_FAULT_POINT: point });
+      const second = await fragile.restart({ STRATA_FAILPOINT: point });
       await second.exited();
-      const [delivery] = await delivered(await second.restart({ STRATA_FAULT_POINT: '' }));
+      const [delivery] = await delivered(await second.restart({ STRATA_FAILPOINT: '' }));
       assert.equal(delivery?.attempts, 1);
       assert.equal(receiver.received.length, 1);
       assert.equal(await types(), 'Requested AttemptClaimed AttemptFellDue AttemptClaimed Attempted Succeeded');

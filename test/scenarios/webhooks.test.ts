@@ -1,6 +1,9 @@
-/** Webhooks on real servers: what one node takes, another shows, and a setting says where they may lead. */
+/**
+ * Webhooks on real servers: a webhook created on one node is shown by another, and each node's setting decides which
+ * addresses are allowed.
+ */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { admin, api, createAccount } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
@@ -10,12 +13,12 @@ interface WebhookObject {
 }
 
 describe('Webhooks on two nodes', () => {
-  test('are shown by both at once, led to private addresses by the one that allows it, and kept over a restart', async (context) => {
+  test('are shown by both at once, changed to private addresses only by the node that allows them, and kept over a restart', async (context) => {
     const parts = await sharedParts(context);
     const strict = await startNode(context, parts);
     const lenient = await startNode(context, parts, { STRATA_ALLOW_PRIVATE_TARGETS: 'true' });
     const ada = await createAccount(strict, 'ada');
-    // Never reached: a name that is looked up may or may not be found where this runs.
+    // No request is sent: whether a host name resolves depends on the machine, so the URL has an address.
     const created = await api(strict, ada.token, 'POST', '/v1/webhooks', {
       url: 'https://8.8.8.8/hook',
       events: ['push'],
@@ -33,7 +36,11 @@ describe('Webhooks on two nodes', () => {
       assert.equal((await changeTo(lenient, url)).status, 200, url);
     }
     assert.equal((await changeTo(strict, `https://localhost:${port}/`)).status, 422);
-    assert.equal((await changeTo(lenient, `https://localhost:${new URL(lenient.url).port}/`)).status, 422, 'itself');
+    assert.equal(
+      (await changeTo(lenient, `https://localhost:${new URL(lenient.url).port}/`)).status,
+      422,
+      'the URL of the node itself',
+    );
     const shown = await api(strict, ada.token, 'GET', `/v1/webhooks/${webhook.id}`);
     assert.deepEqual(((await admin(strict, ['log', 'verify', '--references'])) as { faults: string[] }).faults, []);
     const again = await strict.restart();
@@ -46,7 +53,7 @@ describe('Webhooks on two nodes', () => {
     assert.ok(!`${strict.log()}${lenient.log()}${again.log()}`.includes(secret ?? ''));
   });
 
-  test('are twenty an account, however many are created at once, by whichever node', async (context) => {
+  test('are limited to twenty an account, however many are created at once, on whichever node', async (context) => {
     const parts = await sharedParts(context);
     const nodes = [await startNode(context, parts), await startNode(context, parts)] as const;
     const ada = await createAccount(nodes[0], 'ada');
@@ -66,10 +73,10 @@ describe('Webhooks on two nodes', () => {
         readonly webhooks: readonly WebhookObject[];
       };
       assert.deepEqual(webhooks.map(({ id }) => id).toSorted(), ids);
-      assert.equal((await create(nodes.indexOf(node))).status, 422, 'the 21st on either node');
+      assert.equal((await create(nodes.indexOf(node))).status, 422, 'the 21st webhook is refused on either node');
     }
     assert.equal((await api(nodes[0], ada.token, 'DELETE', `/v1/webhooks/${ids[0]}`)).status, 204);
-    assert.equal((await create(1)).status, 201, 'on the other node at once');
+    assert.equal((await create(1)).status, 201, 'the other node allows a new webhook at once');
     assert.equal((await create(0)).status, 422);
   });
 });

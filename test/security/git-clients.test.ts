@@ -1,9 +1,11 @@
-/** Clients that stall, vanish or tell secrets: nobody else waits for them, and nothing of them stays. */
+/**
+ * Clients that stall, disconnect or send secrets: no other client waits for them, and the server keeps nothing of them.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { type Ending, cleanUp, suiteEnding } from '../support/cleanup.ts';
 import { gitBelow, NO_PROC } from '../support/git-below.ts';
 import {
@@ -28,28 +30,29 @@ import { exchange } from '../support/raw-http.ts';
 import { api, git, tryGit } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
+import { skippedFor } from '../support/skipped.ts';
 
 const MAIN = 'refs/heads/main';
 const ROOT = commit('root');
-/** More than sockets hold on their way. */
+/** More than the sockets' buffers hold. */
 const LARGE = blob(randomBytes(24 * 1024 * 1024));
 const FOLDER = tree([{ mode: '100644', name: 'large', id: LARGE.id }]);
 const TIP = commit('large', FOLDER.id, [ROOT.id]);
 const SLOW_CLIENTS = 50;
 
-describe('A client', { skip: NO_PROC }, () => {
+describe('A client', skippedFor(NO_PROC), () => {
   const ending = suiteEnding();
   let server: WatchedServer;
   let target: WireTarget;
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startWatchedServer(ending, { STRATA_LOG_LEVEL: 'trace' });
     target = await server.newTarget();
     const pushed = await wirePush(target, [{ ref: MAIN, after: TIP.id }], [ROOT, TIP, FOLDER, LARGE]);
     assert.equal(pushed.refs.get(MAIN), 'ok', pushed.remote);
   });
 
-  /** Sends the head of a POST and these bytes of its body, and leaves the rest to the caller. */
+  /** Sends the head of a POST and these bytes of its body; the caller sends the rest. */
   async function begin(
     context: Ending,
     service: string,
@@ -60,7 +63,7 @@ describe('A client', { skip: NO_PROC }, () => {
     const socket = connect(server.port, '127.0.0.1');
     cleanUp(context, () => socket.destroy());
     await once(socket, 'connect');
-    // A server may hang up first; what matters is what it keeps.
+    // The server may close the connection first; the test checks only what the server keeps.
     socket.on('error', () => undefined);
     const head = [
       `POST /r/ada/${name}.git/${service} HTTP/1.1`,
@@ -72,7 +75,7 @@ describe('A client', { skip: NO_PROC }, () => {
     return socket;
   }
 
-  /** A fetch that git must make anew: the client says that it has something. */
+  /** A fetch whose answer is not cached, because the client states a have. */
   const request = (): Buffer =>
     Buffer.concat([
       ...[packet('command=fetch\n'), DELIMITER, packet(`want ${TIP.id}\n`), packet(`have ${ROOT.id}\n`)],
@@ -102,7 +105,7 @@ describe('A client', { skip: NO_PROC }, () => {
     assert.equal(branches.status, 200, branches.text);
   }
 
-  test('that vanishes while it pushes leaves no process and no quarantine', async (context) => {
+  test('that disconnects while it pushes leaves no process and no quarantine', async (context) => {
     const next = commit('never whole', FOLDER.id, [TIP.id]);
     const body = Buffer.concat([commandList([{ ref: MAIN, before: TIP.id, after: next.id }]), pack([next, LARGE])]);
     await server.leavesNothing(target, [next.id], async () => {
@@ -126,7 +129,7 @@ describe('A client', { skip: NO_PROC }, () => {
     });
   });
 
-  test('that vanishes after its pack was sent may have pushed, wholly or not at all', async (context) => {
+  test('that disconnects after it sent its pack has pushed either everything or nothing', async (context) => {
     let committed = 0;
     for (const delayMs of [0, 1, 5, 20, 60, 200]) {
       const repository = await server.newTarget();
@@ -141,10 +144,10 @@ describe('A client', { skip: NO_PROC }, () => {
       if (refs.size > 0) assert.ok('pack' in (await wireFetch(repository, tip.id, 2)));
       committed += refs.size;
     }
-    context.diagnostic(`${committed} of 6 committed`);
+    await context.annotate(`${committed} of 6 committed`);
   });
 
-  test('that vanishes while it clones takes its processes with it', async (context) => {
+  test('that disconnects while it clones leaves no process', async (context) => {
     const sockets = await Promise.all(Array.from({ length: 4 }, () => beginClone(context)));
     await eventually(
       'the answers are being made',
@@ -155,7 +158,7 @@ describe('A client', { skip: NO_PROC }, () => {
     assert.ok('pack' in (await wireFetch(target, TIP.id, 2)));
   });
 
-  test('that reads slowly stops nobody else, however many there are', async (context) => {
+  test('that reads slowly delays no other client, even with 50 of them', async (context) => {
     const sockets = await Promise.all(Array.from({ length: SLOW_CLIENTS }, () => beginClone(context)));
     await eventually('the answers are being made', () => running().length >= SLOW_CLIENTS);
     await othersAreServed();
@@ -163,7 +166,7 @@ describe('A client', { skip: NO_PROC }, () => {
     await eventually('no process is left', () => running().length === 0);
   });
 
-  test('that sends its body byte by byte stops nobody else', async (context) => {
+  test('that sends its body byte by byte delays no other client', async (context) => {
     const list = commandList([{ ref: MAIN, before: TIP.id, after: TIP.id }]);
     const sockets: Socket[] = [];
     for (let index = 0; index < SLOW_CLIENTS; index += 1) {
@@ -184,7 +187,7 @@ describe('A client', { skip: NO_PROC }, () => {
     assert.deepEqual(await left(), []);
   });
 
-  test('that tells secrets finds none of them in the log or in an event', async (context) => {
+  test('that sends secrets finds none of them in the log, the metrics or an event', async (context) => {
     const canary = 'canary7f3Kq9';
     const secret = `strata_${canary}${'x'.repeat(34)}`;
     const { strata, port } = server;
@@ -222,7 +225,7 @@ describe('A client', { skip: NO_PROC }, () => {
       await wirePush(target, [{ ref, after: tip.id }], [tip, folderOfModules, modules]);
       await wirePush(target, [{ ref, after: tip.id }], Buffer.from(`PACK${secret}${secret}`));
     }
-    // A request that is heard of in the log, so that all before it was written.
+    // The server logs this request, so everything before it has been logged too.
     await git(folder, ['ls-remote', `http://ada:${server.ada.token}@${url.host}/r/ada/${target.name}.git`]);
     assert.match(strata.log(), /"operation":"ls-refs","sentBytes":/);
     const events = JSON.stringify((await server.shared.log.since()).map((event) => ({ ...event, position: null })));

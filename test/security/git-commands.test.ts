@@ -1,7 +1,7 @@
-/** Hostile command lists and ref names: refused whole or by ref, and never more than that. */
+/** Hostile command lists and ref names: the server refuses the whole list or single refs, and nothing else. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { gzipSync } from 'node:zlib';
 import { PUSH_COMMANDS_MAX, REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
@@ -34,20 +34,20 @@ describe('A command list', () => {
   let server: WatchedServer;
   let target: WireTarget;
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startWatchedServer(ending);
     target = await server.newTarget();
     const pushed = await wirePush(target, [{ ref: MAIN, after: FIRST.id }], [FIRST]);
     assert.equal(pushed.refs.get(MAIN), 'ok');
   });
 
-  /** Sends the body as it is; nothing of it may stay. */
+  /** Sends the body as it is; the push must leave nothing behind. */
   const send = async (body: Buffer, ids: readonly string[] = [SECOND.id]): Promise<WireReport> =>
     server.leavesNothing(target, ids, async () => reportOf(await postService(target, 'git-receive-pack', body)));
 
   const line = (text: string): Buffer => packet(`${text}\0 ${CAPABILITIES}`);
 
-  test('that is none is told so, not answered by the empty 200 of git', async () => {
+  test('that is malformed is refused with a reason, not with the empty 200 of git', async () => {
     const command = `${FIRST.id} ${SECOND.id} ${MAIN}`;
     for (const [what, body] of [
       ['nothing', Buffer.alloc(0)],
@@ -66,7 +66,7 @@ describe('A command list', () => {
       ['a bad shallow line', Buffer.concat([packet(`shallow ${FIRST.id.slice(2)}`), line(command), FLUSH])],
     ] as const) {
       const report = await send(body);
-      // A client that chose a form of report gets one: of an HTTP error git shows the status alone.
+      // A client that requested a report gets one, since git shows only the status of an HTTP error.
       if (report.unpack === null) assert.match(`${report.status} ${report.remote}`, /^400 Not a push: .+\n$/, what);
       else assertRefused(report, /unpack (?!ok)./, what);
     }
@@ -78,7 +78,7 @@ describe('A command list', () => {
     assertRefused(await send(Buffer.concat([commandList(twoFaced), pack([SECOND])])), /from nothing to nothing/);
   });
 
-  test('that names a ref twice is refused whole', async () => {
+  test('that names a ref twice is refused as a whole', async () => {
     const commands = [
       { ref: MAIN, before: FIRST.id, after: SECOND.id },
       { ref: MAIN, before: FIRST.id },
@@ -86,7 +86,7 @@ describe('A command list', () => {
     assertRefused(await send(Buffer.concat([commandList(commands), pack([SECOND])])), /more than one command for/);
   });
 
-  test('of a signed push is refused, since none was offered', async () => {
+  test('of a signed push is refused, since the server does not offer them', async () => {
     const signed = [
       ...['push-cert\0 report-status side-band-64k\n', 'certificate version 0.1\n', 'pusher A U Thor 0 +0000\n'],
       ...['\n', `${FIRST.id} ${SECOND.id} ${MAIN}\n`, '-----BEGIN PGP SIGNATURE-----\n', 'push-cert-end\n'],
@@ -95,7 +95,7 @@ describe('A command list', () => {
     assertRefused(await send(body), /signed pushes are not supported/);
   });
 
-  test('beyond its limits is refused by name', async () => {
+  test('beyond a limit is refused with the limit', async () => {
     const many = Array.from({ length: PUSH_COMMANDS_MAX + 1 }, (_, n) =>
       packet(`${FIRST.id} ${ZERO} refs/heads/${n}${n === 0 ? `\0 ${CAPABILITIES}` : ''}`),
     );
@@ -112,7 +112,7 @@ describe('A command list', () => {
     const withOptions = commandList([{ ref: MAIN, before: FIRST.id, after: SECOND.id }], capabilities);
     for (const [options, reason] of [
       [Array.from({ length: 101 }, (_, n) => `option=${n}`), /more than 100 push options/],
-      [['x'.repeat(5_000)], /push options are lines of at most 4096 bytes/],
+      [['x'.repeat(4_097)], /push options of more than 4096 bytes in sum/],
       [['a\0b'], /push options are lines/],
       [[Buffer.from([0xff, 0xfe])], /push options are lines/],
     ] as const) {
@@ -126,21 +126,21 @@ describe('A command list', () => {
     assertRefused(await send(Buffer.concat([sha256, pack([SECOND])])), /unsupported object format/);
   });
 
-  test('that is refused is told so though its pack is large, however it was sent', async () => {
+  test('that is refused gets its refusal even before a large pack, sent plain or compressed', async () => {
     const body = Buffer.concat([commandList([{ ref: MAIN }]), Buffer.alloc(24 * 1024 * 1024)]);
     assertRefused(await send(body), /from nothing to nothing/);
     const compressed = { headers: { 'Content-Encoding': 'gzip' } };
     const squeezed = gzipSync(Buffer.concat([commandList([{ ref: MAIN }]), randomBytes(8 * 1024 * 1024)]));
     const report = await postService(target, 'git-receive-pack', squeezed, compressed);
     assertRefused(reportOf(report), /from nothing to nothing/);
-    // Not read by a push that only deletes, nor by one whose atomic list holds a bad name.
+    // The server does not read the pack of a push that only deletes, or of an atomic push with an invalid name.
     const deletion = commandList([{ ref: 'refs/heads/none', before: FIRST.id }]);
     assertRefused(await send(Buffer.concat([deletion, Buffer.alloc(24 * 1024 * 1024)])), /not exist here/);
     const atomic = commandList([{ ref: 'refs/heads/..', after: FIRST.id }], `${CAPABILITIES} atomic`);
     assertRefused(await send(Buffer.concat([atomic, Buffer.alloc(24 * 1024 * 1024)])), /two dots/);
   });
 
-  test('with a hostile name loses that ref only, and the name reaches nothing', async () => {
+  test('with an invalid name loses that ref only, and creates no ref of that name', async () => {
     const longComponent = 'c'.repeat(REF_COMPONENT_BYTES_MAX + 1);
     const hostile: readonly (string | Buffer)[] = [
       ...['HEAD', 'main', 'refs', 'refs/heads', 'refs/heads/', 'heads/main', '/refs/heads/x', 'refs//heads/x'],
@@ -170,7 +170,7 @@ describe('A command list', () => {
     assert.equal((await wirePush(target, [{ ref: good, before: FIRST.id }], null)).refs.get(good), 'ok');
   });
 
-  test('may name what only looks odd, at the very limits', async () => {
+  test('may have valid names that look odd, up to the exact limits', async () => {
     const odd = [
       `refs/heads/${'c'.repeat(REF_COMPONENT_BYTES_MAX)}`,
       ...[
@@ -209,7 +209,7 @@ describe('A command list', () => {
     );
   });
 
-  test('that would make a ref the folder of another is refused by ref: one such pair stops every clone', async () => {
+  test('that would make a ref the folder of another is refused for that ref: one such pair would break every clone', async () => {
     for (const refs of [
       ['refs/heads/main/below'],
       ['refs/heads/a/b', 'refs/heads/a'],
@@ -230,7 +230,7 @@ describe('A command list', () => {
           null,
         );
     }
-    // Judged on the state after the whole push: the folder goes as its file comes.
+    // The server checks the state after the whole push: a ref may replace the refs below it.
     await wirePush(target, [{ ref: 'refs/heads/x/y', after: FIRST.id }], []);
     const exchanged = [
       { ref: 'refs/heads/x', after: FIRST.id },
@@ -241,7 +241,7 @@ describe('A command list', () => {
     await wirePush(target, [{ ref: 'refs/heads/x', before: FIRST.id }], null);
   });
 
-  test('that starts from another value than the ref has moves nothing', async () => {
+  test('with a stale old value moves nothing', async () => {
     for (const [command, reason] of [
       [{ ref: MAIN, before: SECOND.id, after: SECOND.id }, /moved it first/],
       [{ ref: MAIN, after: SECOND.id }, /exists already/],
@@ -254,7 +254,7 @@ describe('A command list', () => {
     }
   });
 
-  test('whose new tip is missing, or is no commit, moves no branch', async () => {
+  test('whose new tip is missing, or is not a commit, moves no branch', async () => {
     const file = blob('a file');
     const folder = tree([{ mode: '100644', name: 'file', id: file.id }]);
     const tagOf = (id: string, type: string) =>

@@ -1,7 +1,7 @@
-/** Hostile HTTP and hostile URLs at the Git endpoints, byte by byte over a socket. */
+/** Hostile HTTP requests and URLs at the Git endpoints, sent byte by byte over a socket. */
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   basicAuthorization,
@@ -30,7 +30,7 @@ describe('At the Git endpoints', () => {
   let target: WireTarget;
   let authorization: string;
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startWatchedServer(ending);
     target = await server.newTarget();
     authorization = `Authorization: ${basicAuthorization(server.ada)}`;
@@ -41,7 +41,7 @@ describe('At the Git endpoints', () => {
   const get = (path: string, headers: readonly string[] = [authorization]) =>
     rawRequest(server.port, { target: path, headers });
 
-  test('the files of the dumb protocol are not there, with credentials or without', async () => {
+  test('the files of the dumb protocol do not exist, with credentials or without', async () => {
     for (const file of [
       ...['HEAD', 'config', 'description', 'packed-refs', 'info/exclude', 'info/refs/', 'hooks/pre-receive'],
       ...['objects/info/alternates', 'objects/info/http-alternates', 'objects/info/packs', 'shallow', ''],
@@ -58,7 +58,7 @@ describe('At the Git endpoints', () => {
     assert.doesNotMatch(dumb.body, new RegExp(FIRST.id));
   });
 
-  test('a path that means another place names nothing', async () => {
+  test('a path with dots, encoded or extra characters names no repository', async () => {
     const { name } = target;
     const query = 'info/refs?service=git-upload-pack';
     for (const path of [
@@ -98,7 +98,7 @@ describe('At the Git endpoints', () => {
     }
   });
 
-  test('only the methods that git uses are known', async () => {
+  test('only the methods that git uses are allowed', async () => {
     const paths = { 'info/refs?service=git-upload-pack': 'GET', 'git-upload-pack': 'POST', 'git-receive-pack': 'POST' };
     for (const [path, allowed] of Object.entries(paths)) {
       for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', allowed === 'GET' ? 'POST' : 'GET']) {
@@ -110,7 +110,7 @@ describe('At the Git endpoints', () => {
     }
   });
 
-  test('a request with two owners, hosts or kinds of body is for nobody', async () => {
+  test('a request with two Authorization or Host headers is refused', async () => {
     const eve = await createAccount(server.strata, 'eve');
     const path = `/r/ada/${target.name}.git/info/refs?service=git-upload-pack`;
     const other = `Authorization: ${basicAuthorization(eve)}`;
@@ -127,7 +127,7 @@ describe('At the Git endpoints', () => {
     }
   });
 
-  test('a body whose end is in doubt smuggles no second request', async () => {
+  test('a body of ambiguous length smuggles no second request', async () => {
     const smuggled = [
       `POST /r/ada/${target.name}.git/git-receive-pack HTTP/1.1`,
       ...['Host: localhost', authorization, 'Content-Type: application/x-git-receive-pack-request'],
@@ -159,7 +159,7 @@ describe('At the Git endpoints', () => {
     }
   });
 
-  test('a body of another kind, or compressed another way, is not read', async () => {
+  test('a body of another media type or content coding is refused', async () => {
     const post = (headers: Readonly<Record<string, string>>, body = Buffer.from('0000')) =>
       postService(target, 'git-receive-pack', body, { headers });
     for (const type of [
@@ -176,10 +176,12 @@ describe('At the Git endpoints', () => {
       gzipSync(Buffer.alloc(4_000, '0000')).subarray(0, 20),
       Buffer.alloc(0),
     ];
-    for (const body of broken) assert.equal((await post({ 'Content-Encoding': 'gzip' }, body)).status, 400);
+    for (const body of broken) {
+      assert.equal((await post({ 'Content-Encoding': 'gzip' }, Buffer.from(body))).status, 400);
+    }
   });
 
-  test('a body that inflates without end is cut at its bound', async () => {
+  test('a body that inflates beyond its limit is refused', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, '0'));
     const compressed = { 'Content-Encoding': 'gzip' };
     const fetched = await postService(target, 'git-upload-pack', bomb, { headers: compressed });
@@ -190,11 +192,11 @@ describe('At the Git endpoints', () => {
     assert.equal((await postService(target, 'git-upload-pack', gzipSync(wants), { headers })).status, 413);
   });
 
-  test('headers and bodies may come in every form that git sends', async () => {
+  test('headers and bodies are accepted in every form that git sends', async () => {
     const next = commit('second', undefined, [FIRST.id]);
     const body = Buffer.concat([commandList([{ ref: 'refs/heads/forms', after: next.id }]), pack([next])]);
     const headers = { 'Content-Encoding': 'gzip', Expect: '100-continue', 'Git-Protocol': 'version=2' };
-    // fetch may not send Expect.
+    // fetch does not allow the header Expect.
     const { Expect: expect, ...plain } = headers;
     const report = reportOf(await postService(target, 'git-receive-pack', gzipSync(body), { headers: plain }));
     assert.equal(report.refs.get('refs/heads/forms'), 'ok');
@@ -211,7 +213,7 @@ describe('At the Git endpoints', () => {
     assert.equal((await wireRefs(target)).has('refs/heads/forms'), false);
   });
 
-  test('the probe of four bytes is answered, before a password was asked for too', async () => {
+  test('the probe of four bytes is answered, and without valid credentials with 401', async () => {
     for (const service of ['git-receive-pack', 'git-upload-pack'] as const) {
       const probe = await postService(target, service, FLUSH);
       assert.deepEqual([probe.status, probe.bytes.length], [200, 0]);
@@ -220,7 +222,7 @@ describe('At the Git endpoints', () => {
     }
   });
 
-  test('no form of credentials but a valid token as the password opens anything', async () => {
+  test('only a valid token as the password is accepted as credentials', async () => {
     const path = `/r/ada/${target.name}.git/info/refs?service=git-upload-pack`;
     const { token } = server.ada;
     const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
@@ -239,16 +241,16 @@ describe('At the Git endpoints', () => {
       assert.equal(answer.status, 401, value.slice(0, 60));
       assert.equal(answer.headers['www-authenticate'], 'Basic realm="Strata"');
     }
-    // Any name goes with a valid token, as git users are told.
+    // Any username is accepted with a valid token, as the documentation tells git users.
     for (const name of ['ada', 'x-access-token', '', 'a:b'.split(':')[0]]) {
       assert.equal((await get(path, [`Authorization: ${basic(`${name}:${token}`)}`])).status, 200);
     }
   });
 
-  test('each operation asks for its own grant, and a token sees its own repositories only', async () => {
+  test('each operation requires its own grant, and a token sees only the repositories of its scope', async () => {
     const grants = async (list: string, more: readonly string[] = []) =>
       createToken(server.strata, 'ada', ['--grants', list, ...more]);
-    const asked = async (token: string, service: string, name = target.name): Promise<number> => {
+    const statusOf = async (token: string, service: string, name = target.name): Promise<number> => {
       const headers = [`Authorization: ${basicAuthorization({ username: 'ada', token })}`];
       return (await get(`/r/ada/${name}.git/info/refs?service=${service}`, headers)).status;
     };
@@ -257,21 +259,21 @@ describe('At the Git endpoints', () => {
     const neither = await grants('API_REPOS_READ');
     const statuses = [];
     for (const { token } of [reader, writer, neither]) {
-      statuses.push([await asked(token, 'git-upload-pack'), await asked(token, 'git-receive-pack')]);
+      statuses.push([await statusOf(token, 'git-upload-pack'), await statusOf(token, 'git-receive-pack')]);
     }
-    // Whoever may write may read.
+    // The grant to write includes reading.
     assert.deepEqual(statuses, [
       [200, 403],
       [200, 200],
       [403, 403],
     ]);
-    // Without a grant and without the repository: told nothing of either.
-    assert.equal(await asked(neither.token, 'git-upload-pack', 'missing'), 404);
+    // Without the grant, a missing repository still answers 404.
+    assert.equal(await statusOf(neither.token, 'git-upload-pack', 'missing'), 404);
     const found = await api(server.strata, server.ada.token, 'GET', `/v1/repos/ada/${target.name}`);
     const { id } = found.body as { id: string };
     const selected = await grants('ALL', ['--scope', 'SELECTED_REPO', '--repository-ids', id]);
     const hidden = await server.newTarget();
-    assert.equal(await asked(selected.token, 'git-receive-pack'), 200);
-    assert.equal(await asked(selected.token, 'git-upload-pack', hidden.name), 404);
+    assert.equal(await statusOf(selected.token, 'git-receive-pack'), 200);
+    assert.equal(await statusOf(selected.token, 'git-upload-pack', hidden.name), 404);
   });
 });

@@ -1,7 +1,7 @@
-/** Hostile packs: a clear refusal in bounded time and memory, and nothing left behind. */
+/** Hostile packs: the server refuses each with a clear reason, in bounded time and memory, and keeps nothing of it. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   blob,
@@ -37,7 +37,7 @@ const FORBIDDEN_TREE =
 const FORBIDDEN_FILE = /(gitmodules|gitattributes|gitignore|mailmap)[A-Z]/;
 const MALFORMED = /missingAuthor|multipleAuthors|badDateOverflow|nulInHeader|could not index/;
 
-/** gitformat-pack(5): sizes of a delta's base and result. */
+/** The size of a delta's base or result: gitformat-pack(5). */
 function deltaSize(size: number): Buffer {
   const bytes: number[] = [];
   for (let rest = size; ; rest = Math.floor(rest / 128)) {
@@ -46,7 +46,7 @@ function deltaSize(size: number): Buffer {
   }
 }
 
-/** Copies the first 65,536 bytes of its base again and again. */
+/** A delta that copies the first 65,536 bytes of its base repeatedly. */
 function bombDelta(baseSize: number, resultSize: number): Buffer {
   const copies = Math.ceil(resultSize / 65_536);
   return Buffer.concat([deltaSize(baseSize), deltaSize(resultSize), Buffer.alloc(copies, 0x80)]);
@@ -56,12 +56,12 @@ function refDelta(base: string, delta: Buffer): Buffer {
   return packEntry('ref-delta', delta, { base: Buffer.from(base, 'hex') });
 }
 
-/** Copies a whole small base and says so. */
+/** A delta that copies a whole small base. */
 function copyDelta(size: number): Buffer {
   return Buffer.concat([deltaSize(size), deltaSize(size), Buffer.from([0x90, size])]);
 }
 
-/** The same bytes with a checksum that fits again. */
+/** Changes the pack and writes a matching checksum. */
 function resealed(packed: Buffer, change: (bytes: Buffer) => void): Buffer {
   const body = Buffer.from(packed.subarray(0, -20));
   change(body);
@@ -73,14 +73,14 @@ describe('A pack', () => {
   let server: WatchedServer;
   let target: WireTarget;
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startWatchedServer(ending);
     target = await server.newTarget();
     const pushed = await wirePush(target, [{ ref: MAIN, after: FIRST.id }], [FIRST, FOLDER, FILE]);
     assert.equal(pushed.refs.get(MAIN), 'ok', pushed.remote);
   });
 
-  /** A push of this tip with this pack must be refused; none of the ids may be had afterwards. */
+  /** Checks that a push of this tip with this pack is refused, and that none of the ids can be fetched afterwards. */
   const refuses = async (
     what: string,
     tip: string,
@@ -93,7 +93,7 @@ describe('A pack', () => {
     const report = await server.leavesNothing(target, [...objects, ...ids], push);
     assertRefused(report, reason, what);
     assert.notEqual(report.unpack, 'ok', what);
-    assert.doesNotMatch(report.remote, /\/tmp\/|\/work\/|quarantine|\.pack\b/, `${what} tells of the server's folders`);
+    assert.doesNotMatch(report.remote, /\/tmp\/|\/work\/|quarantine|\.pack\b/, `${what} names a folder of the server`);
   };
 
   test('that is damaged is refused, however it is damaged', async () => {
@@ -122,13 +122,13 @@ describe('A pack', () => {
     }
   });
 
-  test('whose header claims 2^32-1 objects is refused before memory is taken for them', async () => {
+  test('whose header claims 2^32-1 objects is refused before memory is allocated for them', async () => {
     const next = commit('many', FOLDER.id, [FIRST.id]);
     const claiming = packOfEntries([packEntry('commit', next.bytes)], 2 ** 32 - 1);
     await refuses('a claim', next.id, claiming, /4294967295 objects, at most 10000000 are allowed/, [next.id]);
   });
 
-  test('that expands to more than a push may take is refused, and others are served meanwhile', async () => {
+  test('that expands beyond the limit of a push is refused, and other clients are served meanwhile', async () => {
     const zeros = Buffer.alloc(65_536);
     const base = blob(zeros);
     const whole = packEntry('blob', zeros);
@@ -155,7 +155,7 @@ describe('A pack', () => {
     }
   });
 
-  test('with deltas that lead in a circle, or to nothing, is refused', async () => {
+  test('with deltas that form a cycle, or have no base, is refused', async () => {
     const size = 40;
     const [one, two] = [blob(randomBytes(size)), blob(randomBytes(size))];
     const circle = packOfEntries([refDelta(one.id, copyDelta(size)), refDelta(two.id, copyDelta(size))]);
@@ -172,7 +172,7 @@ describe('A pack', () => {
     await refuses('a copy from beyond its base', one.id, packOfEntries([refDelta(FILE.id, beyond)]), BROKEN_DELTAS);
   });
 
-  test('may use no object of another repository: not as a base, not as a parent, not as content', async () => {
+  test('may use no object of another repository, neither as a base nor as a parent nor as content', async () => {
     const other = await server.newTarget();
     const secret = blob(`a secret ${'of another repository '.repeat(5)}`);
     const secretTree = tree([{ mode: '100644', name: 'secret', id: secret.id }]);
@@ -193,7 +193,7 @@ describe('A pack', () => {
     const folder = tree([{ mode: '100644', name: 'x', id: secret.id }]);
     const holding = commit('holding', folder.id, [FIRST.id]);
     await refuses('a blob', holding.id, [holding, folder], NOT_CONNECTED, ids);
-    // By name alone, with a pack that has nothing to do with it.
+    // A push of the other repository's commit id, with an empty pack.
     const report = await server.leavesNothing(target, ids, () =>
       wirePush(target, [{ ref: 'refs/heads/stolen', after: secretCommit.id }], []),
     );
@@ -212,14 +212,14 @@ describe('A pack', () => {
     await refuses('a missing folder', commit('y', deep.id).id, [commit('y', deep.id), deep], NOT_CONNECTED);
     const tag = wireObject('tag', `object ${missing}\ntype commit\ntag t\ntagger A <a@example.org> 1 +0000\n\nt\n`);
     await refuses('a missing tag target', tag.id, [tag], NOT_CONNECTED);
-    // A wrong type of what is there.
+    // The objects exist here, but have the wrong type.
     const blobAsTree = commit('wrong', FILE.id, [FIRST.id]);
     await refuses('a blob for a tree', blobAsTree.id, [blobAsTree], NOT_CONNECTED);
     const treeAsParent = commit('wrong', FOLDER.id, [FOLDER.id]);
     await refuses('a tree for a parent', treeAsParent.id, [treeAsParent], NOT_CONNECTED);
   });
 
-  test('with a .git in any disguise, or a tree no file system can hold, is refused by fsck', async () => {
+  test('with a .git in any disguise, or a tree that no file system can hold, is refused by fsck', async () => {
     const disguised: readonly (string | Buffer)[] = [
       ...['.git', '.GIT', '.Git', 'git~1', 'GIT~1', '.git ', '.git.', '.git. . ', '.git::$INDEX_ALLOCATION'],
       ...['.g\u200cit', '.gi\u200dt', '\ufeff.git', '..', '.', '', 'a/b', '/a'],
@@ -254,7 +254,7 @@ describe('A pack', () => {
     }
   });
 
-  test('with attributes or modules that are links, or modules that attack, is refused', async () => {
+  test('with .gitattributes or .gitmodules as links, or a hostile .gitmodules, is refused', async () => {
     const link = blob('/etc/passwd');
     for (const name of ['.gitattributes', '.gitignore', '.mailmap', '.gitmodules', '.GITMODULES', 'gitmod~1']) {
       const bad = tree([{ mode: '120000', name, id: link.id }]);
@@ -274,7 +274,7 @@ describe('A pack', () => {
       const tip = commit('modules', bad.id, [FIRST.id]);
       await refuses(what, tip.id, [tip, bad, modules], FORBIDDEN_FILE);
     }
-    // In two steps: the text first, under another name, its tree in a second push.
+    // In two pushes: the first stores the text under another name, the second has its tree.
     const modules = blob('[submodule "../../y"]\n\tpath = x\n\turl = https://example.org/x\n');
     const plain = tree([{ mode: '100644', name: 'plain', id: modules.id }]);
     const planted = commit('planted', plain.id, [FIRST.id]);
@@ -309,7 +309,7 @@ describe('A pack', () => {
     }
   });
 
-  test('as old histories hold it is taken: modes 100664 and zero-padded, odd dates', async () => {
+  test('with the oddities of old histories is accepted: modes 100664 and zero-padded, odd dates', async () => {
     const old = tree([
       { mode: '100664', name: 'a', id: FILE.id },
       { mode: '040000', name: 'b', id: FOLDER.id },

@@ -1,7 +1,10 @@
-/** Reading what one may not: objects that no ref reaches, other people's repositories, and ways around the check. */
+/**
+ * Attempts to read without permission: objects that no ref reaches, other accounts' repositories, and ways around the
+ * checks.
+ */
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { type Ending, suiteEnding } from '../support/cleanup.ts';
 import {
   basicAuthorization,
@@ -33,7 +36,7 @@ interface Story {
   readonly all: readonly WireObject[];
 }
 
-/** A commit with a file of its own. */
+/** Makes a commit with a file of its own. */
 function story(text: string, parents: readonly string[] = []): Story {
   const file = blob(`${text}\n`);
   const folder = tree([{ mode: '100644', name: 'file', id: file.id }]);
@@ -46,7 +49,7 @@ describe('An object that no ref reaches', () => {
   let server: WatchedServer;
   const open = story('open to all');
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startWatchedServer(ending);
   });
 
@@ -63,7 +66,7 @@ describe('An object that no ref reaches', () => {
     }
   }
 
-  test('stays out of reach when its push was refused in part, whatever the reason', async () => {
+  test('cannot be fetched when its push was refused in part, whatever the reason', async () => {
     const refusals: readonly (readonly [string, (secret: Story) => { ref: string; before?: string; after: string }])[] =
       [
         ['a bad name', ({ tip }) => ({ ref: 'refs/heads/..', after: tip.id })],
@@ -86,7 +89,7 @@ describe('An object that no ref reaches', () => {
     }
   });
 
-  test('stays out of reach when its branch was forced elsewhere or deleted, but for the tip, for a minute', async () => {
+  test('cannot be fetched after its branch was forced or deleted, except the tip, for a minute', async () => {
     for (const leave of ['forced', 'deleted'] as const) {
       const target = await newTarget();
       const first = story(`first secret, ${leave}`, [open.tip.id]);
@@ -97,14 +100,15 @@ describe('An object that no ref reaches', () => {
       const away = leave === 'forced' ? { after: open.tip.id } : {};
       const left = await wirePush(target, [{ ref, before: second.tip.id, ...away }], leave === 'forced' ? [] : null);
       assert.equal(left.refs.get(ref), 'ok', left.remote);
-      // A clone that began before may still end: of what was advertised the tip is given, and what it leads to.
+      // A clone that began before may still finish: the server sends an advertised tip and everything that the tip
+      // still reaches.
       assert.ok('pack' in (await wireFetch(target, second.tip.id, 2)));
       for (const { id } of [...first.all, second.folder, second.file]) await cannotBeFetched(target, id);
       await stillServes(target);
     }
   });
 
-  test('is not given to who says that it is the edge of a shallow clone', async (context) => {
+  test('is not sent to a client that claims it as the edge of a shallow clone', async (context) => {
     const target = await newTarget();
     const first = story('a secret parent', [open.tip.id]);
     const second = story('its secret child', [first.tip.id]);
@@ -122,7 +126,7 @@ describe('An object that no ref reaches', () => {
         ['deepen-since 1'],
         [],
       ]) {
-        // In v0 the last is a capability; a line of that name is refused.
+        // In v0 deepen-relative is a capability; a line of that name is refused.
         if (version === 0 && deepen.includes('deepen-relative')) continue;
         for (const have of [[], [`have ${second.tip.id}`]]) {
           if (version === 0 && have.length > 0) continue;
@@ -140,7 +144,7 @@ describe('An object that no ref reaches', () => {
     }
   });
 
-  test('answers as one that was never there, alone or among others', async () => {
+  test('gets the same answer as an object that never existed', async () => {
     const target = await newTarget();
     const secret = story('secret', [open.tip.id]);
     const refused = [
@@ -159,7 +163,7 @@ describe('An object that no ref reaches', () => {
     }
   });
 
-  test('is no object of another repository of the same account', async () => {
+  test('cannot be fetched from another repository of the same account', async () => {
     const target = await newTarget();
     const other = await server.newTarget();
     for (const { id } of open.all) await cannotBeFetched(other, id);
@@ -178,14 +182,14 @@ describe('A fetch', () => {
   let eve: Account;
   const open = story('open to all');
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startWatchedServer(ending);
     eve = await createAccount(server.strata, 'eve');
     target = await server.newTarget();
     await wirePush(target, [{ ref: MAIN, after: open.tip.id }], open.all);
   });
 
-  test('that is malformed, or asks for what was not offered, is refused by name', async () => {
+  test('that is malformed, or uses a feature that was not offered, is refused', async () => {
     const { id } = open.tip;
     const v2 = (...lines: readonly string[]): Buffer =>
       Buffer.concat([packet('command=fetch\n'), DELIMITER, ...lines.map((line) => packet(`${line}\n`)), FLUSH]);
@@ -223,7 +227,7 @@ describe('A fetch', () => {
     }
   });
 
-  test("of another account's repository answers as of one that does not exist", async () => {
+  test("of another account's repository gets the same answer as one of a repository that does not exist", async () => {
     const headers = [`Authorization: ${basicAuthorization(eve)}`];
     const get = async (owner: string, name: string, service: string) => {
       const answer = await rawRequest(server.port, {
@@ -270,7 +274,7 @@ describe('A fetch', () => {
   });
 });
 
-/** Unpacks it with real git, beside what the client has already. */
+/** Unpacks the pack with the real git, next to the objects that the client already has. */
 async function objectsIn(ending: Ending, packed: Buffer, known: readonly WireObject[]): Promise<ReadonlySet<string>> {
   const folder = path.join(await tempDir(ending), 'objects.git');
   await git('/', ['init', '--quiet', '--bare', folder]);

@@ -1,4 +1,4 @@
-/** Accounts, tokens and repositories of a test node or a server's foundation, made by the use cases themselves. */
+/** Makes accounts, tokens and repositories through the use cases, on a test node or on a server's foundation. */
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { Plan } from '../../core/account/plans.ts';
@@ -9,18 +9,18 @@ import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { CAUSE, type TestNode } from './node.ts';
 
-/** The result, which must be no refusal. */
+/** Returns the result; throws if it is a refusal. */
 export function accepted<Result extends object>(result: Result | { readonly refused: Refusal }): Result {
   if ('refused' in result) throw new Error(`Refused: ${JSON.stringify(result.refused)}`);
   return result;
 }
 
-/** The code of a refusal; null when there was none. */
+/** Returns the code of a refusal, or null when the result is not a refusal. */
 export function codeOf(result: object): string | null {
   return 'refused' in result ? (result.refused as { readonly code: string }).code : null;
 }
 
-/** How often each code came; `created` for what was not refused. */
+/** Counts the results by refusal code; counts those that were not refused under `created`. */
 export function codesOf(results: readonly object[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const result of results) {

@@ -1,11 +1,11 @@
-/** Accounts of a running server, made beside it through its own configuration, as `strata-admin` works. */
+/** Makes accounts of a running server from outside it, with the server's own configuration, as `strata-admin` does. */
 import { pino } from 'pino';
 import { composeFoundation } from '../../apps/server/foundation.ts';
 import { readSettings } from '../../apps/server/settings.ts';
 import type { Plan } from '../../core/account/plans.ts';
 import { newAccount, newToken } from './accounts.ts';
 
-/** The account's id, and the secret of a token that may do everything. */
+/** Returns the account's id and the secret of a token that has all grants. */
 export async function makeAccount(
   env: Readonly<Record<string, string>>,
   username: string,

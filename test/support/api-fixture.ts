@@ -1,6 +1,6 @@
 /**
- * An API over the memory twins: accounts, tokens and repositories are made by the use cases themselves, pushes
- * are events put into the log.
+ * An API over the in-memory ports. The use cases make accounts, tokens and repositories; a push is an event that the
+ * fixture appends to the log.
  */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
@@ -15,38 +15,35 @@ import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
+import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import { DEFAULT_PLANS, type Plan, type Plans } from '../../core/account/plans.ts';
-import { refName } from '../../core/git/ref-name.ts';
-import { type Cause, streamName } from '../../core/kernel/envelope.ts';
+import type { Cause } from '../../core/kernel/envelope.ts';
 import {
   type AccessTokenId,
   type AccountId,
-  type EventId,
   type ObjectId,
-  type RepositoryId,
   type Timestamp,
   type WebhookDeliveryId,
   type WebhookId,
   timestamp,
-  ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
-import type { StoredRefUpdate } from '../../core/repository/events.ts';
-import { repositories } from '../../core/repository/evolve.ts';
 import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
-import { createTransferMeter } from '../../core/use-cases/transfer-meter.ts';
+import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';
+import { appendPush } from './memory/pushes.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory/read-models.ts';
+import { ALL_REPOSITORIES, type RepositorySelection } from '../../core/access-token/repository-selection.ts';
 
 export interface TestClock extends Clock {
   advance(ms: number): void;
@@ -64,27 +61,27 @@ export interface ApiFixture {
   readonly objects: MemoryObjects;
   readonly readModels: MemoryReadModels;
   readonly vault: Vault;
-  /** Everything logged, one JSON text a line. */
+  /** Every log line, as JSON text. */
   readonly logged: string[];
   readonly finished: FinishedApiRequest[];
   account(username: string, plan?: Plan): Promise<AccountId>;
-  /** ALL and ALL_REPO unless told otherwise. */
+  /** The token has the grant ALL and the scope ALL_REPO unless `settings` say otherwise. */
   token(account: AccountId, settings?: Partial<AccessTokenSettings>): Promise<TestToken>;
   repository(account: AccountId, name: string, defaultBranch?: string): Promise<FoundRepository>;
-  /** The only webhook of the account: those it has are deleted. */
-  webhook(account: AccountId): Promise<WebhookId>;
-  /** A delivery to the webhook: of a ping. */
+  /** Makes a webhook and first deletes every webhook that the account has. */
+  webhook(account: AccountId, selection?: RepositorySelection): Promise<WebhookId>;
+  /** Requests a ping delivery to the webhook. */
   delivery(account: AccountId, webhook: WebhookId): Promise<WebhookDeliveryId>;
-  /** Moves refs as a push does: null deletes. */
+  /** Moves refs as a push does; null deletes a ref. */
   push(repository: FoundRepository, updates: Readonly<Record<string, ObjectId | null>>): Promise<void>;
-  /** A request with a token; `body` is sent as JSON. */
+  /** Sends a request with a token; `body` is sent as JSON. */
   request(
     method: NonNullable<InjectOptions['method']>,
     url: string,
     token: TestToken | null,
     options?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
   ): Promise<LightMyRequestResponse>;
-  /** Listens on a free port of the loopback, and says which. */
+  /** Listens on a free port of the loopback interface and resolves with the port. */
   listen(): Promise<number>;
   close(): Promise<void>;
 }
@@ -92,13 +89,16 @@ export interface ApiFixture {
 export interface FixtureOptions {
   readonly plans?: Plans;
   readonly timeouts?: Timeouts;
-  /** Puts something between the program and its log. */
+  /** Wraps the event log that the API uses. */
   readonly wrapEvents?: (events: EventStore) => EventStore;
-  /** Called before each read of branches or commits from the model: a push may come between. */
+  /** Called before each read of branches or commits from the read model, so that a test can push at that moment. */
   readonly beforeRead?: () => Promise<void>;
   readonly objects?: (objects: MemoryObjects) => ApiContext['objects'];
-  /** Told of the steps of a use case; may throw, as a process that dies there. */
-  readonly reach?: ApiContext['reach'];
+  readonly sourceAddressRef?: ApiContext['sourceAddressRef'];
+  /** Bytes of memory for cached entities; with 0 each lookup reads the entity's stream. */
+  readonly entitiesSizeBytesMax?: number;
+  /** Called at each named step of a use case; may throw, as if the process died there. */
+  readonly failpoint?: ApiContext['failpoint'];
 }
 
 const CAUSE: Cause = {
@@ -113,7 +113,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const log = createMemoryEventStore();
   const events = options.wrapEvents?.(log) ?? log;
   const objects = createMemoryObjects();
-  const readModels = createMemoryReadModels({ events: log, digest, findCommit: objects.find });
+  const readModels = createMemoryReadModels({ events: log, digest, clock, objects });
   const logged: string[] = [];
   const finished: FinishedApiRequest[] = [];
   const write = (fields: object, message: string): void => {
@@ -123,23 +123,25 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     events,
     snapshots: createMemorySnapshots(),
     complete: async (event) => event,
-    cacheSizeBytesMax: 16 * 1024 * 1024,
+    cacheSizeBytesMax: options.entitiesSizeBytesMax ?? 16 * 1024 * 1024,
     onFault: (what, cause) => write({ what, cause: String(cause) }, 'fault'),
     gather: async () => undefined,
   });
   await entities.start();
   const vault = createMemoryVault();
-  const base = { events, entities, clock, ids: uuids, reach: options.reach ?? (async () => undefined) };
+  const base = { events, entities, clock, ids: uuids, failpoint: options.failpoint ?? (async () => undefined) };
+  const plans = options.plans ?? DEFAULT_PLANS;
+  const transfer = createTransferMeter(base, 'test');
   const context: ApiContext = {
     ...base,
     digest,
-    plans: options.plans ?? DEFAULT_PLANS,
+    plans,
     vault,
     deliveries: createMemoryDeliveryStore(),
     outgoing: createHttpEgress({
       ownUrls: ['http://localhost:8080', 'https://git.example.org'],
       privateAllowed: false,
-      // Every name leads to one public address, but those that say where they lead.
+      // Every host name resolves to one public address, except names such as `to-10-0-0-1.`, which state their address.
       lookup: async (name) => ({
         addresses: [/^to-([\d-]+)\./.exec(name)?.[1]?.replaceAll('-', '.') ?? '93.184.216.34'],
       }),
@@ -158,13 +160,14 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     objects: options.objects?.(objects) ?? objects.database,
     usage: readModels,
     lastUse: createMemoryLastUse(clock),
-    transfer: createTransferMeter(base, 'test'),
+    transfer,
+    transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
     newTokenSecret,
     newUserCode,
     newDeviceSecret,
     newWebhookSecret,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
-    sourceAddressRef: async () => null,
+    sourceAddressRef: options.sourceAddressRef ?? (async () => null),
     addresses: () => ({ baseUrl: 'http://localhost:8080', webUrl: 'http://localhost:8080' }),
     version: '0.0.0',
     log: { info: write, warn: write, error: write },
@@ -204,16 +207,17 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
       const wanted = { name, description: null, defaultBranch: defaultBranch ?? null, storageBucketId: null };
       return accepted(await createRepository(context, { account, cause: CAUSE }, wanted));
     },
-    webhook: async (account) => {
-      const origin = { account, cause: CAUSE };
-      for (const { webhook } of await listWebhooks(context, account)) {
+    webhook: async (account, selection = ALL_REPOSITORIES) => {
+      const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
+      for (const { webhook } of await listWebhooks(context, origin)) {
         accepted(await deleteWebhook(context, origin, webhook.id));
       }
       const wanted = { url: 'https://receiver.example/hook', events: ['push'], active: true } as const;
-      return accepted(await createWebhook(context, origin, wanted, newWebhookSecret())).webhook.id;
+      const created = await createWebhook(context, { ...origin, selection }, wanted, newWebhookSecret());
+      return accepted(created).webhook.id;
     },
     delivery: async (account, webhook) =>
-      accepted(await pingWebhook(context, { account, cause: CAUSE }, webhook)).deliveryId,
+      accepted(await pingWebhook(context, { account, cause: CAUSE, selection: ALL_REPOSITORIES }, webhook)).deliveryId,
     push: (repository, updates) => appendPush(context, objects, repository, updates),
     request: (method, url, token, { body, headers } = {}) =>
       app.inject({
@@ -237,54 +241,6 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
 function accepted<Result extends object>(result: Result | { readonly refused: Refusal }): Result {
   if ('refused' in result) throw new Error(`The fixture was refused: ${result.refused.code}`);
   return result;
-}
-
-async function appendPush(
-  context: ApiContext,
-  objects: MemoryObjects,
-  { id, accountId }: { readonly id: RepositoryId; readonly accountId: AccountId },
-  changes: Readonly<Record<string, ObjectId | null>>,
-): Promise<void> {
-  const entity = await context.entities.reload(repositories, id);
-  if (entity.state.status === 'closed') throw new Error('The fixture pushed to a closed repository');
-  const { refs } = entity.state;
-  const updates = Object.entries(changes).map(([ref, after]): StoredRefUpdate => {
-    const before = refs.get(refName(ref))?.id ?? null;
-    const peeled = after === null ? null : objects.peel(after);
-    return {
-      ref,
-      before: before ?? ZERO_OBJECT_ID,
-      after: after ?? ZERO_OBJECT_ID,
-      type: after === null ? null : (objects.typeOf(after) ?? 'commit'),
-      peeled: peeled === after ? null : peeled,
-      kind: after === null ? 'delete' : before === null ? 'create' : 'force-push',
-    };
-  });
-  const data = {
-    push_id: context.ids.next(),
-    updates,
-    parts: null,
-    layer: null,
-    push_options: [],
-    refused: 0,
-    received_bytes: 1_000,
-  };
-  const result = await context.events.append({
-    stream: streamName('repository', id),
-    expected: entity.revision,
-    events: [
-      {
-        ...CAUSE,
-        id: context.ids.next<EventId>(),
-        type: 'RefsUpdated',
-        version: 1,
-        accountId,
-        occurredAt: context.clock.now(),
-        data,
-      },
-    ],
-  });
-  if (result.outcome !== 'appended') throw new Error('The fixture lost a race');
 }
 
 function createTestClock(): TestClock {

@@ -1,7 +1,8 @@
 /**
- * A node that appends without end, as a process of its own that tests can stop in the middle.
+ * A program that appends events until it is stopped, run as a process of its own that tests can kill mid-append.
  *
- * `node appender.ts <connection string>` prints a line for each append that was answered, and ends with its input.
+ * `node appender.ts <connection string>` prints one line after each batch of completed appends, and exits when its
+ * input ends.
  */
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { newEvent, newStream } from './events.ts';
@@ -11,7 +12,7 @@ const [connectionString = ''] = process.argv.slice(2);
 const store = createPostgresEventStore({ connectionString, log: keepLog() });
 process.stdin.resume().once('end', () => process.exit(0));
 for (;;) {
-  // Several at once and of some size, so that it is often in the middle of a call.
+  // Eight large appends at once make it likely that a kill hits the middle of a call.
   const appends = Array.from({ length: 8 }, () =>
     store.append({
       stream: newStream(),

@@ -1,7 +1,8 @@
 /**
- * Certificates for tests, made on the spot: an authority, and what it signs.
+ * Certificates that a test makes when it runs: an authority, and certificates that it signs.
  *
- * Must stay true: every key lives in memory and dies with the test; nothing outside of the process trusts any of this.
+ * Must stay true: every key lives in memory and is gone after the test; nothing outside of the process trusts these
+ * certificates.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -15,7 +16,10 @@ export interface Certificate {
 export interface Authority {
   /** The authority's own certificate, in PEM. */
   readonly cert: string;
-  /** Signs one for these host names and addresses; valid from a day ago for a day to come unless told otherwise. */
+  /**
+   * Signs a certificate for these host names and addresses. It is valid from a day ago until a day from now, unless
+   * `expired` is set.
+   */
   issue(hosts: readonly string[], options?: { readonly expired?: boolean }): Certificate;
 }
 
@@ -56,7 +60,7 @@ export function createAuthority(name = 'Strata test authority'): Authority {
   };
 }
 
-/** A name or an IPv4 address (RFC 5280, section 4.2.1.6). */
+/** Encodes a host name or an IPv4 address (RFC 5280, section 4.2.1.6). */
 function generalName(host: string): Buffer {
   if (isIP(host) === 4) return tagged(0x87, Buffer.from(host.split('.').map(Number)));
   return tagged(0x82, Buffer.from(host, 'ascii'));
@@ -86,7 +90,7 @@ function integer(value: number): Buffer {
   return tagged(0x02, Buffer.of(value));
 }
 
-/** DER: tag, length, content (X.690, section 8.1). */
+/** Encodes tag, length and content in DER (X.690, section 8.1). */
 function tagged(tag: number, content: Buffer): Buffer {
   const { length } = content;
   const lengthBytes =

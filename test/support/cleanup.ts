@@ -1,46 +1,23 @@
-/**
- * What a test must undo at its end, in the reverse order of doing: node:test runs its own hooks in the order they
- * were given, which would remove a directory before the server in it is stopped.
- */
-import { after, type TestContext } from 'node:test';
+/** Steps that undo what a test or suite made. They run at its end in reverse order, as vitest runs its hooks. */
+import { afterAll } from 'vitest';
 
-/** A test's context, or a suite's `{after}`. */
-export type Ending = Pick<TestContext, 'after'>;
-type Step = () => unknown;
+/** The context of a test, or another scope that runs steps at its end. */
+export interface Ending {
+  onTestFinished(step: () => void | Promise<void>): void;
+}
 
-const stepsOf = new WeakMap<Ending, Step[]>();
-
-/** Runs the step after the test, before all steps that were given earlier. A failing step stops no other. */
-export function cleanUp(context: Ending, step: Step): void {
-  const known = stepsOf.get(context);
-  if (known !== undefined) {
-    known.push(step);
-    return;
-  }
-  const steps = [step];
-  stepsOf.set(context, steps);
-  context.after(async () => {
-    const failures: unknown[] = [];
-    for (let next = steps.pop(); next !== undefined; next = steps.pop()) {
-      try {
-        await next();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw new AggregateError(failures, 'Cleaning up failed');
+/** Runs the step after the test, before all steps that were added earlier. The other steps run even if one fails. */
+export function cleanUp(context: Ending, step: () => unknown): void {
+  context.onTestFinished(async () => {
+    await step();
   });
 }
 
-/** For what a suite's `before` makes: call it in the body of `describe`. */
+/** The scope of a suite, for what its `beforeAll` makes. Call it in the body of `describe`. */
 export function suiteEnding(): Ending {
-  const steps: Step[] = [];
-  after(async () => {
-    for (const step of steps.toReversed()) await step();
+  const steps: (() => unknown)[] = [];
+  afterAll(async () => {
+    for (let next = steps.pop(); next !== undefined; next = steps.pop()) await next();
   });
-  return {
-    after: (step) => {
-      if (step !== undefined) steps.push(step as Step);
-    },
-  };
+  return { onTestFinished: (step) => void steps.push(step) };
 }

@@ -1,8 +1,8 @@
 /**
- * The least a read model can be, and faults for its runner: a model that counts events by stream, so that applying
- * one twice, or never, shows; connections that die, answers that never come.
+ * A minimal read model and faults for the tests of its runner. The model counts events by stream, so that an event
+ * applied twice, or never, shows. The faults are connections that end and answers that never arrive.
  */
-import type { TestContext } from 'node:test';
+import type { TestContext } from 'vitest';
 import type pg from 'pg';
 import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -10,7 +10,7 @@ import type { Projection } from '../../projections/runner/projection.ts';
 import { newDatabase } from './read-model-database.ts';
 import { Appender, createMemoryEventStore, newUuid } from './read-models.ts';
 
-/** Counts events by stream: applying one twice, or never, shows in the counts. */
+/** A model that counts events by stream: an event applied twice, or never, shows in the counts. */
 export function counting(
   faults: Partial<Projection> & { readonly poison?: (event: RecordedEvent) => void } = {},
 ): Projection {
@@ -44,7 +44,8 @@ export function counting(
                 ON CONFLICT (stream) DO UPDATE SET events = c.events + excluded.events`,
             },
           ],
-          // Some batches need a transaction of several statements, some do not.
+          // A batch with an odd number of events takes a transaction of several statements; an even one takes a single
+          // statement.
           ...(events.length % 2 === 0 ? {} : { before: async () => undefined }),
         };
       },
@@ -68,7 +69,7 @@ export async function counts(pool: pg.Pool): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ stream, events }) => [stream, events]));
 }
 
-/** Appends this many events to each of some streams, in turn. */
+/** Appends `each` events to each of `streams` new streams, in rotation. Returns the expected counts. */
 export async function appendSome(to: Appender, streams: number, each: number): Promise<Record<string, number>> {
   const names = Array.from({ length: streams }, () => streamName('account', newUuid()));
   for (let event = 0; event < each; event += 1) {
@@ -83,7 +84,7 @@ export async function setUp(context: TestContext): Promise<{ pool: pg.Pool; stor
   return { pool, store, append: new Appender(store) };
 }
 
-/** Ends, as a crash would, the connection that holds the model's lock. */
+/** Terminates the connection that holds the model's advisory lock, as a crash would. Returns how many it terminated. */
 export async function killLeader(pool: pg.Pool): Promise<number> {
   const { rows } = await pool.query<{ killed: boolean }>(
     `SELECT pg_terminate_backend(pid) AS killed FROM pg_locks
@@ -93,12 +94,12 @@ export async function killLeader(pool: pg.Pool): Promise<number> {
   return rows.length;
 }
 
-/** The same pool, but everybody gets every advisory lock. */
+/** The same pool, except that every attempt to take an advisory lock succeeds. */
 export function withoutLocks(pool: pg.Pool): pg.Pool {
   return replacing(pool, (text) => (text.includes('pg_try_advisory_lock') ? { rows: [{ taken: true }] } : null));
 }
 
-/** The same pool, with another answer to some statements of its clients; null asks the database. */
+/** The same pool, with `answer` called for each statement of its clients; when it returns null the database answers. */
 export function replacing(pool: pg.Pool, answer: (text: string, client: pg.PoolClient) => unknown): pg.Pool {
   const connect = async (): Promise<pg.PoolClient> => {
     const client = await pool.connect();

@@ -1,4 +1,4 @@
-/** Deliveries in memory, on a clock that a test moves: everything is the product's own but the network and the time. */
+/** Webhook deliveries in memory, on a clock that a test moves. Only the network and the time are replaced. */
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import type {
@@ -9,6 +9,7 @@ import type {
   WebhookDeliveryId,
   WebhookId,
 } from '../../core/kernel/ids.ts';
+import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
 import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
 import { type AttemptContext, attemptDelivery } from '../../core/use-cases/webhooks/attempt-delivery.ts';
@@ -17,7 +18,7 @@ import { createWebhook, findWebhook } from '../../core/use-cases/webhooks/webhoo
 import { carriedOut } from '../../core/ports/workflows.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import { createDispatcher, type Dispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
-import { hear } from '../../workflows/webhook-delivery/on-delivery-events.ts';
+import { onDeliveryEvents } from '../../workflows/webhook-delivery/on-delivery-events.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
 import { accepted, newAccount } from './accounts.ts';
@@ -36,7 +37,7 @@ export interface SentRequest {
   readonly request: OutgoingRequest;
 }
 
-/** `behave` is what receivers do with each request. */
+/** `behave` decides how the receivers answer each request. */
 export async function delivering(
   behave: (sent: SentRequest) => Promise<Exchange> | Exchange,
   log: WatchedLog = watchLog(),
@@ -70,7 +71,7 @@ export async function delivering(
       ...{ due, clock: node.clock, alarm: node.clock },
       attempt: (delivery) => attemptDelivery(context, delivery, leaving.signal),
       receiverOf: async (account, webhook) => {
-        const found = await findWebhook(context, account, webhook);
+        const found = await findWebhook(context, { account, selection: ALL_REPOSITORIES }, webhook);
         return 'refused' in found ? webhook : new URL(found.url).host;
       },
       onFault: (cause) => faults.push(cause),
@@ -79,7 +80,7 @@ export async function delivering(
   log.subscribe({
     after: await log.head(),
     categories: [webhookDeliveries.category],
-    onEvents: (batch) => hear(node.entities, dispatcher, batch),
+    onEvents: (batch) => onDeliveryEvents(node.entities, dispatcher, batch),
   });
   const ending = new AbortController();
   startEmbeddedEngine({
@@ -94,7 +95,7 @@ export async function delivering(
   return {
     ...{ node, context, sent, faults, logged, due, log },
     running: () => dispatcher.running(),
-    /** As another process that takes over; what the one before has under way goes on. */
+    /** Starts a new dispatcher as another process would; attempts of the previous one continue. */
     takeOver: async (): Promise<void> => {
       dispatcher = newDispatcher();
       await dispatcher.start();
@@ -102,9 +103,10 @@ export async function delivering(
     account: (username: string) => newAccount(node, username),
     webhook: async (account: AccountId, host: string): Promise<WebhookId> => {
       const wanted = { url: `https://${host}/hook`, events: ['push'], active: true } as const;
-      return accepted(await createWebhook(context, { account, cause: CAUSE }, wanted, newWebhookSecret())).webhook.id;
+      const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
+      return accepted(await createWebhook(context, origin, wanted, newWebhookSecret())).webhook.id;
     },
-    /** Requests a delivery; the dispatcher hears of it. */
+    /** Requests a delivery; the dispatcher learns of it from the log. */
     request: async (
       account: AccountId,
       webhookId: WebhookId,

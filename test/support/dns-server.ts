@@ -1,15 +1,15 @@
 /**
- * A tiny name server on the loopback, whose answers a test may change between two questions.
+ * A small name server on the loopback interface, whose answers a test may change between two queries.
  *
- * Must stay true: it answers A and AAAA over UDP with a time to live of zero, an alias as a resolver does, with what the
- * other name has; it keeps every question it was asked.
+ * Must stay true: it answers A and AAAA queries over UDP with a time to live of zero. For an alias it answers as a
+ * resolver does: the CNAME record and the addresses of the target. It records every query.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { cleanUp, type Ending } from './cleanup.ts';
 
-/** An alias of another name, which has these addresses. */
+/** An alias (CNAME) of another name, which has these addresses. */
 export interface DnsAlias {
   readonly alias: string;
   readonly addresses: readonly string[];
@@ -21,7 +21,7 @@ export type DnsAnswer = readonly string[] | DnsAlias | 'absent' | 'failing' | 's
 export interface DnsServer {
   /** `address:port`. */
   readonly address: string;
-  /** Names asked for, a question each. */
+  /** The names queried, one entry for each query. */
   readonly questions: readonly string[];
   answer(name: string, answer: DnsAnswer | (() => DnsAnswer)): void;
 }
@@ -56,11 +56,11 @@ export async function startDnsServer(context: Ending): Promise<DnsServer> {
 interface Question {
   readonly name: string;
   readonly type: number;
-  /** Where it ends in the message. */
+  /** The offset at which the question ends in the message. */
   readonly end: number;
 }
 
-/** RFC 1035, section 4.1. */
+/** Parses the question of a message (RFC 1035, section 4.1). */
 function questionOf(message: Buffer): Question {
   const labels: string[] = [];
   let at = 12;
@@ -76,7 +76,7 @@ function answerTo(message: Buffer, { type, end }: Question, answer: Exclude<DnsA
   const alias = typeof answer === 'object' && 'alias' in answer ? answer : null;
   const all = typeof answer === 'string' ? [] : 'alias' in answer ? answer.addresses : answer;
   const addresses = all.filter((address) => isIP(address) === family);
-  // A pointer to the question's name, or the name that this is an alias of.
+  // The record's owner: a pointer to the question's name, or the target of the alias.
   const owner = alias === null ? Buffer.from('c00c', 'hex') : encodedName(alias.alias);
   const records = addresses.map((address) =>
     record(owner, type, family === 4 ? Buffer.from(address.split('.').map(Number)) : bytesOfIpv6(address)),
@@ -90,7 +90,7 @@ function answerTo(message: Buffer, { type, end }: Question, answer: Exclude<DnsA
   return Buffer.concat([head, message.subarray(12, end), ...records]);
 }
 
-/** Of class IN, without time to live. */
+/** A resource record of class IN with a time to live of zero. */
 function record(owner: Buffer, type: number, bytes: Buffer): Buffer {
   const head = Buffer.alloc(10);
   head.writeUInt16BE(type, 0);
@@ -105,7 +105,7 @@ function encodedName(name: string): Buffer {
 }
 
 function bytesOfIpv6(address: string): Buffer {
-  // The URL parser writes dotted tails in hex.
+  // The URL parser rewrites a dotted IPv4 tail in hex.
   const [before = '', after] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
   const [head, tail] = [groups(before), groups(after ?? '')];

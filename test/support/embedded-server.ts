@@ -1,9 +1,9 @@
 /**
- * A server that only runs an embedded PostgreSQL, as a process of its own that tests can kill.
+ * A program that runs only an embedded PostgreSQL, as a process of its own that tests can kill.
  *
  * `node embedded-server.ts <data directory>` prints one line of JSON, `{"connectionString", "pid"}` or `{"code",
- * "message"}`, and stops when its input ends. SIGINT is ignored, as by a server that is draining. Nobody cuts the
- * power under it, so it does not sync.
+ * "message"}`, and stops when its input ends. It ignores SIGINT, as a server that is draining does. The tests do not
+ * cut the power, so PostgreSQL runs without fsync.
  */
 import { EmbeddedPostgresError } from '../../adapters/embedded-postgres/error.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';

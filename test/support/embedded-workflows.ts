@@ -1,6 +1,10 @@
-/** The embedded engine for tests: timers and its lead on a real PostgreSQL, log and clock the test's. */
-import type { TestContext } from 'node:test';
+/**
+ * The embedded workflow engine for tests: timers and leader election on a real PostgreSQL, with the test's log and
+ * clock.
+ */
+import type { TestContext } from 'vitest';
 import { createMemoryEventStore } from './memory/event-store.ts';
+import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createTimersProjection } from '../../projections/workflow-timers/apply.ts';
@@ -9,13 +13,13 @@ import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import type { CarriedOutWorkflow, Timers } from '../../core/ports/workflows.ts';
 import { cleanUp } from './cleanup.ts';
 import { keepLog } from './log.ts';
-import { mortal } from './killable-steps.ts';
+import { killable } from './killable-steps.ts';
 import { testDatabase } from './postgres.ts';
 import { startRunner, until } from './read-models.ts';
 import { createTestClock } from './test-clock.ts';
 import type { OpenWorkflows, Worker } from '../contract/workflows.ts';
 
-/** Its own database, an empty log, and workers of one workflow. */
+/** Opens an empty database, an empty log and workers that run one workflow. */
 export async function openEmbedded(context: TestContext): Promise<OpenWorkflows> {
   const database = await testDatabase();
   cleanUp(context, () => database.close());
@@ -41,9 +45,9 @@ export async function openEmbedded(context: TestContext): Promise<OpenWorkflows>
     name = workflows[0]?.workflow.name ?? '';
     const dead = new AbortController();
     const stop = startEmbeddedEngine({
-      workflows: workflows.map((carriedOut) => mortal(carriedOut, dead.signal)),
+      workflows: workflows.map((carriedOut) => killable(carriedOut, dead.signal)),
       ...{ events, timers: own, clock, alarm: clock },
-      lead: createPostgresLead({ pool, log: keepLog(), intervalMs: 20 }),
+      lead: createPostgresLead({ pool, pause, log: keepLog(), intervalMs: 20 }),
       onFault: () => undefined,
     });
     const end = async (): Promise<void> => {

@@ -1,13 +1,13 @@
 /**
- * Compares a repository as the service shows it with a bare copy that git reads: branches, commits, files, and the
- * clone; then the read models with the log they came from, and the log with its layers.
+ * Compares a repository as the service shows it with a bare copy that git reads: branches, commits, files and a clone.
+ * Also compares the read models with the log they were built from, and the log with its layers.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { type Account, admin, api, git, gitUrl, type Strata } from './strata.ts';
 
 const RANDOM_PATHS = 500;
-// What hosted repositories keep below refs/pull/ and the like is not taken.
+// Hosted repositories keep other refs below refs/pull/ and the like; these are not compared.
 const REFS = ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags'];
 
 interface CommitItem {
@@ -15,10 +15,12 @@ interface CommitItem {
   readonly message: string;
 }
 
-/** REST answers below a repository. */
+/** Returns the body of a REST answer; the target is a path below the repository. */
 type Get = (target: string) => Promise<unknown>;
 
-/** Fails where the service says otherwise than git does of the bare repository `source`; clones into the folder. */
+/**
+ * Fails when the service's answers differ from what git reads in the bare repository `source`. Clones into `folder`.
+ */
 export async function assertEqualToGit(
   strata: Strata,
   account: Account,
@@ -41,7 +43,7 @@ export async function assertEqualToGit(
   await compareContents(get, source);
 }
 
-/** Fails where a read model differs from one built anew, or an event names a layer that is not there. */
+/** Fails when a read model differs from one rebuilt from the log, or when an event names a layer that is not stored. */
 export async function assertRebuildable(strata: Strata): Promise<void> {
   const verified = await admin(strata, ['projections', 'rebuild', '--verify']);
   const { projections } = verified as { projections: { differences: number }[] };
@@ -59,7 +61,7 @@ async function compareBranches(get: Get, source: string): Promise<void> {
   assert.equal(listed, await git(source, ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads']));
 }
 
-/** The default branch to its root, and the first page of every branch. */
+/** Compares the whole history of the default branch, and the first page of every branch. */
 async function compareCommits(get: Get, source: string): Promise<void> {
   const { default_branch: head } = (await get('/branches')) as { default_branch: string };
   const listed: string[] = [];
@@ -93,7 +95,7 @@ async function compareContents(get: Get, source: string): Promise<void> {
       if (blob !== undefined && file !== undefined) paths.push({ branch, path: file, blob });
     }
   }
-  // Every nth: the same paths each time, spread over all branches.
+  // Every nth path: the same paths in each run, spread over all branches.
   const step = Math.max(1, Math.floor(paths.length / RANDOM_PATHS));
   for (let at = 0; at < paths.length; at += step) {
     const wanted = paths[at];

@@ -1,4 +1,4 @@
-/** Events, streams and subscribers for tests of the log. Every id is new, so suites can share one log. */
+/** Events, streams and subscribers for tests of the event log. Every id is new, so that suites can share one log. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -10,6 +10,7 @@ import {
   streamName,
 } from '../../core/kernel/envelope.ts';
 import { type AccountId, type EventId, timestamp, uuid } from '../../core/kernel/ids.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import type { EventStore, Subscription } from '../../core/ports/event-store.ts';
 
 export function newId(): EventId {
@@ -20,7 +21,7 @@ export function newAccount(): AccountId {
   return uuid(randomUUID());
 }
 
-/** A stream nobody has used yet. */
+/** A new stream without events. */
 export function newStream(category = 'repository'): StreamName {
   return streamName(category, randomUUID());
 }
@@ -36,35 +37,56 @@ export function newEvent(overrides: Partial<NewEvent> = {}): NewEvent {
     requestId: 'request-1',
     sourceAddressRef: null,
     causationId: null,
+    isRecord: true,
     data: { note: 'hello' },
     ...overrides,
   };
 }
 
-/** What the log should return for an event: the event itself, without where it stands. */
+/** Events of one stream as a log returns them, in appends of these sizes, at positions from 1. */
+export function placedEvents(...counts: readonly number[]): readonly RecordedEvent[] {
+  const stream = newStream();
+  const places = counts.flatMap((appendCount) =>
+    Array.from({ length: appendCount }, (_, appendIndex) => ({ appendIndex, appendCount })),
+  );
+  return places.map((place, revision) => {
+    return { ...newEvent(), ...place, stream, revision, position: BigInt(revision + 1) as LogPosition };
+  });
+}
+
+/** Returns the event as it was appended, without its stream, revision, position and place in the append. */
 export function asNew(recorded: RecordedEvent): NewEvent {
-  const { stream: _stream, revision: _revision, position: _position, ...event } = recorded;
+  const { stream: _stream, revision: _revision, position: _position, ...rest } = recorded;
+  const { appendIndex: _index, appendCount: _count, ...event } = rest;
   return event;
 }
 
 export interface Collector {
   readonly subscription: Subscription;
   readonly events: RecordedEvent[];
-  /** Every position it was told, in the order it was told. */
+  /** The same events, in the batches in which the log delivered them. */
+  readonly batches: (readonly RecordedEvent[])[];
+  /** The start position, then the position delivered with each batch, in order. */
   readonly positions: LogPosition[];
-  /** Resolves when what was collected satisfies the condition; rejects when the subscription ends before. */
+  /** The place of the last record event passed, as delivered with each batch. */
+  readonly lastRecords: (RecordPlace | null)[];
+  /** Resolves when the condition holds; rejects when the subscription ends before. */
   until(condition: () => boolean): Promise<void>;
 }
 
-/** Subscribes and keeps whatever arrives. */
+/** Subscribes and keeps every event that arrives. */
 export function collect(store: EventStore, after: LogPosition, categories?: readonly string[]): Collector {
   const events: RecordedEvent[] = [];
+  const batches: (readonly RecordedEvent[])[] = [];
   const positions: LogPosition[] = [after];
+  const lastRecords: (RecordPlace | null)[] = [];
   const subscription = store.subscribe({
     after,
     ...(categories === undefined ? {} : { categories }),
-    onEvents: (batch, position) => {
+    onEvents: (batch, position, lastRecord) => {
+      lastRecords.push(lastRecord);
       events.push(...batch);
+      batches.push(batch);
       positions.push(position);
     },
   });
@@ -83,7 +105,7 @@ export function collect(store: EventStore, after: LogPosition, categories?: read
       await sleep(5);
     }
   }
-  return { subscription, events, positions, until };
+  return { subscription, events, batches, positions, lastRecords, until };
 }
 
 export function lastOf(positions: readonly LogPosition[]): LogPosition {

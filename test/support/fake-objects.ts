@@ -1,4 +1,4 @@
-/** An object database that takes every pack and answers of its objects what a test told it. */
+/** An object database that accepts every pack and answers as the test configured it. */
 import { createHash } from 'node:crypto';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type {
@@ -13,25 +13,25 @@ import type {
 
 export interface FakeObjects {
   readonly database: ObjectDatabase;
-  /** The types of objects other than commits, and null for those that are in no pack and no layer. */
+  /** The types of objects that are not commits; null for objects that are in no pack and no layer. */
   readonly types: Map<ObjectId, ObjectType | null>;
-  /** What annotated tags lead to. */
+  /** Maps an annotated tag to the object that it peels to. */
   readonly peeled: Map<ObjectId, ObjectId>;
-  /** `ancestor descendant` */
+  /** Pairs `ancestor descendant`, by object id. */
   readonly ancestry: Set<string>;
-  /** How many objects the next packs hold. */
+  /** The number of objects in the next packs. */
   objectCount: number;
   /** The size of the next layers. */
   layerSizeBytes: number;
-  /** Why the next packs are refused. */
+  /** The refusal of the next packs; null accepts them. */
   refusal: PackRefusal | null;
   recheck: (objects: CommittedObjects) => Promise<PackRefusal | null>;
   onInstall: (layer: Layer) => Promise<void> | void;
   readonly received: Pick<ReceivePackOptions, 'objects' | 'packSizeBytesMax' | 'objectCountMax'>[];
   readonly installed: Layer[];
   discarded: number;
-  tipsAsked: number;
-  /** Quarantines neither installed nor discarded. */
+  tipsCalls: number;
+  /** The number of quarantines neither installed nor discarded. */
   open: number;
 }
 
@@ -56,7 +56,7 @@ export function createFakeObjects(): FakeObjects {
       objectCount: objects.objectCount,
       receivedBytes: 100,
       tips: async (ids) => {
-        objects.tipsAsked += 1;
+        objects.tipsCalls += 1;
         return ids.map((id) => {
           const type = objects.types.has(id) ? (objects.types.get(id) ?? null) : 'commit';
           const target = objects.peeled.get(id);
@@ -111,7 +111,7 @@ export function createFakeObjects(): FakeObjects {
     received: [],
     installed: [],
     discarded: 0,
-    tipsAsked: 0,
+    tipsCalls: 0,
     open: 0,
   };
   return objects;

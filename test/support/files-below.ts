@@ -1,10 +1,10 @@
-/** The files under a folder that others may be changing meanwhile. */
+/** Lists the files under a folder that other processes may be changing at the same time. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 
 /**
- * Paths of the files below the folder, relative to it, in no order; none when it is not there. Folders that go while
- * they are read have no files; symbolic links are files.
+ * Returns the paths of the files below the folder, relative to it, in no particular order; none when the folder does
+ * not exist. A folder removed during the walk counts as empty; a symbolic link counts as a file.
  */
 export async function filesBelow(folder: string): Promise<readonly string[]> {
   const found: string[] = [];

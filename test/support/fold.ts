@@ -1,12 +1,12 @@
-/** Given-when-then for aggregates: a history folded into the state that a decision starts from. */
+/** Given-when-then for aggregates: folds a history into the state on which a decision is made. */
 import type { Decider, DomainEvent } from '../../core/kernel/decider.ts';
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 
-/** When the first event of a history happens. */
+/** The time of a history's first event. */
 export const FIRST_AT = timestamp('2026-11-21T10:00:00.000Z');
 
-/** The state after a history, its events one second apart. */
+/** Returns the state after a history whose events are one second apart. */
 export function given<State, Event extends DomainEvent<string, JsonObject>>(
   decider: Decider<State, Event>,
   ...history: readonly Event[]
@@ -17,7 +17,7 @@ export function given<State, Event extends DomainEvent<string, JsonObject>>(
   );
 }
 
-/** The same with a time for each event. */
+/** The same with an explicit time for each event. */
 export function fold<State, Event extends DomainEvent<string, JsonObject>>(
   decider: Decider<State, Event>,
   history: readonly { readonly event: Event; readonly at: Timestamp }[],

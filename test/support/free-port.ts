@@ -1,4 +1,4 @@
-/** A port of the loopback interface that is free, for a server that must be found there again after a restart. */
+/** A free port of the loopback interface, for a server that must be reachable at the same port after a restart. */
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -8,8 +8,9 @@ const PORT_MIN = 15_000;
 const PORT_MAX = 32_000;
 
 /**
- * Below those that systems give to outgoing connections (32,768 on Linux, 49,152 elsewhere): one of theirs may be taken
- * by any connection while its server is being started again. No other test is given it until this process ends.
+ * Reserves a port below those that the system assigns to outgoing connections (from 32,768 on Linux, 49,152 elsewhere).
+ * Any connection could take one of those while the server restarts. No other test gets this port until this process
+ * ends.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -18,7 +19,10 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Held by the UDP port of the same number, which nothing here speaks on: a server that is not up yet holds nothing. */
+/**
+ * Reserves the number by binding the UDP port of the same number, which no server here uses. A TCP port is not bound
+ * while its server is down.
+ */
 async function reserve(port: number): Promise<boolean> {
   const socket = createSocket('udp4').unref();
   const bound = await new Promise<boolean>((resolve) => {

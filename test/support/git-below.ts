@@ -1,15 +1,15 @@
-/** The git processes that a server started, itself or through its helper, as Linux tells of them in /proc. */
+/** Lists the git processes that a server started, directly or through its helper process, from Linux's /proc. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Why such a test cannot run here; false where it can. */
-export const NO_PROC: string | false = process.platform === 'linux' ? false : 'needs /proc, as Linux has it';
+/** Why such a test cannot run here; false where it can run. */
+export const NO_PROC: string | false = process.platform === 'linux' ? false : "needs Linux's /proc";
 
-/** The subcommands of git that run for requests: `upload-pack`, `pack-objects`, `index-pack`. */
+/** Returns the subcommands of git that run for requests: `upload-pack`, `pack-objects`, `index-pack`. */
 export function gitBelow(ancestor: number | undefined): readonly string[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc')) {
     const stat = /^\d+$/.test(name) ? read(`/proc/${name}/stat`) : null;
-    // `pid (command) state parent`; the command may hold anything.
+    // `pid (command) state parent`; the command may hold any character.
     const [, parent] = /^.*\) [^ZX] (\d+) /s.exec(stat ?? '') ?? [];
     if (parent !== undefined) parents.set(Number(name), Number(parent));
   }
@@ -23,7 +23,7 @@ export function gitBelow(ancestor: number | undefined): readonly string[] {
   });
 }
 
-/** Null for a process that is gone already. */
+/** Returns null for a process that has already ended. */
 function read(file: string): string | null {
   try {
     return readFileSync(file, 'latin1');

@@ -1,6 +1,6 @@
 /**
- * git's own HTTP server over one folder of repositories, for tests that want real clients' requests and git's
- * answers to them. It records every request body, inflated.
+ * git's own HTTP server over one folder of repositories, for tests that compare with git's answers to real clients. It
+ * records every request body, inflated.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -73,7 +73,7 @@ interface CgiRequest {
   readonly type?: string | undefined;
 }
 
-/** One request to `git http-backend`, without a server around it. */
+/** Runs `git http-backend` for one request, without an HTTP server. */
 export async function runHttpBackend(projectRoot: string, request: CgiRequest) {
   const [path = '/', query = ''] = request.target.split('?');
   const child = spawn('git', ['http-backend'], {

@@ -1,4 +1,4 @@
-/** Git objects for tests of the read models: a real repository behind the reading half of the object database. */
+/** Git objects for tests of the read models: a real repository behind the reading half of the object database port. */
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
@@ -13,13 +13,13 @@ import type {
 import { git } from './git-process.ts';
 
 export interface GitObjects {
-  /** May be replaced. */
+  /** A test may replace it. */
   open: (objects: CommittedObjects) => Promise<ObjectReader>;
-  /** The bare repository that stands for all layers of one. */
+  /** The path of the bare repository that holds the objects of all layers of this repository. */
   readonly pathOf: (repository: RepositoryId) => string;
-  /** Called before each opening; what it throws, the opening throws. */
+  /** Called before each `open`; `open` rejects with what it throws. */
   onOpen: (objects: CommittedObjects) => void;
-  /** Readers that were opened and not closed. */
+  /** The number of readers opened and not yet closed. */
   readonly leases: () => number;
   readonly walks: () => number;
 }

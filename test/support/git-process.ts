@@ -1,6 +1,4 @@
-/**
- * The real git of this machine, run for tests in a folder of its own with nothing of the user's configuration.
- */
+/** The real git of this machine, run for tests in a given folder without the user's configuration. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +10,7 @@ export interface GitRun {
   readonly env?: { readonly [name: string]: string };
 }
 
-/** Runs git and answers its standard output; throws when it fails. */
+/** Runs git and returns its standard output; throws when git fails. */
 export function git(args: readonly string[], run: GitRun = {}): Buffer {
   return execFileSync('git', [...args], {
     cwd: run.cwd ?? tmpdir(),
@@ -33,7 +31,7 @@ const ENVIRONMENT = {
   GIT_COMMITTER_EMAIL: 'a@example.org',
 };
 
-/** A new folder under the system's temporary one; `remove` takes it away. */
+/** A new folder below the system's temporary folder; `remove` deletes it. */
 export function temporaryFolder(name: string): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), `strata-${name}-`));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };

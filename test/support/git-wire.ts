@@ -1,6 +1,6 @@
 /**
- * A git client by hand: objects, packs, command lists and their answers as bytes, for what git itself would not
- * send, and for pushes that cost no process.
+ * A Git client built from bytes: objects, packs, command lists and their answers. For requests that git itself would
+ * not send, and for pushes that start no process.
  */
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
@@ -36,7 +36,7 @@ export interface WireEntry {
   readonly id: string;
 }
 
-/** The entries in the order given: git wants them sorted. */
+/** A tree with its entries in the order passed; git expects them sorted. */
 export function tree(entries: readonly WireEntry[]): WireObject {
   const parts = entries.flatMap(({ mode, name, id }) => [
     Buffer.from(`${mode} `),
@@ -54,10 +54,10 @@ export function commit(message: string, treeId: string = EMPTY_TREE, parents: re
   return wireObject('commit', `${lines.join('\n')}\n\n${message}\n`);
 }
 
-/** gitformat-pack(5): the type numbers of entries. */
+/** The type numbers of pack entries: gitformat-pack(5). */
 export const PACK_TYPES = { commit: 1, tree: 2, blob: 3, tag: 4, 'ofs-delta': 6, 'ref-delta': 7 } as const;
 
-/** One entry of a pack; `base` is what stands between header and data of a delta. */
+/** One entry of a pack; `base` holds the bytes between the header and the data of a delta. */
 export function packEntry(
   type: keyof typeof PACK_TYPES,
   content: Buffer,
@@ -74,7 +74,7 @@ export function packEntry(
   return Buffer.concat([Buffer.from(header), options.base ?? Buffer.alloc(0), deflateSync(content)]);
 }
 
-/** A pack of these entries; `count` may lie. */
+/** A pack of these entries; `count` may differ from the real number. */
 export function packOfEntries(entries: readonly Buffer[], count: number = entries.length): Buffer {
   const head = Buffer.alloc(12);
   head.write('PACK', 'latin1');
@@ -95,9 +95,9 @@ export function packet(payload: string | Buffer): Buffer {
 
 export interface WireCommand {
   readonly ref: string | Buffer;
-  /** Absent: the ref must not exist. */
+  /** Absent: the ref must not exist yet. */
   readonly before?: string;
-  /** Absent: the ref is to be deleted. */
+  /** Absent: the command deletes the ref. */
   readonly after?: string;
 }
 
@@ -117,7 +117,7 @@ export interface WireAnswer {
   readonly bytes: Buffer;
 }
 
-/** Where a request goes, and as whom. */
+/** The repository of a request, and the account that sends it. */
 export interface WireTarget {
   readonly strata: Pick<Strata, 'url'>;
   readonly account: Pick<Account, 'username' | 'token'>;
@@ -133,7 +133,7 @@ export interface WireOptions {
   readonly signal?: AbortSignal;
 }
 
-/** POST to one of a repository's services. Rejects when the connection breaks. */
+/** Sends a POST to one of a repository's services. Rejects when the connection breaks. */
 export async function postService(
   target: WireTarget,
   service: 'git-upload-pack' | 'git-receive-pack',
@@ -157,15 +157,15 @@ export async function postService(
 
 export interface WireReport {
   readonly status: number;
-  /** `ok`, or why not; null when there was no report. */
+  /** `ok`, or the reason why unpacking failed; null when there was no report. */
   readonly unpack: string | null;
-  /** `ok`, or why not, by ref. */
+  /** By ref: `ok`, or the reason of the refusal. */
   readonly refs: ReadonlyMap<string, string>;
-  /** What the user reads after `remote:`, fatal errors and bodies that are no protocol included. */
+  /** What git shows the user after `remote:`, including fatal errors; the whole body when the status is not 200. */
   readonly remote: string;
 }
 
-/** A push of these objects, or of a pack made by hand. */
+/** Pushes these objects, or a prebuilt pack. */
 export async function wirePush(
   target: WireTarget,
   commands: readonly WireCommand[],
@@ -177,7 +177,7 @@ export async function wirePush(
   return reportOf(await postService(target, 'git-receive-pack', body, options));
 }
 
-/** Takes an answer to a push apart, with a side band or without. */
+/** Parses the answer to a push, with or without a side band. */
 export function reportOf({ status, bytes }: WireAnswer): WireReport {
   if (status !== 200) return { status, unpack: null, refs: new Map(), remote: bytes.toString('utf8') };
   const remote: string[] = [];
@@ -200,7 +200,7 @@ export function reportOf({ status, bytes }: WireAnswer): WireReport {
   return { status, unpack, refs, remote: remote.join('') };
 }
 
-/** The payloads of the data packets up to the end; what is no packet at all stays out. Shares no code with the server. */
+/** Returns the payloads of the data packets; stops at bytes that are no pkt-line. Shares no code with the server. */
 function packetsOf(bytes: Buffer): readonly Buffer[] {
   const payloads: Buffer[] = [];
   for (let at = 0; at + 4 <= bytes.length; ) {
@@ -212,7 +212,7 @@ function packetsOf(bytes: Buffer): readonly Buffer[] {
   return payloads;
 }
 
-/** The refs as `git ls-remote` would list them in protocol v2, HEAD left out. */
+/** Returns the refs as `git ls-remote` lists them over protocol v2, without HEAD. */
 export async function wireRefs(target: WireTarget, options: WireOptions = {}): Promise<ReadonlyMap<string, string>> {
   const body = Buffer.concat([packet('command=ls-refs\n'), DELIMITER, packet('ref-prefix refs/\n'), FLUSH]);
   const headers = { 'Git-Protocol': 'version=2', ...options.headers };
@@ -226,7 +226,10 @@ export async function wireRefs(target: WireTarget, options: WireOptions = {}): P
   );
 }
 
-/** Asks for objects by id, with more lines of a request (`shallow`, `deepen`): the pack, or what was said instead. */
+/**
+ * Fetches objects by id, with further request lines (`shallow`, `deepen`). Returns the pack, or the answer as text when
+ * it holds no pack.
+ */
 export async function wireFetch(
   target: WireTarget,
   wants: string | readonly string[],

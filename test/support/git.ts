@@ -1,6 +1,6 @@
 /**
- * Repositories of the real git for tests of what Strata does with objects: fixed dates and identities, so that
- * equal steps make equal ids, and nothing of the machine's configuration.
+ * Repositories made by the real git, for tests of how Strata treats objects. Dates and identities are fixed, so that
+ * equal steps make equal ids; the machine's git configuration is not used.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const IDENTITY = {
   GIT_COMMITTER_EMAIL: 'ada@example.org',
 };
 
-/** Runs git and answers its standard output; throws with its standard error when it fails. */
+/** Runs git and returns its standard output; throws with its standard error when git fails. */
 export function runGit(args: readonly string[], options: RunGit = {}): Buffer {
   return execFileSync('git', [...args], {
     cwd: options.cwd ?? tmpdir(),
@@ -40,37 +40,37 @@ export function runGit(args: readonly string[], options: RunGit = {}): Buffer {
   });
 }
 
-/** A file's text, or null to remove it. */
+/** New contents by path; null removes the file. */
 export type Files = { readonly [path: string]: string | Uint8Array | null };
 
 export interface CommitOptions {
   readonly message?: string;
   readonly branch?: string;
   readonly parents?: readonly ObjectId[];
-  /** Seconds since the epoch; by default a minute after the last commit of this repository. */
+  /** Seconds since the epoch; by default a minute after the previous commit of this repository. */
   readonly seconds?: number;
 }
 
 export interface TestRepository {
   readonly path: string;
   git(args: readonly string[], options?: Omit<RunGit, 'cwd'>): Buffer;
-  /** The one line that git answers. */
+  /** Runs git and returns its output as one trimmed line. */
   line(args: readonly string[], options?: Omit<RunGit, 'cwd'>): string;
-  /** Commits the branch's files with these changes, on top of it unless parents are given. */
+  /** Commits the branch's files with these changes, on top of the branch unless `parents` are passed. */
   commit(files: Files, options?: CommitOptions): ObjectId;
-  /** Writes an object as it is, unchecked. */
+  /** Writes an object without git's checks. */
   object(type: 'blob' | 'tree' | 'commit' | 'tag', bytes: string | Uint8Array): ObjectId;
-  /** A tree of these entries, in the order given, unchecked. */
+  /** Writes a tree with its entries in the order passed, without git's checks. */
   tree(entries: readonly { readonly mode: string; readonly name: string; readonly id: ObjectId }[]): ObjectId;
-  /** A pack of what the revisions reach; `^` excludes. A thin one has deltas on what is excluded. */
+  /** Packs the objects reachable from the revisions; `^` excludes. A thin pack has deltas against excluded objects. */
   pack(revisions: readonly string[], options?: { readonly thin?: boolean }): Buffer;
-  /** A pack of exactly these objects. */
+  /** Packs exactly these objects. */
   packOf(ids: readonly ObjectId[]): Buffer;
 }
 
 const FIRST_COMMIT_SECONDS = 1_700_000_000;
 
-/** A repository in a folder of its own, on branch `main`. */
+/** A repository in this folder, on branch `main`. */
 export function testRepository(path: string): TestRepository {
   mkdirSync(path, { recursive: true });
   runGit(['init', '-q', '-b', 'main', path]);
@@ -130,7 +130,7 @@ export function testRepository(path: string): TestRepository {
   };
 }
 
-/** A new folder under the system's temporary one. */
+/** A new folder below the system's temporary folder; `remove` deletes it. */
 export function temporaryFolder(name: string): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), `strata-${name}-`));
   return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }) };

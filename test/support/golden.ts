@@ -30,7 +30,9 @@ interface StoredForm {
   readonly data: JsonObject;
 }
 
-/** All of them, by file name. What else stands there, histories of workflows, is no event. */
+/**
+ * Returns all of them, sorted by file name. The pattern leaves out the other files there, such as workflow histories.
+ */
 export function goldenEvents(): readonly GoldenEvent[] {
   return globSync('*/*.v*.json', { cwd: FOLDER }).sort().map(readGolden);
 }
@@ -46,6 +48,9 @@ function readGolden(file: string): GoldenEvent {
       stream: streamName(stored.stream.slice(0, dash), stored.stream.slice(dash + 1)),
       revision: stored.revision,
       position: 1n as LogPosition,
+      isRecord: true,
+      appendIndex: 0,
+      appendCount: 1,
       type: stored.type,
       version: stored.version,
       accountId: stored.account_id === null ? null : uuid(stored.account_id),

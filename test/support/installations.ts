@@ -1,6 +1,6 @@
-/** Places a service can be moved between: a database and a data directory, nothing running. */
+/** Installations between which a service can be moved: a database and a data directory, with no server running. */
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
+import type { TestContext } from 'vitest';
 import pg from 'pg';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { cleanUp } from './cleanup.ts';
@@ -12,12 +12,12 @@ import { tempDir } from './temp-dir.ts';
 
 const MASTER_KEY = 'cd'.repeat(32);
 
-export interface Place extends Pick<Strata, 'env'> {
+export interface Installation extends Pick<Strata, 'env'> {
   readonly connectionString: string;
 }
 
-/** Where a service may be: a new database and data directory, nothing running. */
-export async function newPlace(context: TestContext): Promise<Place> {
+/** A new, empty installation: a database and a data directory, with no server running. */
+export async function newInstallation(context: TestContext): Promise<Installation> {
   const database = await testDatabase();
   cleanUp(context, () => database.close());
   const { connectionString } = database;
@@ -31,9 +31,12 @@ export async function newPlace(context: TestContext): Promise<Place> {
   return { connectionString, env };
 }
 
-/** Does something with the log of a place, and leaves no connection behind: an import takes one for a server. */
+/**
+ * Runs `work` on the installation's log and closes every connection after it: an import refuses to run beside one,
+ * since it takes the connection for a server.
+ */
 export async function onLog<Result>(
-  { connectionString }: Place,
+  { connectionString }: Installation,
   work: (store: ReturnType<typeof createPostgresEventStore>) => Promise<Result>,
 ): Promise<Result> {
   const store = createPostgresEventStore({ connectionString, log: keepLog() });
@@ -44,10 +47,10 @@ export async function onLog<Result>(
   }
 }
 
-export const textOf = (place: Place): Promise<string> => onLog(place, exportText);
+export const textOf = (installation: Installation): Promise<string> => onLog(installation, exportText);
 
-export async function query(place: Place, text: string): Promise<readonly Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: place.connectionString });
+export async function query(installation: Installation, text: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: installation.connectionString });
   await client.connect();
   try {
     return (await client.query<Record<string, unknown>>(text)).rows;
@@ -56,16 +59,16 @@ export async function query(place: Place, text: string): Promise<readonly Record
   }
 }
 
-/** The same command, killed with SIGKILL at a named step. */
-export async function killedAt(place: Place, point: string, args: readonly string[]): Promise<void> {
-  const killed = await tryAdmin({ env: { ...place.env, STRATA_FAULT_POINT: point } }, args);
+/** Runs the command, which must end by SIGKILL at the named step. */
+export async function killedAt(installation: Installation, point: string, args: readonly string[]): Promise<void> {
+  const killed = await tryAdmin({ env: { ...installation.env, STRATA_FAILPOINT: point } }, args);
   assert.equal(killed.code, null, `${point}: ${killed.stdout}${killed.stderr}`);
 }
 
-export async function filledPlace(context: TestContext, events: number): Promise<Place> {
-  const place = await newPlace(context);
-  await onLog(place, (store) => fillOddLog(store, events));
-  return place;
+export async function filledInstallation(context: TestContext, events: number): Promise<Installation> {
+  const installation = await newInstallation(context);
+  await onLog(installation, (store) => fillOddLog(store, events));
+  return installation;
 }
 
 export const refusedWith = (finished: Finished, words: RegExp): void => {

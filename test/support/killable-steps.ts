@@ -1,8 +1,8 @@
-/** Steps of a worker that a test kills. */
+/** Workflow steps of a worker that a test kills. */
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
 
-/** Steps that end with their worker's death, recording nothing. */
-export function mortal({ workflow, steps }: CarriedOutWorkflow, dead: AbortSignal): CarriedOutWorkflow {
+/** Wraps the steps so that they reject, and record nothing, as soon as their worker is dead. */
+export function killable({ workflow, steps }: CarriedOutWorkflow, dead: AbortSignal): CarriedOutWorkflow {
   const died = new Promise<never>((_resolve, reject) => {
     dead.addEventListener('abort', () => reject(new Error('The worker died')), { once: true });
   });

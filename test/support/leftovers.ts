@@ -1,9 +1,11 @@
-/** What pushes and fetches under way keep on a server's disk: nothing of it may stay when none is. */
+/**
+ * Lists what pushes and fetches in progress keep on a server's disk. When none is in progress, the list must be empty.
+ */
 import path from 'node:path';
 import { filesBelow } from './files-below.ts';
 import type { Strata } from './strata.ts';
 
-/** Files, below the data directory and the layers, that are in no place for good: quarantines, half-written layers. */
+/** Returns the temporary files below the data directory and the layers: quarantines and half-written layers. */
 export async function leftovers(strata: Pick<Strata, 'dataDir' | 'env'>): Promise<readonly string[]> {
   const cache = path.join(strata.dataDir, 'cache');
   const layers = strata.env['STRATA_LAYERS_DIR'] ?? path.join(strata.dataDir, 'layers');

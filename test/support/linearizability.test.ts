@@ -1,6 +1,6 @@
-/** The checker itself: it takes what could have happened and refuses what could not. */
+/** Tests of the checker itself: it accepts every possible history and refuses every impossible one. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { checkRegister, type Operation, type Value } from './linearizability.ts';
 
 type When = readonly [client: number, calledAt: number, answeredAt: number];
@@ -24,7 +24,7 @@ const POSSIBLE: readonly (readonly [string, readonly Operation[]])[] = [
   ['a read beside a write that sees the old value', [set([1, 1, 4], null, 'a'), read([2, 2, 3], null)]],
   ['a read beside a write that sees the new value', [set([1, 1, 4], null, 'a'), read([2, 2, 3], 'a')]],
   [
-    'two writers of whom the later comes first',
+    'two concurrent writers of whom the one called later takes effect first',
     [set([1, 1, 6], 'b', 'a'), set([2, 2, 5], null, 'b'), read([3, 7, 8], 'a')],
   ],
   ['a loser refused beside the winner', [set([1, 1, 4], null, 'a'), set([2, 2, 3], null, 'b', 'refused')]],
@@ -57,14 +57,14 @@ const IMPOSSIBLE: readonly (readonly [string, readonly Operation[]])[] = [
 
 describe('The checker of histories', () => {
   for (const [name, history] of POSSIBLE) {
-    test(`takes ${name}`, () => assert.deepEqual(checkRegister(history, null), { linearizable: true }));
+    test(`accepts ${name}`, () => assert.deepEqual(checkRegister(history, null), { linearizable: true }));
   }
 
   for (const [name, history] of IMPOSSIBLE) {
     test(`refuses ${name}`, () => assert.equal(checkRegister(history, null).linearizable, false));
   }
 
-  test('says how far it came', () => {
+  test('returns the longest order it found and the operations at which it stopped', () => {
     const history = [set([1, 1, 2], null, 'a'), read([2, 3, 4], null)];
     const verdict = checkRegister(history, null);
     assert.ok(!verdict.linearizable);
@@ -72,7 +72,7 @@ describe('The checker of histories', () => {
     assert.deepEqual(verdict.stuckAt, history.slice(1));
   });
 
-  test('judges a long history of many clients, whatever the order it was written down in', () => {
+  test('checks a long history of many clients, in whatever order it was recorded', () => {
     const history: Operation[] = [];
     let value: Value = null;
     for (let round = 0; round < 400; round += 1) {

@@ -1,19 +1,19 @@
 /**
- * Whether a recorded history of one register could have happened on a single copy, one operation at a time, each
- * taking effect between its call and its answer (Herlihy and Wing). The search is that of Wing and Gong with the
- * memory of Lowe: a set of operations done and a value reached are tried once.
+ * Checks whether a recorded history of one register could have happened on a single copy, one operation at a time, each
+ * taking effect between its call and its answer (Herlihy and Wing). The search is Wing and Gong's with Lowe's
+ * memoization: each pair of a set of completed operations and a value is tried only once.
  *
  * Must stay true: an operation whose outcome is unknown may have taken effect at any time after its call, or never.
  */
 
-/** `null` stands for a register that holds nothing. */
+/** `null` means that the register holds nothing. */
 export type Value = string | null;
 
 interface Timed {
   readonly client: number;
-  /** Moments of one clock that never gives one twice. */
+  /** Times are numbers of a counter, all different. */
   readonly calledAt: number;
-  /** When the answer came; for an unknown outcome it may still take effect later. */
+  /** The time of the answer; an operation of unknown outcome may take effect later. */
   readonly answeredAt: number;
 }
 
@@ -29,7 +29,7 @@ export type Operation =
 
 export type Verdict =
   | { readonly linearizable: true }
-  /** The longest order found, and the operations of which none could come next. */
+  /** The longest valid order found, and the operations of which none could follow. */
   | { readonly linearizable: false; readonly order: readonly Operation[]; readonly stuckAt: readonly Operation[] };
 
 export function checkRegister(history: readonly Operation[], initial: Value): Verdict {
@@ -59,7 +59,7 @@ export function checkRegister(history: readonly Operation[], initial: Value): Ve
 
 type Lines = readonly (readonly Operation[])[];
 
-/** How far each line is done, what the register then holds, and the order that led here. */
+/** How many operations of each line are done, the register's value after them, and the order that led here. */
 interface State {
   readonly at: readonly number[];
   readonly value: Value;
@@ -68,8 +68,8 @@ interface State {
 }
 
 /**
- * The state after every operation that can come now and changes nothing. To take those at once loses no order: in
- * any that has one later, it can be moved here.
+ * Returns the state after every operation that can happen now without changing the value. Taking these first loses no
+ * valid order: an order that has one of them later stays valid when it is moved here.
  */
 function withObservers(lines: Lines, start: State): State {
   for (let state = start; ; ) {
@@ -83,14 +83,14 @@ function withObservers(lines: Lines, start: State): State {
   }
 }
 
-/** The lines whose next operation was called before any that is still to come was answered. */
+/** Returns the lines whose next operation was called before every pending operation's answer. */
 function candidates(lines: Lines, { at }: State): readonly number[] {
   const heads = lines.map((line, index) => line[at[index] ?? 0]);
   const earliestAnswer = Math.min(...heads.map((head) => (head === undefined ? Infinity : endOf(head))));
   return heads.flatMap((head, index) => (head !== undefined && head.calledAt <= earliestAnswer ? [index] : []));
 }
 
-/** The state after the line's next operation; null when it cannot have happened on this value. */
+/** Returns the state after the line's next operation; null when that operation cannot happen on this value. */
 function after(lines: Lines, state: State, index: number): State | null {
   const { at, value, order, knownDone } = state;
   const head = lines[index]?.[at[index] ?? 0];
@@ -120,8 +120,8 @@ function itemsOf(chain: Chain | null): readonly Operation[] {
 }
 
 /**
- * The history as lines of operations that follow one another: a client's, but each unknown one on a line of its
- * own, since its client went on while it may still have been under way.
+ * Splits the history into lines of operations that follow one another: one line for each client, and one for each
+ * operation of unknown outcome, since its client continued while it may still have been in progress.
  */
 function linesOf(history: readonly Operation[]): Lines {
   const inOrder = history.toSorted((a, b) => a.calledAt - b.calledAt);
@@ -141,24 +141,24 @@ function endOf(operation: Operation): number {
   return isUnknown(operation) ? Infinity : operation.answeredAt;
 }
 
-/** The register after the operation; null when it cannot have happened on this value. */
+/** Returns the register's value after the operation; null when the operation cannot happen on this value. */
 function take(operation: Operation, value: Value): { readonly value: Value } | null {
   if (operation.kind === 'read') return operation.value === value ? { value } : null;
   const holds = operation.from === value;
   switch (operation.outcome) {
     case 'done':
     case 'unknown':
-      // An unknown one without an effect is one that never happened: it is left out.
+      // An operation of unknown outcome that had no effect never happened: the search leaves it out.
       return holds ? { value: operation.to } : null;
     case 'refused':
       return holds ? null : { value };
   }
 }
 
-/** Gives the moments of a history, and gathers it. */
+/** Numbers the calls and answers of a history and collects them. */
 export interface Recorder {
   readonly history: readonly Operation[];
-  /** Notes the call now; the function returned notes the answer. What is never answered is left out. */
+  /** Records the call; the returned function records the answer. A call without an answer is not in the history. */
   call(client: number): (answer: Answer) => void;
 }
 

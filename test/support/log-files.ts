@@ -1,4 +1,4 @@
-/** Exported logs as texts, and logs worth exporting. */
+/** Reads and writes exported logs as text, and builds logs that are hard to export. */
 import { digest } from '../../adapters/node/digest.ts';
 import { fileLines } from '../../adapters/node/file-lines.ts';
 import type { NewEvent, StreamName } from '../../core/kernel/envelope.ts';
@@ -18,7 +18,7 @@ export async function exportText(events: EventStore): Promise<string> {
 
 export type TargetHooks = Partial<Pick<LogTarget, 'begin' | 'onProgress'>>;
 
-/** Imports what a file would hold, in chunks that end anywhere. */
+/** Imports a log file in chunks that split lines at arbitrary bytes. */
 export function importText(
   events: EventStore,
   file: string | Uint8Array,
@@ -32,7 +32,9 @@ export function importText(
   return importLog(target, fileLines(chunks(), LOG_FILE_LINE_BYTES_MAX));
 }
 
-/** What a careless program along the way would change. */
+/**
+ * Data that a program in between could change by mistake: control characters, Unicode forms, key order, large numbers.
+ */
 const ODD_DATA: readonly JsonObject[] = [
   {},
   { nul: '\0', quote: '\'"\\', lines: 'a\nb\r\u2028\u2029', tab: '\t\u007f\ufeff' },
@@ -52,12 +54,12 @@ function oddEvent(index: number): NewEvent {
     sourceAddressRef: index % 3 === 0 ? 'ab'.repeat(32) : null,
     causationId: index % 4 === 0 ? newEvent().id : null,
     ...(index % 6 === 0 ? { accountId: null } : {}),
-    // `__proto__` as a member of its own, as JSON has it.
+    // JSON.parse keeps `__proto__` as an own member.
     data: JSON.parse(JSON.stringify(data)) as JsonObject,
   });
 }
 
-/** A log of several streams, appended to by turns, one to three events at a time. */
+/** Fills a log with several streams, appended to at random, one to three events at a time. */
 export async function fillOddLog(store: EventStore, events: number): Promise<void> {
   const dice = createDice(events);
   const streams = new Map<StreamName, number>(Array.from({ length: 7 }, () => [newStream(), -1]));

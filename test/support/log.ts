@@ -1,4 +1,4 @@
-/** A log that keeps its lines, for tests that look at them or want silence. */
+/** A log that keeps its lines, for tests that read them or want no output. */
 import type { Log } from '../../core/ports/log.ts';
 
 export interface KeptLog extends Log {

@@ -1,7 +1,7 @@
 /**
- * Data directories whose cluster is already made: a copy takes a fraction of initdb's time.
+ * Data directories with a prepared PostgreSQL cluster: a copy takes a fraction of initdb's time.
  *
- * STRATA_TEST_MADE_DATA_DIR names the one to copy; without it each process makes one for itself.
+ * STRATA_TEST_MADE_DATA_DIR names the directory to copy; without it each process prepares one for itself.
  */
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
@@ -16,12 +16,12 @@ import type { Ending } from './cleanup.ts';
 import { tempDir } from './temp-dir.ts';
 
 export interface MadeDataDir {
-  /** Give it to others as STRATA_TEST_MADE_DATA_DIR. */
+  /** Pass it to other processes as STRATA_TEST_MADE_DATA_DIR. */
   readonly dataDir: string;
   remove(): Promise<void>;
 }
 
-/** Makes one in a temporary directory. It is gone when this process is, even after a SIGKILL. */
+/** Prepares one in a temporary directory. It is removed when this process ends, even after a SIGKILL. */
 export async function makeDataDir(): Promise<MadeDataDir> {
   const root = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-test-made-'));
   await chmod(root, 0o711);
@@ -41,7 +41,7 @@ export async function makeDataDir(): Promise<MadeDataDir> {
 
 let own: Promise<MadeDataDir> | null = null;
 
-/** Makes `target`, which must not exist, a data directory on which no server has run yet. */
+/** Makes `target`, which must not exist, a data directory whose cluster no server has started yet. */
 export async function copyMadeDataDir(target: string): Promise<void> {
   const shared = process.env['STRATA_TEST_MADE_DATA_DIR'];
   if (shared === undefined) own ??= makeDataDir();
@@ -49,7 +49,7 @@ export async function copyMadeDataDir(target: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', made, target]);
 }
 
-/** A copy that is removed after the test. */
+/** Returns a copy that is removed after the test. */
 export async function madeDataDir(context: Ending): Promise<string> {
   const dataDir = path.join(await tempDir(context), 'data');
   await copyMadeDataDir(dataDir);

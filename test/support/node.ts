@@ -1,4 +1,4 @@
-/** One node over a log: entities in memory with all that use cases need beside them. */
+/** One node over an event log: the cache of entities and everything else that use cases need. */
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -7,7 +7,7 @@ import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { Reach } from '../../core/ports/failpoints.ts';
+import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import type { Vault } from '../../core/ports/vault.ts';
@@ -29,8 +29,8 @@ export interface TestNode extends Context {
   readonly vault: Vault;
   readonly passwords: PasswordHasher;
   readonly plans: Plans;
-  readonly reach: Reach;
-  /** What the entities reported, in order. */
+  readonly failpoint: Failpoint;
+  /** The faults that the entities reported, in order. */
   readonly faults: { readonly what: Parameters<EntitiesOptions['onFault']>[0]; readonly cause: unknown }[];
 }
 
@@ -42,7 +42,7 @@ export interface NodeOptions {
   readonly complete?: EntitiesOptions['complete'];
 }
 
-/** Starts a node; it follows the log until the log is let go. */
+/** Starts a node; it follows the log until the log ends its subscriptions. */
 export async function startNode(events: EventStore, options: NodeOptions = {}): Promise<TestNode> {
   const faults: TestNode['faults'] = [];
   const entities = createEntities({
@@ -66,7 +66,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
     plans: DEFAULT_PLANS,
-    reach: async () => undefined,
+    failpoint: async () => undefined,
     faults,
   };
 }

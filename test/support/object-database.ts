@@ -1,6 +1,4 @@
-/**
- * The object database with a layer store in memory, and pushes into it as the use case makes them.
- */
+/** The object database over a layer store in memory, with pushes into it as the use case makes them. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
@@ -22,16 +20,16 @@ export interface TestDatabase {
   readonly layers: LayerStore;
   readonly directory: string;
   readonly warnings: unknown[];
-  /** An empty repository of a new id. */
+  /** A new, empty repository. */
   newObjects(): CommittedObjects;
   receive(
     objects: CommittedObjects,
     pack: Uint8Array | AsyncIterable<Uint8Array>,
     options?: Partial<ReceivePackOptions>,
   ): Promise<Quarantine | PackRefusal>;
-  /** Stores a received pack as a layer and installs it, as a committed push does. */
+  /** Stores a received pack as a layer and installs it in the cache, as a committed push does. */
   commit(objects: CommittedObjects, quarantine: Quarantine, options?: { install?: boolean }): Promise<CommittedObjects>;
-  /** A whole push that must be taken. */
+  /** A whole push; throws if the pack is refused. */
   push(objects: CommittedObjects, pack: Uint8Array): Promise<CommittedObjects>;
   close(): Promise<void>;
 }
@@ -63,7 +61,7 @@ export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = 
     const layer = await storeLayer(layers, objects, quarantine);
     if (install) await quarantine.install(layer);
     else await quarantine.discard();
-    return grown(objects, layer);
+    return withLayer(objects, layer);
   };
   return {
     database,
@@ -72,6 +70,7 @@ export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = 
     warnings,
     newObjects: () => ({
       repository: uuid<RepositoryId>(randomUUID()),
+      storageBucketId: null,
       revision: 'none',
       shrinkEpoch: 0,
       layers: [],
@@ -90,7 +89,7 @@ export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = 
   };
 }
 
-/** Puts the quarantine's tar into the layer store. */
+/** Puts the quarantine's tar into the layer store and returns the layer. */
 export async function storeLayer(
   layers: LayerStore,
   objects: CommittedObjects,
@@ -103,13 +102,13 @@ export async function storeLayer(
   return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256, pack: quarantine.pack };
 }
 
-/** The objects after one more layer was committed. */
-export function grown(objects: CommittedObjects, layer: Layer): CommittedObjects {
+/** Returns the repository's objects after one more layer was committed. */
+export function withLayer(objects: CommittedObjects, layer: Layer): CommittedObjects {
   const revision = objects.revision === 'none' ? 0 : objects.revision + 1;
   return { ...objects, revision, layers: [...objects.layers, layer] };
 }
 
-/** Bytes in pieces of a size, as a connection gives them. */
+/** Yields the bytes in chunks of a size, as a connection delivers them. */
 export async function* once(bytes: Uint8Array, size = 65_536): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
 }

@@ -1,13 +1,14 @@
 /**
- * The suites that need something this machine may not have, in one place: what each needs, and how to run it.
+ * The suites that need something this machine may not have: what each needs, and how to run it.
  *
- * Must stay true: a suite left out is skipped by name, with its reason, never silently absent.
+ * Must stay true: a suite that is left out is reported as skipped, with its name and reason.
  */
+import { type SkipOptions, skippedFor } from './skipped.ts';
 import { findTemporalTool, type TemporalTool } from './temporal-tools.ts';
 
 export interface OptionalSuite {
   readonly name: string;
-  /** The environment variable that says where the outside part is, or the program that has to be installed. */
+  /** The environment variable that names the external service, or the program that must be installed. */
   readonly part: string;
   readonly command: string;
 }
@@ -16,7 +17,7 @@ export const OPTIONAL_SUITES = [
   {
     name: 'a real repository through push, fetch and clone',
     part: 'STRATA_REAL_REPOSITORY',
-    command: 'STRATA_REAL_REPOSITORY=<a git bundle> npm test -- real-repository',
+    command: 'STRATA_REAL_REPOSITORY=<a git bundle> npm run test:long -- real-repository',
   },
   {
     name: 'the event store contract on EventStoreDB',
@@ -31,18 +32,18 @@ export const OPTIONAL_SUITES = [
   {
     name: "a real Temporal server's restarts",
     part: 'temporal',
-    command: '.ci/temporal-tools.sh && npm test -- temporal',
+    command: '.ci/temporal-tools.sh && npm run test:long -- temporal',
   },
 ] as const satisfies readonly OptionalSuite[];
 
 type Part = (typeof OPTIONAL_SUITES)[number]['part'];
 
 /**
- * The option of a test or suite that runs only where its outside part is:
+ * Returns the options of a test or suite that runs only where its external part is present:
  * `describe('EventStoreDB', needs('STRATA_EVENTSTORE_URL'), () => …)`.
  */
-export function needs(part: Part): { skip: string | false } {
-  return { skip: isThere(part) ? false : `needs ${part}` };
+export function needs(part: Part): SkipOptions {
+  return skippedFor(isThere(part) ? false : `needs ${part}`);
 }
 
 export function isThere(part: Part): boolean {

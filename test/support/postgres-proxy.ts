@@ -1,9 +1,9 @@
-/** A line to PostgreSQL that a test can cut, stall or eavesdrop on. */
+/** A proxy to PostgreSQL whose connections a test can cut, stall or read. */
 import type { NetConnectOpts } from 'node:net';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface PostgresProxy extends TcpProxy {
-  /** The same database and user through this proxy. */
+  /** Connects to the same database as the same user, through this proxy. */
   readonly connectionString: string;
 }
 

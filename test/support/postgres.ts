@@ -1,8 +1,8 @@
 /**
- * PostgreSQL for tests: a database of its own for each test file, copied from a migrated template.
+ * PostgreSQL for tests: a new database for each call, copied from a migrated template.
  *
- * STRATA_TEST_POSTGRES names a running server, whose databases may be made and dropped freely; without it each
- * process starts a server of its own, which ends with the process, however that ends.
+ * STRATA_TEST_POSTGRES names a running server on which tests may create and drop databases. Without it each process
+ * starts a server of its own, which ends when the process ends, even by a SIGKILL.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises';
@@ -16,16 +16,16 @@ import { afterProcess } from './after-process.ts';
 import { keepLog } from './log.ts';
 import { copyMadeDataDir } from './made-data-dir.ts';
 
-/** Nobody's data outlives a test, so nothing is written twice or waited for. */
+/** No data outlives a test, so PostgreSQL neither syncs nor writes full pages. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '400' };
-/** Any number; the same for every process that makes the template. */
+/** Any number will do; every process that makes the template uses the same one. */
 const TEMPLATE_LOCK = 7_303_014;
 
 export interface TestCluster {
-  /** Give it to others as STRATA_TEST_POSTGRES. */
+  /** Pass it to other processes as STRATA_TEST_POSTGRES. */
   readonly connectionString: string;
   readonly embedded: EmbeddedPostgres;
-  /** The directory it runs on, for tests that start it again. */
+  /** The server's data directory, for tests that start it again. */
   readonly dataDir: string;
   stop(): Promise<void>;
 }
@@ -33,11 +33,11 @@ export interface TestCluster {
 export interface TestDatabase {
   /** A migrated, empty database. */
   readonly connectionString: string;
-  /** Ends what is still connected to it, and drops it. */
+  /** Ends the remaining connections to the database and drops it. */
   close(): Promise<void>;
 }
 
-/** Starts a server in a temporary directory. It is gone when this process is, even after a SIGKILL. */
+/** Starts a server in a temporary directory. Both are removed when this process ends, even after a SIGKILL. */
 export async function startTestCluster(settings: Readonly<Record<string, string>> = {}): Promise<TestCluster> {
   const root = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-test-postgres-'));
   await chmod(root, 0o711);
@@ -66,7 +66,7 @@ export async function startTestCluster(settings: Readonly<Record<string, string>
 
 let ownCluster: Promise<TestCluster> | null = null;
 
-/** A new database. Close it, or it stays until its server is gone. */
+/** Makes a new database. It stays until `close` is called or its server is gone. */
 export async function testDatabase(): Promise<TestDatabase> {
   const shared = process.env['STRATA_TEST_POSTGRES'];
   if (shared !== undefined) return databaseOn(shared);
@@ -74,11 +74,11 @@ export async function testDatabase(): Promise<TestDatabase> {
   return databaseOn((await ownCluster).connectionString);
 }
 
-/** A new database on a certain server. */
+/** Makes a new database on the given server. */
 export async function databaseOn(server: string): Promise<TestDatabase> {
   const template = await ensureTemplate(server);
   const name = `strata_test_${randomBytes(8).toString('hex')}`;
-  // Copied as files it costs a quarter of what it does through the write-ahead log.
+  // Copying its files costs a quarter of the time of copying through the write-ahead log.
   const create = `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`;
   await administer(server, (client) => client.query(create));
   return {
@@ -89,7 +89,7 @@ export async function databaseOn(server: string): Promise<TestDatabase> {
   };
 }
 
-/** The same server's database of another name. */
+/** Returns the connection string of another database of the same server. */
 function named(server: string, database: string): string {
   const url = new URL(server);
   url.pathname = `/${database}`;
@@ -98,14 +98,14 @@ function named(server: string, database: string): string {
 
 const templates = new Map<string, Promise<string>>();
 
-/** Looked for once a server by each process. */
+/** Returns the template's name; each process looks for it once on each server. */
 function ensureTemplate(server: string): Promise<string> {
   const known = templates.get(server) ?? makeTemplate(server);
   templates.set(server, known);
   return known;
 }
 
-/** Made by whoever comes first; its name changes with the text of the migrations. */
+/** The first process makes the template, under an advisory lock. Its name is a digest of the migrations. */
 async function makeTemplate(server: string): Promise<string> {
   const directory = path.join(import.meta.dirname, '../../adapters/postgres/migrations');
   const digest = createHash('sha256');
@@ -118,13 +118,13 @@ async function makeTemplate(server: string): Promise<string> {
     const draft = `${name}_${randomBytes(4).toString('hex')}`;
     await client.query(`CREATE DATABASE ${draft}`);
     await migrate({ connectionString: named(server, draft), log: keepLog() });
-    // In place only once it is whole: a process may end in between.
+    // Renamed only when it is complete: the process may end before.
     await client.query(`ALTER DATABASE ${draft} RENAME TO ${name}`);
   });
   return name;
 }
 
-/** Runs it on a connection to the server's own database. */
+/** Runs `run` on a connection to the server's default database. */
 async function administer(server: string, run: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: server });
   await client.connect();

@@ -1,8 +1,8 @@
-/** Watching processes of this machine from tests. */
+/** Watches processes of this machine from tests. */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Whether a process runs; one that ended and waits for its parent to notice does not. */
+/** Returns whether a process runs; a zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -12,11 +12,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Resolves when the condition holds; fails when it does not within ten seconds. */
+/** Resolves when the condition holds; rejects when it does not hold within about ten seconds. */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 500; tries += 1) {
     if (await holds()) return;
     await sleep(20);
   }
-  throw new Error(`Never came true: ${what}`);
+  throw new Error(`Did not happen within ten seconds: ${what}`);
 }

@@ -1,14 +1,19 @@
-/** Repositories pushed into a log, with their twins in a real git to compare what the read models show. */
+/**
+ * Repositories whose pushes are in an event log and whose objects are in a real git repository, to compare the read
+ * models with git.
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { TestContext } from 'node:test';
+import type { TestContext } from 'vitest';
 import type pg from 'pg';
 import { type LogPosition, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, type ObjectId, objectId, type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { JsonValue } from '../../core/kernel/json.ts';
 import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
 import type { RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { HistoryOptions } from '../../projections/history/apply.ts';
+import { digest } from '../../adapters/node/digest.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { cleanUp } from './cleanup.ts';
@@ -25,10 +30,10 @@ export interface Service extends StartedRunner {
   readonly again: () => StartedRunner & { readonly reads: ReadModels };
 }
 
-/** A log, a database and every model on them; repositories lie in a folder of the test's own. */
+/** Starts a log, a database and every read model on them; the repositories lie in a temporary folder of the test. */
 export async function serve(
   context: TestContext,
-  options: { readonly started?: boolean; readonly bounds?: NonNullable<HistoryOptions['bounds']> } = {},
+  options: { readonly started?: boolean; readonly bounds?: Pick<HistoryOptions, 'turnBounds' | 'patientBounds'> } = {},
 ): Promise<Service> {
   const folder = temporaryFolder('history');
   cleanUp(context, () => folder.remove());
@@ -36,12 +41,12 @@ export async function serve(
   const store = createMemoryEventStore();
   const objects = gitObjects(folder.path);
   const again = (): StartedRunner & { readonly reads: ReadModels } => {
-    const bounds = options.bounds === undefined ? {} : { bounds: options.bounds };
     const models = createModels({
       workflows: [],
       objects: { open: (committed) => objects.open(committed) },
       events: store,
-      ...bounds,
+      complete: (event) => withUpdatesInPlace({ events: store, digest }, event),
+      ...options.bounds,
     });
     const started = newRunner(context, { events: store, database: pool, models: Object.values(models) });
     const clock = { now: () => append.now };
@@ -53,7 +58,7 @@ export async function serve(
   return { ...first, pool, append, objects, again };
 }
 
-/** A repository with its bare twin, and pushes that carry the refs as they stand there. */
+/** A repository with its bare git repository, and pushes that move the refs to objects in it. */
 export class Pushed {
   readonly service: Service;
   readonly account: AccountId;
@@ -111,7 +116,7 @@ export class Pushed {
     return git(args, { cwd: this.bare }).toString().trimEnd();
   }
 
-  /** A commit with no files on the given parents. */
+  /** Makes a commit of the empty tree with these parents. */
   commit(message: string, parents: readonly ObjectId[], seconds: number): ObjectId {
     const tree = git(['mktree'], { cwd: this.bare, input: '' }).toString().trimEnd();
     const env = { GIT_AUTHOR_DATE: `@${seconds} +0000`, GIT_COMMITTER_DATE: `@${seconds} +0000` };
@@ -119,7 +124,7 @@ export class Pushed {
     return objectId(git(args, { cwd: this.bare, env, input: message }).toString().trimEnd());
   }
 
-  /** So many commits in a line. */
+  /** Makes a chain of `count` commits and returns the last. */
   line(count: number, from: ObjectId | null = null, seconds = 1_000_000): ObjectId {
     const script: string[] = [];
     for (let index = 0; index < count; index += 1) {
@@ -133,7 +138,7 @@ export class Pushed {
     return objectId(this.git('rev-parse', 'refs/scratch/line'));
   }
 
-  /** Compares everything shown with what git says of the same refs. */
+  /** Compares everything the read models show with what git returns for the same refs. */
   async check(defaultBranch = 'main', reads: ReadModels = this.service.reads): Promise<void> {
     const branches = await reads.branches(this.id);
     const expected = [...this.#refs].filter(([ref]) => ref.startsWith('refs/heads/'));
@@ -165,17 +170,17 @@ export function isReadModelError(code: ReadModelError['code']): (error: unknown)
   return (error) => error instanceof ReadModelError && error.code === code;
 }
 
-/** Every row of every model, whatever the generation. */
+/** Returns every row of every read model, under table names without version and generation. */
 export async function contents(pool: pg.Pool): Promise<Record<string, JsonValue>> {
   const { rows } = await pool.query<{ tablename: string }>(
-    `SELECT tablename FROM pg_tables WHERE schemaname = 'read_models' AND tablename ~ '_v1_[0-9]+$' ORDER BY 1`,
+    `SELECT tablename FROM pg_tables WHERE schemaname = 'read_models' AND tablename ~ '_v[0-9]+_[0-9]+$' ORDER BY 1`,
   );
   const all: Record<string, JsonValue> = {};
   for (const { tablename } of rows) {
     const table = await pool.query<{ rows: JsonValue }>(
       `SELECT json_agg(t::text ORDER BY t::text) AS rows FROM read_models.${tablename} AS t`,
     );
-    all[tablename.replace(/_v1_\d+$/, '')] = table.rows[0]?.rows ?? null;
+    all[tablename.replace(/_v\d+_\d+$/, '')] = table.rows[0]?.rows ?? null;
   }
   return all;
 }

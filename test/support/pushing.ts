@@ -1,4 +1,4 @@
-/** A repository that can be pushed to, on a node whose log, layers and objects a test can hold up and fail. */
+/** A repository that can be pushed to, on a node with a log, layers and objects that a test can hold back and fail. */
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { repositories } from '../../core/repository/evolve.ts';
 import type { OpenRepository } from '../../core/repository/state.ts';
@@ -6,9 +6,10 @@ import type { AccountUsage } from '../../core/ports/usage.ts';
 import { DEFAULT_PLANS, type PlanQuotas } from '../../core/account/plans.ts';
 import { permits } from '../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
-import type { FaultPoint } from '../../core/ports/failpoints.ts';
+import type { FailpointName } from '../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
-import { authenticate, guardedBy } from '../../core/use-cases/authenticate.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
+import { grantsOf } from '../../core/use-cases/accounts/principal.ts';
 import { type Push, type PushContext, type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { findRepositoryById } from '../../core/use-cases/accounts/repositories.ts';
 import { newAccount, newRepository, newToken } from './accounts.ts';
@@ -25,13 +26,13 @@ export interface Pushing {
   readonly account: Awaited<ReturnType<typeof newAccount>>;
   readonly tokenId: Awaited<ReturnType<typeof newToken>>['id'];
   readonly repository: RepositoryId;
-  /** What the account used, as a projection would say. */
+  /** The account's usage, as the projection would report it. */
   readonly used: { -readonly [Sum in keyof AccountUsage]: AccountUsage[Sum] };
-  /** Called at each named point of a push. */
-  onReach: (point: FaultPoint) => Promise<void> | void;
-  /** Called before a layer is put. */
+  /** Called at each named step of a push. */
+  onFailpoint: (point: FailpointName) => Promise<void> | void;
+  /** Called before the push stores a layer. */
   onPut: () => Promise<void> | void;
-  /** A push as a request makes it: authenticated and looked up at its start, after a barrier. */
+  /** Pushes as a request does: after a barrier, authenticates and looks up the repository. */
   push(commands: Push['commands'], more?: Partial<Push>): Promise<PushOutcome>;
   /** The refs as this node shows them after a barrier. */
   refs(): Promise<Readonly<Record<string, string>>>;
@@ -68,7 +69,7 @@ export async function startPushing(
     layers,
     objects: objects.database,
     usage: { usageOf: async () => ({ ...used }) },
-    reach: async (point) => pushing.onReach(point),
+    failpoint: async (point) => pushing.onFailpoint(point),
   };
   const state = async (): Promise<OpenRepository> => {
     await node.entities.barrier();
@@ -86,18 +87,19 @@ export async function startPushing(
     tokenId,
     repository,
     used,
-    onReach: () => undefined,
+    onFailpoint: () => undefined,
     onPut: () => undefined,
     push: async (commands, more = {}) => {
       await node.entities.barrier();
-      const bearer = await authenticate(node, secret);
+      const principal = await authenticate(node, secret);
       const found = await findRepositoryById(node, account, repository);
-      if (bearer === null || found === null) throw new Error('This push would not even begin');
+      if (principal === null || found === null)
+        throw new Error('The token or the repository of this push does not exist');
       return pushRefs(context, {
         repository: found,
         quotas: DEFAULT_PLANS.PRO,
         cause: { ...CAUSE, actor: { kind: 'token', id: tokenId } },
-        guarding: guardedBy(node, bearer, ({ token }) => permits(token.grants, 'GIT_HTTP_WRITE')),
+        guarding: guardedBy(node, principal, (now) => permits(grantsOf(now), 'GIT_HTTP_WRITE')),
         commands,
         refusedNames: 0,
         atomic: false,
@@ -127,7 +129,7 @@ function inTime({ clock }: TestNode, ms: number) {
   return at;
 }
 
-/** Quotas of an account that may store and bring so much. */
+/** The quotas of an account limited to this much storage and ingress. */
 export function quotasOf(storage: number | null, ingress: number | null): PlanQuotas {
   return { ...DEFAULT_PLANS.FREE, storage_bytes: storage, ingress_bytes: ingress };
 }

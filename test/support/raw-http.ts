@@ -1,4 +1,4 @@
-/** HTTP by hand: requests exactly as written, for what no client library would send. */
+/** HTTP without a client library: sends requests exactly as written, also malformed ones. */
 import { connect } from 'node:net';
 
 export interface RawAnswer {
@@ -7,7 +7,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Sends the text as it is (latin1) and reads until the server closes the connection. */
+/** Sends the text as latin1 bytes and reads until the server closes the connection. */
 export async function exchange(port: number, request: string | Buffer): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const chunks: Buffer[] = [];
@@ -25,7 +25,7 @@ export async function exchange(port: number, request: string | Buffer): Promise<
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** The first answer of an exchange. */
+/** Parses the first answer of an exchange. */
 export function parseAnswer(text: string): RawAnswer {
   const end = text.indexOf('\r\n\r\n');
   const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
@@ -40,7 +40,7 @@ export function parseAnswer(text: string): RawAnswer {
   };
 }
 
-/** One request with `Connection: close`, its target and headers exactly as given. */
+/** Sends one request with `Connection: close`; its target and headers are sent exactly as passed. */
 export async function rawRequest(
   port: number,
   request: {

@@ -1,4 +1,4 @@
-/** Packs made byte by byte (gitformat-pack(5)), also such as no git would write. */
+/** Packs made byte by byte (gitformat-pack(5)), including packs that git would never write. */
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 
@@ -6,22 +6,22 @@ const TYPES = { commit: 1, tree: 2, blob: 3, tag: 4, 'ofs-delta': 6, 'ref-delta'
 
 export interface RawEntry {
   readonly type: keyof typeof TYPES;
-  /** The object, or a delta's instructions. */
+  /** The object's bytes, or a delta's instructions. */
   readonly bytes: Uint8Array;
-  /** What a ref-delta is based on, hex. */
+  /** The id of a ref-delta's base, in hex. */
   readonly base?: string;
-  /** How many bytes before this entry an ofs-delta's base starts. */
+  /** The distance in bytes from an ofs-delta's base to this entry. */
   readonly distance?: number;
 }
 
-/** One entry: its header, what names its base, its deflated bytes. */
+/** Encodes one entry: its header, its base's id or distance, its deflated bytes. */
 export function rawEntry(entry: RawEntry): Buffer {
   const base = entry.base === undefined ? Buffer.alloc(0) : Buffer.from(entry.base, 'hex');
   const distance = entry.distance === undefined ? Buffer.alloc(0) : ofsDistance(entry.distance);
   return Buffer.concat([header(TYPES[entry.type], entry.bytes.length), base, distance, deflateSync(entry.bytes)]);
 }
 
-/** A pack of these entries, with a trailer that fits; `count` may lie. */
+/** A pack of these entries with a correct trailer; `count` may differ from the real number. */
 export function rawPack(entries: readonly Buffer[], count = entries.length): Buffer {
   const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1');
   head.writeUInt32BE(count, 8);
@@ -29,13 +29,13 @@ export function rawPack(entries: readonly Buffer[], count = entries.length): Buf
   return Buffer.concat([body, createHash('sha1').update(body).digest()]);
 }
 
-/** A delta that makes its base's bytes `times` times over. */
+/** A delta whose result repeats its base `times` times. */
 export function repeatingDelta(baseBytes: number, times: number): Buffer {
   const copy = Buffer.from([0xff, 0, 0, 0, 0, baseBytes & 0xff, (baseBytes >> 8) & 0xff, (baseBytes >> 16) & 0xff]);
   return Buffer.concat([deltaSize(baseBytes), deltaSize(baseBytes * times), ...Array(times).fill(copy)]);
 }
 
-/** The id of an object, hex. */
+/** Returns the id of an object, in hex. */
 export function rawId(type: 'commit' | 'tree' | 'blob' | 'tag', bytes: Uint8Array): string {
   return createHash('sha1').update(`${type} ${bytes.length}\0`).update(bytes).digest('hex');
 }

@@ -1,11 +1,11 @@
-/** A database of its own for each test of the read models. */
+/** Gives each test of the read models a database of its own. */
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type pg from 'pg';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { keepLog } from './log.ts';
 import { testDatabase } from './postgres.ts';
 
-/** A pool as the server makes one, on an empty database that is dropped after the test. */
+/** Returns a pool as the server makes it, on an empty database that is dropped after the test. */
 export async function newDatabase(context: Ending): Promise<pg.Pool> {
   const { connectionString, close } = await testDatabase();
   const pool = createPool({ connectionString, log: keepLog(), connectionsMax: 20 });

@@ -1,11 +1,20 @@
-/** A log, runners on a real database, and events as the use cases append them, for tests of the read models. */
+/** For tests of the read models: a log, runners on a real database, and events as the use cases append them. */
 import { digest as nodeDigest } from '../../adapters/node/digest.ts';
+import { pause } from '../../adapters/node/pause.ts';
+import { createTakeLead } from '../../adapters/postgres/lead.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createMemoryEventStore } from './memory/event-store.ts';
-import { EVENT_CATALOGUE } from '../../core/kernel/catalogue.ts';
-import { categoryOf, type LogPosition, type StreamName, streamName } from '../../core/kernel/envelope.ts';
+import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
+import { RECORD_V1 } from '../../core/kernel/decider.ts';
+import {
+  categoryOf,
+  type LogPosition,
+  type NewEvent,
+  type StreamName,
+  streamName,
+} from '../../core/kernel/envelope.ts';
 import {
   type AccessTokenId,
   type AccountId,
@@ -17,8 +26,9 @@ import {
   uuid,
 } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
+import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore, ExpectedRevision } from '../../core/ports/event-store.ts';
-import type { RefsUpdated } from '../../core/repository/events.ts';
+import type { RefsUpdated, RepositoryReopened } from '../../core/repository/events.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { Projection } from '../../projections/runner/projection.ts';
 import {
@@ -38,11 +48,11 @@ export function newUuid<Id extends Uuid>(): Id {
   return uuid<Id>(randomUUID());
 }
 
-/** Appends domain events as a use case would, one after another at each stream's revision. */
+/** Appends domain events as use cases do, each at its stream's current revision. */
 export class Appender {
   readonly store: EventStore;
   readonly #revisions = new Map<StreamName, number>();
-  /** When events happen; tests move it. */
+  /** The time of the next events; tests may change it. */
   now: Timestamp = timestamp('2026-11-21T10:00:00.000Z');
   last: LogPosition = 0n as LogPosition;
 
@@ -50,19 +60,28 @@ export class Appender {
     this.store = store;
   }
 
-  async append(stream: StreamName, account: AccountId, type: string, data: JsonObject): Promise<LogPosition> {
+  append(stream: StreamName, account: AccountId, type: string, data: JsonObject): Promise<LogPosition> {
+    return this.together(stream, account, [{ type, data }]);
+  }
+
+  /** Appends several events at once. */
+  async together(
+    stream: StreamName,
+    account: AccountId,
+    events: readonly { readonly type: string; readonly data: JsonObject }[],
+  ): Promise<LogPosition> {
     const before = this.#revisions.get(stream);
     const expected: ExpectedRevision = before ?? 'none';
-    const version = EVENT_CATALOGUE[categoryOf(stream)]?.[type]?.version ?? 1;
     const result = await this.store.append({
       ...{ stream, expected },
-      events: [
-        {
+      events: events.map(({ type, data }): NewEvent => {
+        const { version, record } = EVENT_CATALOGUE[categoryOf(stream)]?.[type] ?? RECORD_V1;
+        return {
           ...{ id: newUuid<EventId>(), type, version, accountId: account, occurredAt: this.now },
           actor: { kind: 'system', id: 'test' },
-          ...{ requestId: 'request-1', sourceAddressRef: null, causationId: null, data },
-        },
-      ],
+          ...{ requestId: 'request-1', sourceAddressRef: null, causationId: null, isRecord: record, data },
+        };
+      }),
     });
     if (result.outcome === 'conflict') throw new Error(`${stream} is at ${result.actual}, not ${expected}`);
     this.#revisions.set(stream, result.revision);
@@ -72,7 +91,7 @@ export class Appender {
 
   async account(username: string): Promise<AccountId> {
     const account = newUuid<AccountId>();
-    const data = { username, email_ref: 'ref', password_hash_ref: 'ref', plan: 'FREE' };
+    const data = { username, email_ref: 'e'.repeat(64), password_hash_ref: 'a'.repeat(64), plan: 'FREE' };
     await this.append(streamName('account', account), account, 'AccountCreated', data);
     return account;
   }
@@ -88,7 +107,15 @@ export class Appender {
 
   push(account: AccountId, repository: RepositoryId, fields: Partial<RefsUpdated['data']> = {}): Promise<LogPosition> {
     return this.append(streamName('repository', repository), account, 'RefsUpdated', {
-      ...{ push_id: randomUUID(), updates: [], parts: null, layer: null, push_options: [], received_bytes: 0 },
+      ...{
+        push_id: randomUUID(),
+        updates: [],
+        parts: null,
+        layer: null,
+        push_options: [],
+        received_bytes: 0,
+        restored: null,
+      },
       ...fields,
     });
   }
@@ -97,6 +124,20 @@ export class Appender {
     await this.append(streamName('repository', repository), account, 'RepositoryClosed', {});
     const data = { repository_id: repository, name };
     return this.append(streamName('account', account), account, 'RepositoryDeleted', data);
+  }
+
+  /** Restores a deleted repository: appends `RepositoryRestored`, then `RepositoryReopened` with these fields. */
+  async restoreRepository(
+    account: AccountId,
+    repository: RepositoryId,
+    name: string,
+    fields: RepositoryReopened['data'],
+  ): Promise<LogPosition> {
+    await this.append(streamName('account', account), account, 'RepositoryRestored', {
+      ...{ repository_id: repository, name, description: null, default_branch: null, storage_bucket_id: null },
+      created_at: '2026-11-20T10:00:00.000Z',
+    });
+    return this.append(streamName('repository', repository), account, 'RepositoryReopened', fields);
   }
 
   async token(account: AccountId, name: string, fields: JsonObject = {}): Promise<AccessTokenId> {
@@ -110,20 +151,20 @@ export class Appender {
   }
 }
 
-/** A layer of a size, with no bytes behind it. */
+/** A layer of a size; no bytes are stored for it. */
 export function layer(sizeBytes: number): NonNullable<RefsUpdated['data']['layer']> {
   const id = randomUUID();
   return { id, key: `layers/${id}.tar`, size_bytes: sizeBytes, sha256: '0'.repeat(64), pack: '0'.repeat(40) };
 }
 
-/** For waits that only a broken program would reach the end of. */
+/** A timeout that only a broken program reaches. */
 export const WAIT_MS = 20_000;
 
-/** Resolves once the condition holds; rejects when it never does. */
+/** Resolves when the condition holds; rejects after `WAIT_MS`. */
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   const deadline = Date.now() + WAIT_MS;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('It did not come to pass');
+    if (Date.now() > deadline) throw new Error('The condition did not hold in time');
     await sleep(5);
   }
 }
@@ -134,10 +175,15 @@ export interface StartedRunner {
   readonly applied: { model: string; position: LogPosition; events: number; durationMs: number }[];
 }
 
-/** A runner that is not started yet, closed at the end of the test. */
+/** Makes a runner without starting it; it is closed after the test. */
 export function newRunner(
   context: Ending,
-  options: { readonly events: EventStore; readonly database: pg.Pool; readonly models: readonly Projection[] },
+  options: {
+    readonly events: EventStore;
+    readonly database: pg.Pool;
+    readonly models: readonly Projection[];
+    readonly pause?: Pause;
+  },
 ): StartedRunner {
   const log = keepLog();
   const applied: StartedRunner['applied'] = [];
@@ -147,7 +193,9 @@ export function newRunner(
     halted: () => undefined,
   };
   const runner = createProjectionRunner({
+    pause,
     ...options,
+    takeLead: createTakeLead(options.database),
     ...{ log, metrics, intervalMs: 20 },
     complete: (event) => withUpdatesInPlace({ events: options.events, digest: nodeDigest }, event),
   });

@@ -1,8 +1,8 @@
 /**
- * Receivers of every kind that webhooks meet, and what must become of an attempt at each (spec, States and transitions):
- * 2xx is a success, everything else is tried again.
+ * Every kind of receiver that webhooks meet, and the expected result of an attempt at each (docs/workflows.md, Webhook
+ * deliveries): 2xx is a success, everything else is retried.
  *
- * Must stay true: each does the same at every connection; none answers from outside of the loopback.
+ * Must stay true: each receiver behaves the same at every connection and listens only on the loopback interface.
  */
 import { gzipSync } from 'node:zlib';
 import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
@@ -14,17 +14,17 @@ import { selfSignedCertificate } from './self-signed-certificate.ts';
 
 export interface ReceiverKind {
   readonly what: string;
-  /** Of each attempt. */
+  /** The status that the attempt records; null for none. */
   readonly httpStatus: number | null;
-  /** Null for a success. */
+  /** The error that the attempt records; null for a success. */
   readonly error: OutgoingFailure | 'status-not-2xx' | null;
-  /** How much of its answer's body is kept. */
+  /** How many bytes of the answer's body the attempt keeps. */
   readonly keptBytes: number;
-  /** Starts one; its port. */
+  /** Starts a receiver and resolves with its port. */
   readonly start: (context: Ending, authority: Authority) => Promise<number>;
 }
 
-/** `elsewhere` is where redirects lead. */
+/** `elsewhere` is the location that redirects name. */
 export function receiverKinds(elsewhere: string): readonly ReceiverKind[] {
   return [...answers(elsewhere), ...slow(), ...broken(), ...unreachable()];
 }
@@ -40,10 +40,19 @@ function answers(elsewhere: string): readonly ReceiverKind[] {
     succeeding('answers 200', 200, answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), 2),
     succeeding('answers 204', 204, answering('HTTP/1.1 204 No Content\r\n\r\n')),
     succeeding('answers 299', 299, answering('HTTP/1.1 299 Odd\r\nContent-Length: 0\r\n\r\n')),
-    succeeding('answers by HTTP/1.0', 200, answering('HTTP/1.0 200 OK\r\n\r\nold'), 3),
-    succeeding('hints before its answer', 204, answering('HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n')),
-    succeeding('answers without end', 200, endless('200 OK'), full),
-    succeeding('answers more than it says', 200, answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc'), 1),
+    succeeding('answers with HTTP/1.0', 200, answering('HTTP/1.0 200 OK\r\n\r\nold'), 3),
+    succeeding(
+      'sends 103 Early Hints before its answer',
+      204,
+      answering('HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'),
+    ),
+    succeeding('sends an endless answer', 200, endless('200 OK'), full),
+    succeeding(
+      'answers with more bytes than its Content-Length',
+      200,
+      answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc'),
+      1,
+    ),
     succeeding(
       'answers four times what is kept',
       200,
@@ -51,12 +60,12 @@ function answers(elsewhere: string): readonly ReceiverKind[] {
       full,
     ),
     succeeding(
-      'answers with a bomb of gzip, which nobody inflates',
+      'answers with a gzip bomb, which is not inflated',
       200,
       (socket) => socket.end(Buffer.from(`HTTP/1.1 200 OK\r\n${gzip}\r\n\r\n${bomb}`, 'latin1')),
       full,
     ),
-    failing('answers an error without end', 500, 'status-not-2xx', endless('500 Error'), full),
+    failing('sends an endless error', 500, 'status-not-2xx', endless('500 Error'), full),
     ...[301, 302, 303, 307, 308].map((status) =>
       failing(
         `redirects by ${status}`,
@@ -81,7 +90,9 @@ function slow(): readonly ReceiverKind[] {
     failing('never answers', null, 'timed-out', () => undefined),
     failing('drips its headers', null, 'timed-out', dripping(head, 'x: y\r\n', 100)),
     failing('drips its body', 200, 'timed-out', dripping(`${head}Content-Length: 15000\r\n\r\n`, 'x', 100)),
-    failing('hints and then is silent', null, 'timed-out', (socket) => socket.write('HTTP/1.1 103 Hints\r\n\r\n')),
+    failing('sends 103 Early Hints and then nothing', null, 'timed-out', (socket) =>
+      socket.write('HTTP/1.1 103 Hints\r\n\r\n'),
+    ),
     listening('never shakes hands', 'timed-out', async (context) => {
       return (await plainServer(context, (socket) => socket.pause())).port;
     }),
@@ -100,19 +111,19 @@ function broken(): readonly ReceiverKind[] {
     failing('resets the connection in its body', 200, 'connection-lost', (socket) =>
       socket.write(`${head}Content-Length: 10\r\n\r\n12345`, () => socket.destroy()),
     ),
-    failing('informs only', null, 'answer-malformed', answering('HTTP/1.1 100 Continue\r\n\r\n')),
-    failing('hints only', null, 'connection-lost', answering('HTTP/1.1 103 Hints\r\n\r\n')),
+    failing('sends only 100 Continue', null, 'answer-malformed', answering('HTTP/1.1 100 Continue\r\n\r\n')),
+    failing('sends only 103 Early Hints', null, 'connection-lost', answering('HTTP/1.1 103 Hints\r\n\r\n')),
     failing(
       'switches protocols',
       null,
       'answer-malformed',
       answering('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
     ),
-    failing('speaks something else', null, 'answer-malformed', answering('SSH-2.0-OpenSSH_9.9\r\n')),
-    failing('answers a status that is none', 999, 'answer-malformed', answering('HTTP/1.1 999 X\r\n\r\n')),
+    failing('speaks another protocol', null, 'answer-malformed', answering('SSH-2.0-OpenSSH_9.9\r\n')),
+    failing('answers with an invalid status', 999, 'answer-malformed', answering('HTTP/1.1 999 X\r\n\r\n')),
     failing('sends a huge header', null, 'answer-headers-too-large', answering(large)),
     failing('sends a thousand headers', 200, 'answer-headers-too-large', answering(many)),
-    failing('floods where no body is', 200, 'answer-too-large', extension),
+    failing('sends an endless chunk extension', 200, 'answer-too-large', extension),
   ];
 }
 
@@ -133,8 +144,8 @@ function unreachable(): readonly ReceiverKind[] {
     listening('speaks without TLS', 'tls-failed', async (context) => {
       return (await plainServer(context, (socket) => socket.end(`HTTP/1.1 200 OK\r\n\r\n`))).port;
     }),
-    certified('signed its certificate itself', () => selfSignedCertificate()),
-    certified('has a certificate of an authority unknown', () => createAuthority('Another').issue(['127.0.0.1'])),
+    certified('has a self-signed certificate', () => selfSignedCertificate()),
+    certified('has a certificate of an unknown authority', () => createAuthority('Another').issue(['127.0.0.1'])),
     certified('has a certificate for another name', (authority) => authority.issue(['other.example'])),
     certified('has a certificate that expired', (authority) => authority.issue(['127.0.0.1'], { expired: true })),
   ];

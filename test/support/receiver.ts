@@ -1,4 +1,4 @@
-/** An HTTPS receiver on the loopback that does with each connection whatever a test tells it to. */
+/** An HTTPS receiver on the loopback interface that treats each connection as a test decides. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
@@ -7,13 +7,13 @@ import { cleanUp, type Ending } from './cleanup.ts';
 
 export interface Receiver {
   readonly port: number;
-  /** Server names of the handshakes; null for those without one. */
+  /** The server names (SNI) of the handshakes; null for those without one. */
   readonly serverNames: readonly (string | null)[];
-  /** Each request as it came: head and body. */
+  /** Each request as received: head and body. */
   readonly requests: readonly string[];
 }
 
-/** Called once with a connection, when its request's head and body are there. */
+/** Called once for each connection, when the request's head and body have arrived. */
 export type Behaviour = (socket: TLSSocket) => void;
 
 /** Answers with these bytes and closes. */
@@ -21,7 +21,7 @@ export function answering(text: string): Behaviour {
   return (socket) => socket.end(text);
 }
 
-/** Writes again and again until the other side is gone. */
+/** Writes without pause until the other side has closed. */
 export function flooding(first: string, more: () => string): Behaviour {
   return (socket) => {
     socket.write(first);
@@ -33,7 +33,7 @@ export function flooding(first: string, more: () => string): Behaviour {
   };
 }
 
-/** Writes a little now and then until the other side is gone. */
+/** Writes a little at intervals until the other side has closed. */
 export function dripping(first: string, drop: string, intervalMs = 10): Behaviour {
   return (socket) => {
     socket.write(first);
@@ -52,16 +52,17 @@ export async function startReceiver(
   const open = new Set<TLSSocket>();
   const server = createServer(certificate, (socket) => {
     open.add(socket);
-    serverNames.push(typeof socket.servername === 'string' ? socket.servername : null);
+    const { servername } = socket as { readonly servername?: unknown };
+    serverNames.push(typeof servername === 'string' ? servername : null);
     let received = '';
-    let heard = false;
-    // Who sends a hostile answer is often reset for it.
+    let handled = false;
+    // The client often resets the connection after a hostile answer.
     socket.on('error', () => socket.destroy());
     socket.on('close', () => open.delete(socket));
     socket.on('data', (chunk: Buffer) => {
       received += chunk.toString('latin1');
-      if (heard || !isWhole(received)) return;
-      heard = true;
+      if (handled || !isWhole(received)) return;
+      handled = true;
       requests.push(received);
       behaviour(socket);
     });

@@ -1,8 +1,8 @@
 /**
- * A branch as a register of one value: compare-and-set by a forced push, reads over Git and over REST.
+ * Uses a branch as a register of one value: compare-and-set by a forced push, reads over Git and over REST.
  *
- * Must stay true: an operation without an answer is unknown, never taken for one that did not happen, unless it
- * was never sent.
+ * Must stay true: an operation without an answer has an unknown outcome, unless it was never sent; it never counts as
+ * one that did not happen.
  */
 import assert from 'node:assert/strict';
 import { commit, type WireTarget, wirePush, wireRefs } from './git-wire.ts';
@@ -11,7 +11,10 @@ import { api } from './strata.ts';
 
 const REGISTER = 'refs/heads/register';
 
-/** A push from exactly `from`: the commits share no history, only the comparison decides. Null: never sent. */
+/**
+ * Pushes a new commit on the condition that the branch is at `from`. The commits share no history, so only this
+ * comparison decides. Null: the request was never sent.
+ */
 export async function setRegister(
   target: WireTarget,
   from: Value,
@@ -36,7 +39,7 @@ export async function setRegister(
   }
 }
 
-/** Null when there was no answer, or 503: a read without one says nothing. */
+/** Returns null when there was no answer or a 503: such a read tells nothing about the value. */
 export async function readRegister(target: WireTarget, over: 'git' | 'rest'): Promise<Answer | null> {
   try {
     if (over === 'git') return { kind: 'read', value: (await wireRefs(target)).get(REGISTER) ?? null };
@@ -53,7 +56,9 @@ export async function readRegister(target: WireTarget, over: 'git' | 'rest'): Pr
   }
 }
 
-/** fetch says of every broken connection `TypeError`, with the reason as its cause; of a timeout `TimeoutError`. */
+/**
+ * fetch reports every broken connection as `TypeError`, with the reason as its cause, and a timeout as `TimeoutError`.
+ */
 export function isConnectionFault(error: unknown): boolean {
   return error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError');
 }

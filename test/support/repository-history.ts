@@ -1,10 +1,10 @@
-/** Pushes as a repository's events, for tests of what follows from them. */
+/** Pushes as events of a repository, for tests of everything computed from them. */
 import { type RefName, refName } from '../../core/git/ref-name.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { RequestedUpdate } from '../../core/repository/commands.ts';
-import type { RefsUpdated, StoredLayer, StoredRefUpdate } from '../../core/repository/events.ts';
+import type { RefsUpdated, RecordedLayer, StoredRefUpdate } from '../../core/repository/events.ts';
 
-/** The object id that begins with the given hex digits. */
+/** Returns the object id that begins with these hex digits, padded with zeros. */
 export function oid(digits: string): ObjectId {
   return objectId(digits.padEnd(40, '0'));
 }
@@ -17,7 +17,9 @@ export function tag(name: string): RefName {
   return refName(`refs/tags/${name}`);
 }
 
-/** A ref's move as an event holds it; null stands for no ref. A move from one object to another is forced. */
+/**
+ * One update of a ref as an event stores it; null means that the ref does not exist. A move between objects is forced.
+ */
 export function moved(
   ref: RefName,
   before: ObjectId | null,
@@ -46,12 +48,13 @@ export function pushed(updates: readonly StoredRefUpdate[], more: Partial<RefsUp
       push_options: [],
       refused: 0,
       received_bytes: 100,
+      restored: null,
       ...more,
     },
   };
 }
 
-export function layer(n: number, sizeBytes = 1_000): StoredLayer {
+export function layer(n: number, sizeBytes = 1_000): RecordedLayer {
   const id = `0190f3e2-7c1a-7b4e-9a35-${String(n).padStart(12, '0')}`;
   return {
     id,
@@ -62,7 +65,7 @@ export function layer(n: number, sizeBytes = 1_000): StoredLayer {
   };
 }
 
-/** A command of a push with what was found out about it: a commit that does not descend from what was before. */
+/** One update requested by a push: by default its tip is a commit that does not descend from `before`. */
 export function wanted(
   ref: RefName,
   before: ObjectId | null,

@@ -1,9 +1,9 @@
 /**
- * A plain HTTP proxy before several servers, as one stands before the nodes of a service: each request goes to the
- * next server in turn, and to the one after it while a server does not take connections.
+ * A plain HTTP proxy before several servers, like the load balancer of a service: it sends each request to the next
+ * server in rotation, and skips servers that refuse connections.
  *
- * Must stay true: a request of which a byte may have reached a server is never sent a second time; when that server
- * dies the client's connection breaks. It knows nothing of what it passes on.
+ * Must stay true: the proxy never resends a request of which a byte may have reached a server; when that server dies,
+ * the client's connection breaks. The proxy does not interpret the requests.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
@@ -11,13 +11,13 @@ import { cleanUp, type Ending } from './cleanup.ts';
 
 export interface RoundRobin {
   readonly url: string;
-  /** Requests that went to each server, in the order given. */
+  /** The number of requests sent to each server, in the order of `servers`. */
   readonly requests: readonly number[];
-  /** Paths of git's requests that brought credentials and were answered 401. */
+  /** The paths of git's requests that carried credentials and were answered 401. */
   readonly denied: readonly string[];
 }
 
-/** Closed with the test. The servers are addresses such as `http://localhost:1234`. */
+/** Starts a proxy that is closed after the test. The servers are addresses such as `http://localhost:1234`. */
 export async function startRoundRobin(context: Ending, servers: readonly string[]): Promise<RoundRobin> {
   const requests = servers.map(() => 0);
   const denied: string[] = [];
@@ -31,7 +31,7 @@ export async function startRoundRobin(context: Ending, servers: readonly string[
     const index = first % servers.length;
     const { hostname, port } = new URL(servers[index] ?? '');
     const { method, url, headers } = request;
-    // A connection of its own: one kept from before may have died unseen, with the request already in it.
+    // Every request uses a new connection: a kept-alive one may have died unnoticed after taking the request.
     const outgoing = send({ ...{ hostname, port, method, path: url, headers }, agent: false });
     let connected = false;
     outgoing.once('socket', (socket) =>

@@ -1,6 +1,6 @@
 /**
- * A small repository made in one `git fast-import`: branches, light, annotated and nested tags, notes, names
- * beyond ASCII, one file that changes with each commit.
+ * A small repository made by one `git fast-import`: branches, lightweight, annotated and nested tags, notes, names
+ * beyond ASCII, and one file that changes with each commit.
  */
 import { join } from 'node:path';
 import type { AdvertisedRef } from '../../core/git/wire/advertisement.ts';
@@ -9,7 +9,7 @@ import { git } from './git-process.ts';
 
 const SAMPLE_COMMITS = 12;
 
-/** Makes `<folder>/<name>` and answers its path. */
+/** Makes `<folder>/<name>` and returns its path. */
 export function createSampleRepository(folder: string, name = 'sample.git'): string {
   const path = join(folder, name);
   git(['init', '--quiet', '--bare', '--initial-branch=main', path]);
@@ -47,7 +47,7 @@ function data(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}`;
 }
 
-/** The refs of a repository as our code holds them. */
+/** Returns the refs of a repository in the type that the server's code uses. */
 export function refsOf(path: string): AdvertisedRef[] {
   const format = '%(refname) %(objectname) %(*objectname)';
   const lines = git(['for-each-ref', `--format=${format}`], { cwd: path })
@@ -58,7 +58,7 @@ export function refsOf(path: string): AdvertisedRef[] {
     .filter((line) => line !== '')
     .map((line) => {
       const [name = '', id = '', peeled = ''] = line.split(' ');
-      // for-each-ref follows a tag by one step only.
+      // for-each-ref peels a tag by one step only.
       const end =
         peeled === ''
           ? null

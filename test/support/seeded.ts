@@ -1,18 +1,18 @@
 /**
- * A world in which a seed decides everything: what is chosen, and which of those who wait goes on next.
+ * Deterministic randomness: a seed decides every choice, and which of several waiting tasks runs next.
  *
- * Must stay true: the same seed gives the same choices in the same order, as long as nothing waits for anything
- * but a turn here.
+ * Must stay true: the same seed gives the same choices in the same order, as long as tasks wait only for turns of this
+ * scheduler.
  */
 
 export interface Dice {
-  /** A whole number from 0 to below the bound. */
+  /** An integer from 0 up to, but not including, the bound. */
   below(bound: number): number;
   chance(probability: number): boolean;
   pick<Item>(items: readonly Item[]): Item;
 }
 
-/** Mulberry32: 32 bits of state, enough to tell millions of runs apart. */
+/** The generator Mulberry32: 32 bits of state, enough to keep millions of runs distinct. */
 export function createDice(seed: number): Dice {
   let state = seed >>> 0;
   const next = (): number => {
@@ -34,12 +34,12 @@ export function createDice(seed: number): Dice {
 }
 
 export interface Scheduler {
-  /** Waits for a turn. */
+  /** Resolves when the scheduler gives the caller a turn. */
   pause(): Promise<void>;
-  /** Gives turns, one at a time, until the work is done; fails when all wait for each other. */
+  /** Gives turns one at a time until the work is done; rejects when no task is waiting and the work is not done. */
   run(work: Promise<unknown>): Promise<void>;
-  /** From now on nobody waits. */
-  letGo(): void;
+  /** Wakes all waiting tasks; from now on `pause` does not wait. */
+  stopPausing(): void;
 }
 
 export function createScheduler(dice: Dice): Scheduler {
@@ -54,16 +54,16 @@ export function createScheduler(dice: Dice): Scheduler {
       };
       work.then(end, end);
       for (;;) {
-        // Whoever can go on without a turn does so first.
+        // Lets every task run that needs no turn.
         await new Promise((resolve) => setImmediate(resolve));
         if (done) break;
         const [next] = waiting.splice(dice.below(waiting.length), 1);
-        if (next === undefined) throw new Error('Everybody waits, and nobody can go on');
+        if (next === undefined) throw new Error('The work is not done, and no task waits for a turn');
         next();
       }
       await work;
     },
-    letGo() {
+    stopPausing() {
       free = true;
       for (const next of waiting.splice(0)) next();
     },

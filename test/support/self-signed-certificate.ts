@@ -1,4 +1,4 @@
-/** A certificate for 127.0.0.1 and localhost that is its own authority (RFC 5280), made anew for each test. */
+/** A certificate for 127.0.0.1 and localhost that signs itself (RFC 5280), new for each test. */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 export interface SelfSigned {
@@ -7,7 +7,7 @@ export interface SelfSigned {
   readonly key: string;
 }
 
-/** Tags of X.690. */
+/** Tags of ASN.1 types (X.690). */
 const [INTEGER, BIT_STRING, OCTET_STRING, OBJECT, UTF8, TIME, SEQUENCE, SET] = [2, 3, 4, 6, 12, 24, 48, 49];
 const CONTEXT = 0xa0;
 const ECDSA_WITH_SHA256 = '2a8648ce3d040302';
@@ -50,7 +50,7 @@ function object(hex: string): Buffer {
   return der(OBJECT, Buffer.from(hex, 'hex'));
 }
 
-/** One element; long lengths take two bytes more. */
+/** Encodes one element; a length of 128 or more takes one or two more bytes. */
 function der(tag: number | undefined, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

@@ -1,4 +1,7 @@
-/** A server to be killed: runs a process that runs another, and prints the numbers of both and of the helper. */
+/**
+ * A program that a test kills: it runs a process that starts another, and prints the pids of both and of the helper
+ * process.
+ */
 import { createProcessRunner } from '../../adapters/git/process/process-runner.ts';
 
 const runner = createProcessRunner({

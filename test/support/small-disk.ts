@@ -1,7 +1,8 @@
 /**
- * A file system of a few megabytes, to see what happens when a disk is full.
+ * A file system of a few megabytes, for tests of a full disk.
  *
- * Must stay true: it is mounted only where the process may (as root on Linux); elsewhere the caller skips aloud.
+ * Must stay true: it is mounted only where the process may mount (as root on Linux); elsewhere the caller skips its
+ * test with the reason.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +14,7 @@ export interface SmallDisk {
   remove(): void;
 }
 
-/** Mounts a tmpfs of this size, or says why it cannot. */
+/** Mounts a tmpfs of this size, or returns the reason why it cannot. */
 export function mountSmallDisk(sizeBytes: number): SmallDisk | { readonly skip: string } {
   const path = mkdtempSync(join(tmpdir(), 'strata-disk-'));
   try {
@@ -25,7 +26,7 @@ export function mountSmallDisk(sizeBytes: number): SmallDisk | { readonly skip: 
   return {
     path,
     remove: () => {
-      // Lazily: a socket of a process that has just ended may keep it busy a moment longer.
+      // A lazy unmount: a socket of a process that has just ended may keep the file system busy for a moment.
       execFileSync('umount', ['-l', path], { stdio: 'pipe' });
       rmSync(path, { recursive: true });
     },

@@ -1,7 +1,7 @@
 /**
- * Servers on a database of the shared PostgreSQL: quick to start and to start again, alone or several together,
- * with their log open to the test. The log is there too, or on EventStoreDB's protocol server; workflows wait inside the
- * servers, or on Temporal.
+ * Servers on a database of the shared PostgreSQL, which start fast, alone or several at once, with their event log open
+ * to the test. The log is in that database or on EventStoreDB's protocol server; the workflows run in the servers or on
+ * Temporal.
  */
 import path from 'node:path';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
@@ -15,11 +15,11 @@ import { tempDir } from './temp-dir.ts';
 
 export interface TestLog {
   head(): Promise<LogPosition>;
-  /** Every event after a position; all of them without one. */
+  /** Returns every event after a position, or all events. */
   since(position?: LogPosition): Promise<readonly RecordedEvent[]>;
 }
 
-/** What servers of one service share: database, master key, layers. */
+/** What the servers of one service share: database, master key, layers. */
 export interface SharedParts {
   readonly env: Readonly<Record<string, string>>;
   readonly layersDir: string;
@@ -52,13 +52,13 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
   };
 }
 
-/** Its client is loaded where it is needed: most tests that come here need it not. */
+/** Loads the client of EventStoreDB only here: most tests that import this file do not need it. */
 async function openEventStoreDb(address: string) {
   const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
   return createEventStoreDbEventStore({ address, folder: '/', log: keepLog() });
 }
 
-/** A server of the service; its cache is its own. */
+/** Starts a server of the service, with a cache of its own. */
 export function startNode(
   ending: Ending,
   shared: SharedParts,

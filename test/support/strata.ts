@@ -1,8 +1,8 @@
 /**
- * A whole Strata in a process of its own, as a user starts it, for scenarios with real clients.
+ * A whole Strata server in a process of its own, started as a user starts it, for scenarios with real clients.
  *
- * Must stay true: every server here listens on loopback, on a data directory of its own unless told otherwise,
- * and is ended by its pid.
+ * Must stay true: every server listens on the loopback interface, uses a data directory of its own unless a test passes
+ * one, and is ended by its pid.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,8 +20,9 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const READY_SPAN_MS = 60_000;
 
 /**
- * Where servers under test keep their log: PostgreSQL, or EventStoreDB's protocol server, a stand-in of their own.
- * `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` runs scenarios there that say nothing themselves.
+ * Where the servers under test keep their event log: in PostgreSQL, or on a protocol server of their own that stands in
+ * for EventStoreDB. `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` selects the latter for scenarios that do not
+ * choose.
  */
 export type LogKind = 'postgres' | 'eventstoredb';
 
@@ -30,8 +31,8 @@ export function logKind(): LogKind {
 }
 
 /**
- * What carries out the workflows of servers under test that say nothing themselves: the embedded engine, or with
- * `STRATA_TEST_WORKFLOWS=temporal` a Temporal server of their own, which ends with the test.
+ * Returns the settings for the workflow engine of servers whose tests do not choose one: none for the embedded engine,
+ * or with `STRATA_TEST_WORKFLOWS=temporal` those of a new Temporal server, which ends with the test.
  */
 export async function workflowSettings(ending: Ending): Promise<Readonly<Record<string, string>>> {
   if (process.env['STRATA_TEST_WORKFLOWS'] !== 'temporal') return {};
@@ -53,19 +54,19 @@ export interface Strata {
   readonly env: Readonly<Record<string, string>>;
   /** The running process. */
   readonly process: ChildProcess;
-  /** Everything written to its log so far. */
+  /** Everything that the process has written to stdout and stderr so far. */
   log(): string;
-  /** Resolves once it has ended, by itself or not. */
+  /** Resolves when the process has ended, for whatever reason. */
   exited(): Promise<void>;
-  /** SIGKILL, waited for. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
-  /** SIGTERM, waited for; the exit code. */
+  /** Sends SIGTERM, waits for the end and returns the exit code. */
   stop(): Promise<number | null>;
-  /** The same server again, on the same data directory and address, with other settings added. */
+  /** Kills the server and starts it again on the same data directory and address, with these settings added. */
   restart(env?: Readonly<Record<string, string>>): Promise<Strata>;
 }
 
-/** Starts a server and waits until it says it is ready; it ends with the test. */
+/** Starts a server and waits until it logs that it is ready; it ends with the test. */
 export async function startStrata(context: Ending, options: StrataOptions = {}): Promise<Strata> {
   const dataDir = options.dataDir ?? (await tempDir(context));
   const port = await freePort();
@@ -134,7 +135,7 @@ async function launch(
   return strata;
 }
 
-/** This process's environment without settings that would reach the server by accident. */
+/** Returns this process's environment without STRATA_ settings, which would otherwise reach the server. */
 function strataFreeEnvironment(): Record<string, string> {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('STRATA_'));
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
@@ -146,7 +147,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Runs a program to its end; never rejects for a failure of the program. */
+/** Runs a program to its end; does not reject when the program fails. */
 async function run(
   command: string,
   args: readonly string[],
@@ -161,14 +162,14 @@ async function run(
   const err: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
   child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
-  // A program that ends without reading its input breaks the pipe: its exit code tells the story.
+  // A program that ends without reading its input breaks the pipe; the exit code reports the failure.
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input);
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: Buffer.concat(out).toString('utf8'), stderr: Buffer.concat(err).toString('utf8') };
 }
 
-/** `strata-admin` on the server's own configuration; never rejects for a refusal. */
+/** Runs `strata-admin` with the server's own configuration; does not reject when the command fails. */
 export function tryAdmin(
   strata: Pick<Strata, 'env'>,
   args: readonly string[],
@@ -178,7 +179,9 @@ export function tryAdmin(
   return run(process.execPath, command, { cwd: ROOT, env: strata.env, input });
 }
 
-/** `strata-admin … --json` on the server's own configuration; throws when it refuses. */
+/**
+ * Runs `strata-admin --json` with the server's own configuration and returns its output; throws when the command fails.
+ */
 export async function admin(strata: Pick<Strata, 'env'>, args: readonly string[], input = ''): Promise<unknown> {
   const finished = await tryAdmin(strata, ['--json', ...args], input);
   if (finished.code !== 0)
@@ -192,7 +195,7 @@ export interface Account {
   readonly token: string;
 }
 
-/** An account with a token that may do everything, made by `strata-admin`. */
+/** Makes an account by `strata-admin`, with a token that has all grants. */
 export async function createAccountByCommand(
   strata: Pick<Strata, 'env'>,
   username: string,
@@ -205,13 +208,13 @@ export async function createAccountByCommand(
   return { id: created.id, username, token: token.token };
 }
 
-/** The same, made from within this process: a scenario that is about something else need not start two for it. */
+/** Does the same from this process, which saves a scenario the start of two processes. */
 export async function createAccount(
   strata: Pick<Strata, 'env'>,
   username: string,
   plan: Plan = 'PLATFORM',
 ): Promise<Account> {
-  // A process has one client of EventStoreDB at most, and the test may look into the log with it.
+  // A process can have one client of EventStoreDB, and the test may need it to read the log.
   if (strata.env['STRATA_EVENT_STORE'] === 'eventstoredb') return createAccountByCommand(strata, username, plan);
   const { makeAccount } = await import('./administering.ts');
   return { username, ...(await makeAccount(strata.env, username, plan)) };
@@ -230,11 +233,11 @@ export interface ApiAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON; undefined when it is none. */
+  /** The body parsed as JSON; undefined when it is not JSON. */
   readonly body: unknown;
 }
 
-/** One REST call with a token. */
+/** Sends one REST request with a token. */
 export async function api(
   strata: Pick<Strata, 'url'>,
   token: string,
@@ -255,7 +258,7 @@ export async function api(
   return { status: response.status, headers: response.headers, text, body: json ? JSON.parse(text) : undefined };
 }
 
-/** Creates a repository and answers the URL that git takes, credentials included. */
+/** Creates a repository and returns its URL for git, with credentials. */
 export async function createRepository(strata: Pick<Strata, 'url'>, account: Account, name: string): Promise<string> {
   const created = await api(strata, account.token, 'POST', '/v1/repositories', { name });
   if (created.status !== 201) throw new Error(`The repository was not created: ${created.status} ${created.text}`);
@@ -285,20 +288,20 @@ const GIT_ENVIRONMENT = {
   LC_ALL: 'C.UTF-8',
 };
 
-/** Real git, with nothing of the user's configuration; never rejects for a failure of git. */
+/** Runs the real git without the user's configuration; does not reject when git fails. */
 export function tryGit(cwd: string, args: readonly string[], input?: string | Uint8Array): Promise<Finished> {
   const env = { ...GIT_ENVIRONMENT, PATH: process.env['PATH'] ?? '/usr/bin:/bin' };
   return run('git', args, { cwd, env, ...(input === undefined ? {} : { input }) });
 }
 
-/** As `tryGit`; throws what git wrote when it fails. */
+/** Like `tryGit`, but throws with git's standard error when git fails. */
 export async function git(cwd: string, args: readonly string[], input?: string | Uint8Array): Promise<string> {
   const finished = await tryGit(cwd, args, input);
   if (finished.code !== 0) throw new Error(`git ${args.join(' ')} exited ${finished.code}:\n${finished.stderr}`);
   return finished.stdout;
 }
 
-/** A working copy with one commit on `main`. */
+/** Makes a working tree with one commit on `main`. */
 export async function newWorkTree(context: Ending): Promise<string> {
   const directory = await tempDir(context);
   await git(directory, ['init', '--quiet', '--initial-branch=main']);
@@ -306,7 +309,10 @@ export async function newWorkTree(context: Ending): Promise<string> {
   return directory;
 }
 
-/** Makes the refs, all of one commit; none may exist. Written packed, since a file each takes git long. */
+/**
+ * Creates these refs, all of one commit; none may exist yet. It writes packed-refs, since git is slow to write a file
+ * for each ref.
+ */
 export async function createRefs(directory: string, names: readonly string[], commit: string): Promise<void> {
   await git(directory, ['pack-refs', '--all']);
   const file = path.join(directory, '.git/packed-refs');
@@ -316,7 +322,7 @@ export async function createRefs(directory: string, names: readonly string[], co
   await writeFile(file, `# pack-refs with: sorted \n${inOrder.join('\n')}\n`);
 }
 
-/** Writes a file, commits it and answers the commit's id. */
+/** Writes a file, commits it and returns the commit's id. */
 export async function commitFile(directory: string, name: string, content: string): Promise<string> {
   const blob = (await git(directory, ['hash-object', '-w', '--stdin'], content)).trim();
   await git(directory, ['update-index', '--add', '--cacheinfo', `100644,${blob},${name}`]);

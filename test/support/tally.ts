@@ -1,4 +1,7 @@
-/** A small aggregate for tests of what holds aggregates: the sum of what was added, and how often. */
+/**
+ * A small aggregate for tests of code that works with any aggregate: the sum of the added numbers, and how many they
+ * are.
+ */
 import {
   type Decider,
   type Decision,
@@ -21,7 +24,7 @@ export interface Tally {
 
 const kinds: EventKinds<TallyEvent> = { Added: RECORD_V1, Spoilt: RECORD_V1 };
 
-/** What an event adds to a tally's size in memory. */
+/** How much one event adds to a tally's size in memory. */
 export const BYTES_PER_EVENT = 1_000;
 
 interface TallySnapshot {
@@ -52,7 +55,7 @@ export function add(n: number): (state: Tally) => Decision<TallyEvent> {
   return () => ({ events: [{ type: 'Added', data: { n } }] });
 }
 
-/** Adds as long as the sum stays within a bound. */
+/** Adds the number, or refuses if the sum would exceed the bound. */
 export function addUpTo(bound: number, n: number): (state: Tally) => Decision<TallyEvent> {
   return (state) =>
     state.sum + n > bound ? refuse({ code: 'email-taken' }) : { events: [{ type: 'Added', data: { n } }] };
@@ -62,7 +65,7 @@ export function tallyStream(id: string): StreamName {
   return streamName('tally', id);
 }
 
-/** Adds to a tally as another node would: straight in the log, all at once. */
+/** Appends to a tally's stream as another node would: directly to the log, in one append. */
 export async function addInLog(log: EventStore, id: string, ...numbers: readonly number[]): Promise<void> {
   await appendInLog(
     log,
@@ -83,5 +86,5 @@ export async function appendInLog(
     expected: last?.revision ?? 'none',
     events: events.map((event) => newEvent(event)),
   });
-  if (result.outcome !== 'appended') throw new Error('The test lost a race of its own');
+  if (result.outcome !== 'appended') throw new Error('An append of the test conflicted with another');
 }

@@ -1,23 +1,23 @@
-/** A line to a server that a test can cut, stall or eavesdrop on. */
+/** A TCP proxy to a server whose connections a test can cut, stall or read. */
 import { once } from 'node:events';
 import { createConnection, createServer, type NetConnectOpts, type Socket } from 'node:net';
 
 export interface Link {
-  /** Ends both sides at once, as a network that fails. */
+  /** Ends both sides at once, as when the network fails. */
   cut(): void;
-  /** Passes data on to the server, for a test that held it back. */
+  /** Sends data to the server that the test held back before. */
   send(data: Buffer): void;
 }
 
 export interface TcpProxy {
-  /** Where it listens, on 127.0.0.1. */
+  /** The port on which the proxy listens, on 127.0.0.1. */
   readonly port: number;
-  /** Asked for each piece of data; what it returns is passed on. */
+  /** Called with each chunk from the client; the proxy forwards what it returns, and nothing for null. */
   onQuery: (data: Buffer, link: Link) => Buffer | null;
   onAnswer: (data: Buffer, link: Link) => Buffer | null;
-  /** New lines can be opened at once. */
+  /** Cuts all connections; clients can connect again at once. */
   cutAll(): void;
-  /** Cuts all, and refuses new ones. */
+  /** Cuts all connections and refuses new ones. */
   close(): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ function forward(from: Socket, to: Socket, link: Link, change: (data: Buffer) =>
     const passed = change(data);
     if (passed !== null && !to.destroyed) to.write(passed);
   });
-  // Either side's end or failure is the other side's as well.
+  // When one side ends or fails, both sides are closed.
   from.on('error', link.cut);
   from.on('close', link.cut);
 }

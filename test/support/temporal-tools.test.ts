@@ -1,8 +1,8 @@
-/** Programs are found where they are installed, and only there. */
+/** Programs are found only where they are installed and executable. */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { tempDir } from './temp-dir.ts';
 import { findTemporalTool } from './temporal-tools.ts';
 
@@ -15,7 +15,7 @@ test("a tool is found on the search path first, then in the tools' own folder, i
     const tool = path.join(place, 'temporal');
     const before = findTemporalTool('temporal', environment);
     await writeFile(tool, '#!/bin/sh\n');
-    assert.equal(findTemporalTool('temporal', environment), before, 'not to be run');
+    assert.equal(findTemporalTool('temporal', environment), before, 'not executable yet');
     await chmod(tool, 0o700);
     assert.equal(findTemporalTool('temporal', environment), tool);
   }

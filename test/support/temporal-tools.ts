@@ -1,19 +1,20 @@
 /**
- * Where Temporal's programs for tests are: `.ci/temporal-tools.sh` installs them.
+ * Finds Temporal's programs for tests, which `.ci/temporal-tools.sh` installs.
  *
- * Must stay true: nothing is downloaded by a test; one that finds no program is skipped by name.
+ * Must stay true: a test downloads nothing; a test that finds no program is skipped with that reason.
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
 /**
+ * The programs:
  * - `temporal`: the CLI, whose `server start-dev` is a real server;
- * - `temporal-test-server`: a server whose clock tests move, started with a port.
+ * - `temporal-test-server`: a server whose clock a test moves; its argument is a port.
  */
 export type TemporalTool = 'temporal' | 'temporal-test-server';
 
-/** The tool's path, on the search path or in the folder of tools; null where it is not installed. */
+/** Returns the program's path, from the search path or the tools' folder; null when it is not installed. */
 export function findTemporalTool(
   tool: TemporalTool,
   environment: Readonly<Record<string, string | undefined>> = process.env,
@@ -29,7 +30,7 @@ function isExecutable(file: string): boolean {
     accessSync(file, constants.X_OK);
     return statSync(file).isFile();
   } catch {
-    // Whatever the reason, it cannot be run.
+    // Whatever the error, the file cannot be executed.
     return false;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The engine on Temporal for tests: a test server of its own, whose time follows the test's clock, and workers that
- * reach it by a line each, which can be cut.
+ * The workflow engine on Temporal for tests: a test server whose time follows the test's clock, and workers that each
+ * connect through a proxy of their own, which a test can cut.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
@@ -10,25 +10,26 @@ import { tsToMs } from '@temporalio/common/lib/time.js';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createMemoryPolicyMarks } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
+import { pause } from '../../adapters/node/pause.ts';
 import { entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
 import { msBetween, plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
 import { startTemporalEngine } from '../../workflows/temporal/engine.ts';
-import { lookAt } from '../../workflows/temporal/read-run-state.ts';
-import { runIdOf, type Standing } from '../../workflows/temporal/protocol.ts';
+import { readRunState } from '../../workflows/temporal/read-run-state.ts';
+import { runIdOf, type RunState } from '../../workflows/temporal/protocol.ts';
 import { useRuntime } from '../../workflows/temporal/runtime.ts';
 import type { OpenWorkflows, Worker } from '../contract/workflows.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { keepLog } from './log.ts';
-import { mortal } from './killable-steps.ts';
+import { killable } from './killable-steps.ts';
 import { until } from './read-models.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 import { findTemporalTool } from './temporal-tools.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 import { createTestLeads } from './test-lead.ts';
 
-/** One at a time: its clock is everybody's. */
+/** Starts a test server. Tests must not share one: all its clients share its clock. */
 async function openTestServer(context: Ending): Promise<TestWorkflowEnvironment> {
   const path = findTemporalTool('temporal-test-server');
   if (path === null) throw new TypeError('temporal-test-server is not installed');
@@ -41,13 +42,13 @@ async function openTestServer(context: Ending): Promise<TestWorkflowEnvironment>
 }
 
 export interface OpenOnTemporal extends OpenWorkflows {
-  /** With a bound of its own on the steps of one workflow at a time. */
+  /** Starts a worker; `stepsAtOnceMax` bounds how many steps of one workflow it runs at a time. */
   start(workflows: readonly CarriedOutWorkflow[], stepsAtOnceMax?: number): Promise<Worker>;
-  /** Of the newest run of that name, as JSON. */
+  /** Returns the history of the newest run for that id, as JSON. */
   historyOf(id: string): Promise<string>;
 }
 
-/** Its own test server, an empty log, and workers of one workflow. */
+/** Opens a test server, an empty log and workers that run one workflow. */
 export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
   const server = await openTestServer(context);
   const events = createMemoryEventStore();
@@ -58,12 +59,12 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
   const ended = new AbortController();
   const clock = await clockOf(context, server, pauses);
   let workflow: CarriedOutWorkflow['workflow'] | null = null;
-  let toldUpTo = LOG_START;
+  let markedUpTo = LOG_START;
   const watched: PolicyMarks = {
     ...marks,
     save: async (policy, mark) => {
       await marks.save(policy, mark);
-      toldUpTo = mark.position;
+      markedUpTo = mark.position;
     },
   };
 
@@ -73,13 +74,14 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
     proxies.add(proxy);
     const dead = new AbortController();
     const engine = startTemporalEngine({
-      workflows: workflows.map((carriedOut) => mortal(carriedOut, dead.signal)),
-      ...{ events, clock, alarm: clock, marks: watched, log: keepLog() },
+      workflows: workflows.map((carriedOut) => killable(carriedOut, dead.signal)),
+      ...{ events, clock, alarm: clock, pause, marks: watched, log: keepLog() },
       lead: leads.of(dead.signal),
       onFault: () => undefined,
       address: `127.0.0.1:${proxy.port}`,
       namespace: 'default',
-      // The test server never takes a turn back that it gave to a worker's own queue; a real one does in half a second.
+      // The test server never moves a workflow task from a dead worker's own queue to another worker; a real server
+      // does after half a second. With no cached runs, workers have no queue of their own.
       runsCachedMax: 0,
       ...(stepsAtOnceMax === undefined ? {} : { stepsAtOnceMax }),
     });
@@ -108,20 +110,20 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
 
   async function waits(id: string, at: Timestamp): Promise<boolean> {
     if (workflow === null) throw new TypeError('No worker was started');
-    const truth = await lookAt({ events, clock }, workflow, id);
+    const truth = await readRunState({ events, clock }, workflow, id);
     if (truth.wait?.dueAt !== at) return false;
     return (await standingOf(id))?.revision === truth.revision;
   }
 
-  /** What its worker answered last: a query would wait for a worker, which may be dead. */
-  async function standingOf(id: string): Promise<Standing | null> {
+  /** Reads the last step result from the run's history: a query would wait for a worker, which may be dead. */
+  async function standingOf(id: string): Promise<RunState | null> {
     if ((await describe(id)) === null) return null;
     const { events: history } = await handleOf(id).fetchHistory();
     const answers = (history ?? []).flatMap(({ activityTaskCompletedEventAttributes: completed }) => {
       return completed?.result?.payloads ?? [];
     });
     const last = answers.at(-1);
-    return last === undefined ? null : defaultPayloadConverter.fromPayload<Standing>(last);
+    return last === undefined ? null : defaultPayloadConverter.fromPayload<RunState>(last);
   }
 
   async function runs(id: string): Promise<boolean> {
@@ -132,7 +134,7 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
     return (await describe(id))?.raw.pendingActivities ?? [];
   }
 
-  /** Null where it was never begun. */
+  /** Returns null when the run was never started. */
   async function describe(id: string): Promise<WorkflowExecutionDescription | null> {
     try {
       return await handleOf(id).describe();
@@ -142,7 +144,10 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
     }
   }
 
-  /** Keeps the times that Temporal's pauses end at among those waited for; the server tells when each began. */
+  /**
+   * Polls how long Temporal still waits before it retries each failed step, from the start time that the server
+   * reports.
+   */
   async function watchPauses(): Promise<void> {
     while (!ended.signal.aborted) {
       const seen: number[] = [];
@@ -173,7 +178,7 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
         return false;
       }),
     waitsForNothing: async () => {
-      await until(async () => toldUpTo === (await events.head()));
+      await until(async () => markedUpTo === (await events.head()));
       await until(async () => {
         for (const id of await runIds()) if (await runs(id)) return false;
         return clock.awaited().length === 0;
@@ -191,14 +196,14 @@ function targetOf({ address }: TestWorkflowEnvironment): { readonly host: string
   return { host: hostname === 'localhost' ? '127.0.0.1' : hostname, port: Number(port) };
 }
 
-/** What is left of those between tries of steps, by the server's clock. */
+/** How long the server still waits between the attempts of steps, by its own clock. */
 interface Pauses {
   restMs: readonly number[];
 }
 
 /**
- * A clock that takes the server's along, after what it does before: as far, or to the end of the pause that is waited
- * for, so that no later one ends with it.
+ * A clock that also moves the server's clock when a test moves it. The server moves at most to the end of the next
+ * retry wait, so that later waits do not end with it.
  */
 async function clockOf(context: Ending, server: TestWorkflowEnvironment, pauses: Pauses): Promise<TestClock> {
   const clock = createTestClock(timestamp(new Date(await server.currentTimeMs()).toISOString()));

@@ -1,12 +1,12 @@
-/** A clock that stands still until a test moves it, and wakes who waits for a time of it. */
+/** A clock that a test moves; it wakes everyone waiting for a time that it has reached. */
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 
 export interface TestClock extends Clock, Alarm {
   advance(ms: number): void;
-  /** Sets the wall clock alone, back or forth, as an administrator does. */
+  /** Sets only the wall clock, forwards or backwards, as an administrator does. */
   set(now: Timestamp): void;
-  /** The times that are waited for now. */
+  /** The times that someone waits for now. */
   awaited(): readonly Timestamp[];
 }
 

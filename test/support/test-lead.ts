@@ -1,9 +1,9 @@
-/** The lead of processes that a test starts and kills, all in one. */
+/** Leader election among processes that a test starts and kills, simulated inside one process. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lead } from '../../core/ports/workflows.ts';
+import type { Lead } from '../../core/ports/lead.ts';
 
 export interface TestLeads {
-  /** Of one process, until its death. */
+  /** The `Lead` of one process, until that process dies. */
   of(dead: AbortSignal): Lead;
 }
 
@@ -20,7 +20,7 @@ export function createTestLeads(): TestLeads {
       if (!leading.has(name)) {
         leading.add(name);
         try {
-          // The lead of a process that died is free at once, whatever it still does.
+          // When a process dies, others may lead at once, whatever its work still does.
           await Promise.race([work(signal), dead]);
         } finally {
           leading.delete(name);

@@ -1,20 +1,20 @@
-/** Waiting for what comes by itself where nothing waits for real time. */
+/** Waiting for effects in tests where nothing waits for real time. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TestClock } from './test-clock.ts';
 
-/** Moves the clock to the next time that somebody waits for; false when nobody does. */
-export function toNextAwaited(clock: TestClock): boolean {
+/** Moves the clock to the earliest awaited time; returns false when nobody waits. */
+export function advanceToNextAwaited(clock: TestClock): boolean {
   const [next] = clock.awaited().toSorted();
   if (next === undefined) return false;
   clock.set(next);
   return true;
 }
 
-/** Resolves once the condition holds; throws when it does not though everything had its turn. */
+/** Resolves when the condition holds; throws when it does not hold after 2,000 turns of the event loop. */
 export async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (let turn = 0; turn < 2_000; turn += 1) {
     if (await isSo()) return;
     await nextTurn();
   }
-  throw new Error('It never came to that');
+  throw new Error('The condition did not hold within 2,000 turns');
 }

@@ -1,27 +1,27 @@
-/** A log whose calls a test can count, hold up and fail, and which it can exchange for another as a failover does. */
+/** An event log whose calls a test can count, hold back and fail; it can switch to another log, as a failover does. */
 import { createMemoryEventStore } from './memory/event-store.ts';
 import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
 import type { AppendRequest, EventStore } from '../../core/ports/event-store.ts';
 
-/** What a test puts before a call, or between a call and its answer; throwing fails it. */
+/** Functions that a test runs before a call, or between a call and its answer. When one throws, the call fails. */
 export interface Interceptors {
-  /** Nothing was appended yet. */
+  /** Runs before the append. */
   append?: ((request: AppendRequest) => Promise<void> | void) | undefined;
-  /** It was appended, and the caller does not know yet. */
+  /** Runs after the append was committed and before the caller has the answer. */
   appended?: ((request: AppendRequest) => Promise<void> | void) | undefined;
-  /** The answer was taken from the log, and is on its way. */
+  /** Runs after the log returned the events and before the caller has them. */
   read?: ((stream: StreamName) => Promise<void> | void) | undefined;
   head?: (() => Promise<void> | void) | undefined;
-  /** The head was taken, and is on its way. */
+  /** Runs after the log returned the head and before the caller has it. */
   headTaken?: (() => Promise<void> | void) | undefined;
-  /** Before a subscriber gets its events; throwing breaks its subscription. */
+  /** Runs before a subscriber gets its events; throwing ends the subscription with that error. */
   deliver?: ((events: readonly RecordedEvent[]) => Promise<void> | void) | undefined;
 }
 
 export interface WatchedLog extends EventStore {
   readonly on: Interceptors;
   readonly counts: { appends: number; reads: number; heads: number; subscriptions: number };
-  /** From now on all calls go to another log; subscriptions stay with the one they were made on. */
+  /** Sends all later calls to another log; existing subscriptions stay on the previous one. */
   exchange(store: EventStore): void;
 }
 
@@ -60,9 +60,9 @@ export function watchLog(first: EventStore = createMemoryEventStore()): WatchedL
       counts.subscriptions += 1;
       return store.subscribe({
         ...options,
-        onEvents: async (events, position) => {
+        onEvents: async (events, ...passed) => {
           await on.deliver?.(events);
-          await options.onEvents(events, position);
+          await options.onEvents(events, ...passed);
         },
       });
     },
@@ -70,7 +70,7 @@ export function watchLog(first: EventStore = createMemoryEventStore()): WatchedL
 }
 
 export interface Gate {
-  /** Resolves once the gate is open. */
+  /** Resolves when the gate is opened. */
   readonly passed: Promise<void>;
   open(): void;
 }
@@ -80,7 +80,7 @@ export function gate(): Gate {
   return { passed: promise, open: () => resolve() };
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Lets all pending callbacks run for five turns of the event loop. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

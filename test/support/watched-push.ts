@@ -1,7 +1,7 @@
 /**
- * A server whose refused pushes are watched: whatever was sent, nothing of it may stay.
+ * A server for tests of refused pushes, which checks that such a push leaves nothing behind.
  *
- * Must stay true: what "nothing" means stands in `traces`, once for every test.
+ * Must stay true: `traces` alone defines what "nothing" covers, for every test.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -18,11 +18,11 @@ export interface WatchedServer {
   readonly shared: SharedParts;
   readonly ada: Account;
   readonly port: number;
-  /** A new repository of Ada's, as hand-made requests name it. */
+  /** Makes a new repository of Ada's, as the target of hand-made requests. */
   newTarget(): Promise<WireTarget>;
   /**
-   * Runs a push that must be refused, and checks that it left nothing: refs, log, layers and quarantines are as
-   * before, and none of the ids can be fetched.
+   * Runs a push that must be refused and checks that it left nothing: refs, log, layers and quarantines are as before,
+   * and none of the ids can be fetched.
    */
   leavesNothing<Result>(target: WireTarget, ids: readonly string[], push: () => Promise<Result>): Promise<Result>;
 }
@@ -59,14 +59,14 @@ async function traces(shared: SharedParts, strata: Strata, target: WireTarget) {
   const log = await shared.log.since();
   return {
     refs: [...(await wireRefs(target))],
-    // What was sent is counted by the minute, whenever that minute ends.
+    // Events of stream category `transfer` are left out: the server appends one for each minute, at a time of its own.
     events: log.filter(({ stream }) => categoryOf(stream) !== 'transfer').length,
     layers: (await filesBelow(path.join(shared.layersDir, 'repositories'))).toSorted(),
     leftovers: await leftovers(strata),
   };
 }
 
-/** An id that no ref reaches answers over every version as one that does not exist. */
+/** Checks that both protocol versions answer for an id that no ref reaches exactly as for one that does not exist. */
 export async function cannotBeFetched(target: WireTarget, id: string): Promise<void> {
   for (const version of [0, 2] as const) {
     const fetched = await wireFetch(target, id, version);
@@ -75,9 +75,9 @@ export async function cannotBeFetched(target: WireTarget, id: string): Promise<v
   }
 }
 
-/** That no ref moved, whatever form the refusal has. */
+/** Checks that no ref moved and that the refusal matches, in whatever form it arrived. */
 export function assertRefused(report: WireReport, reason: RegExp, what = ''): void {
   const said = `${report.status} unpack ${report.unpack} ${JSON.stringify([...report.refs])} ${report.remote}`;
-  assert.ok(![...report.refs.values()].includes('ok'), `${what} was taken: ${said}`);
+  assert.ok(![...report.refs.values()].includes('ok'), `${what} was accepted: ${said}`);
   assert.match(said, reason, what);
 }

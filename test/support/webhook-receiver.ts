@@ -1,4 +1,7 @@
-/** A receiver of webhooks for scenarios: HTTPS with a certificate of the test's own authority, which servers are told to trust. */
+/**
+ * A webhook receiver for scenarios: HTTPS with a certificate of the test's own authority, which the servers are
+ * configured to trust.
+ */
 import { createHmac } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,12 +14,12 @@ import { tempDir } from './temp-dir.ts';
 
 export interface ReceivedDelivery {
   readonly headers: Readonly<Record<string, string>>;
-  /** As it came. */
+  /** The body's bytes as received. */
   readonly raw: Buffer;
   readonly payload: Payload;
 }
 
-/** What tests look at; the rest of the payload is compared as a whole. */
+/** The members that tests read one by one; tests compare the rest as a whole. */
 export interface Payload {
   readonly [member: string]: unknown;
   readonly id: string;
@@ -30,22 +33,22 @@ export interface Payload {
 export interface WebhookReceiver {
   readonly url: string;
   readonly received: readonly ReceivedDelivery[];
-  /** Resolves once so many requests came; throws when they do not come. */
+  /** Resolves when this many requests have arrived; throws after a minute. */
   until(count: number): Promise<readonly ReceivedDelivery[]>;
 }
 
-export interface ReceiverHouse {
-  /** For receivers that need a certificate of their own. */
+export interface WebhookReceivers {
+  /** Issues certificates for receivers that need one of their own. */
   readonly authority: Authority;
-  /** For the server: trust in the authority, and leave to reach the loopback. */
+  /** Settings for the server: trust the authority and allow requests to the loopback interface. */
   readonly env: Readonly<Record<string, string>>;
-  /** Another receiver; `behaviours` are those of its first connections in turn, the last one stays. */
-  receiver(...behaviours: readonly Behaviour[]): Promise<WebhookReceiver>;
+  /** Starts a receiver; `behaviours` answer its first connections in turn, and the last one all later connections. */
+  start(...behaviours: readonly Behaviour[]): Promise<WebhookReceiver>;
 }
 
 const SPAN_MS = 60_000;
 
-export async function receiverHouse(context: Ending): Promise<ReceiverHouse> {
+export async function webhookReceivers(context: Ending): Promise<WebhookReceivers> {
   const authority = createAuthority();
   const file = path.join(await tempDir(context), 'authority.pem');
   await writeFile(file, authority.cert);
@@ -53,11 +56,11 @@ export async function receiverHouse(context: Ending): Promise<ReceiverHouse> {
   return {
     authority,
     env: { STRATA_ALLOW_PRIVATE_TARGETS: 'true', NODE_EXTRA_CA_CERTS: file },
-    async receiver(...behaviours) {
-      const standing = behaviours.length === 0 ? [NO_CONTENT] : behaviours;
+    async start(...behaviours) {
+      const inTurn = behaviours.length === 0 ? [NO_CONTENT] : behaviours;
       let connections = 0;
       const receiver = await startReceiver(context, certificate, (socket) => {
-        const behaviour = standing[Math.min(connections, standing.length - 1)];
+        const behaviour = inTurn[Math.min(connections, inTurn.length - 1)];
         connections += 1;
         behaviour?.(socket);
       });
@@ -70,7 +73,7 @@ export async function receiverHouse(context: Ending): Promise<ReceiverHouse> {
         async until(count) {
           const deadline = Date.now() + SPAN_MS;
           while (receiver.requests.length < count) {
-            if (Date.now() > deadline) throw new Error(`${receiver.requests.length} of ${count} requests came`);
+            if (Date.now() > deadline) throw new Error(`${receiver.requests.length} of ${count} requests arrived`);
             await sleep(20);
           }
           return received();
@@ -82,7 +85,7 @@ export async function receiverHouse(context: Ending): Promise<ReceiverHouse> {
 
 export const NO_CONTENT = answering('HTTP/1.1 204 No Content\r\n\r\n');
 
-/** The receiver keeps requests as latin1: its bytes are the code units. */
+/** Parses a request that the receiver kept as latin1: each code unit is one byte. */
 function parseRequest(request: string): ReceivedDelivery {
   const end = request.indexOf('\r\n\r\n');
   const lines = request.slice(0, end).split('\r\n').slice(1);
@@ -139,7 +142,7 @@ export async function listDeliveries(
   return (answer.body as { readonly deliveries: readonly ListedDelivery[] }).deliveries;
 }
 
-/** Resolves with the list once it is as wanted; throws with the list that never was. */
+/** Resolves with the list when it satisfies `isWanted`; throws with the last list when it does not in time. */
 export async function untilDeliveries(
   strata: Pick<Strata, 'url'>,
   account: Account,
@@ -151,7 +154,8 @@ export async function untilDeliveries(
   for (;;) {
     const deliveries = await listDeliveries(strata, account, webhook);
     if (isWanted(deliveries)) return deliveries;
-    if (Date.now() > deadline) throw new Error(`The deliveries stay ${JSON.stringify(deliveries, null, 1)}`);
+    if (Date.now() > deadline)
+      throw new Error(`The deliveries did not change as expected: ${JSON.stringify(deliveries, null, 1)}`);
     await sleep(50);
   }
 }

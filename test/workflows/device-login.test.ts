@@ -1,6 +1,6 @@
-/** The end of a device login, by the steps that the engine carries out on a clock of the test's. */
+/** How a device login ends: the engine carries out its steps, on a clock that the test moves. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import { createMemorySnapshots } from '../support/memory/snapshots.ts';
 import { createMemoryVault } from '../support/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -34,7 +34,7 @@ const CAUSE: Cause = {
 };
 const CHOICES = { name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repositoryIds: [], expiresAt: null } as const;
 
-/** A service with an account and a login that waits, its engine running. */
+/** Opens a service with an account, a login that waits for its user, and a running engine. */
 async function newLogin(context: TestContext) {
   const opened = await openEmbedded(context);
   const { events, clock } = opened;
@@ -47,8 +47,8 @@ async function newLogin(context: TestContext) {
     gather: async () => undefined,
   });
   cleanUp(context, () => entities.close());
-  const reach = async (): Promise<void> => undefined;
-  const base = { events, entities, clock, ids: uuids, digest, vault: createMemoryVault(), reach, newTokenSecret };
+  const failpoint = async (): Promise<void> => undefined;
+  const base = { events, entities, clock, ids: uuids, digest, vault: createMemoryVault(), failpoint, newTokenSecret };
   const passwords = { hash: async () => 'hash', verify: async () => false };
   const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
   const account = await createAccount({ ...base, passwords }, CAUSE, wanted);
@@ -78,7 +78,7 @@ async function newLogin(context: TestContext) {
 
 describe('The end of a device login', () => {
   for (const granted of [false, true]) {
-    test(`comes at its time where nobody fetched a token, ${granted ? '' : 'not '}granted`, async (context) => {
+    test(`comes at its expiry if no token was fetched, ${granted ? '' : 'not '}granted`, async (context) => {
       const login = await newLogin(context);
       if (granted) await login.grant();
       const before = granted ? 'Requested Granted' : 'Requested';
@@ -98,7 +98,7 @@ describe('The end of a device login', () => {
     await login.waitsForNothing();
   });
 
-  test('leaves the node that was polled the time to make the token itself', async (context) => {
+  test('waits after a claim, so that the polled node can create the token', async (context) => {
     const login = await newLogin(context);
     await login.grant();
     const polled = await login.poll();
@@ -110,7 +110,7 @@ describe('The end of a device login', () => {
   });
 });
 
-test('a device login waits for what its golden events say', () => {
+test('a device login waits for the step that its golden events call for', () => {
   const waits = goldenEvents()
     .filter(({ category }) => category === deviceLogin.category)
     .map(({ event }): [string, string | undefined] => {
@@ -125,4 +125,11 @@ test('a device login waits for what its golden events say', () => {
     DeviceLoginExpired: 'close',
     DeviceLoginClosed: undefined,
   });
+});
+
+test('a device login whose stream begins with its grant waits for its expiry', () => {
+  const golden = goldenEvents().find(({ file }) => file === 'deviceSession/DeviceLoginGranted.v2.json');
+  assert.ok(golden !== undefined);
+  const wait = deviceLogin.next(null, golden.event);
+  assert.deepEqual([wait?.step, wait?.dueAt], ['expire', '2026-11-21T10:10:32.123Z']);
 });

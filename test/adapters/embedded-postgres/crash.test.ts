@@ -1,9 +1,9 @@
-/** What a server leaves behind when it is killed, and that the next one starts all the same. */
+/** Starts on a data directory whose server was killed. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
@@ -32,17 +32,17 @@ async function count(connectionString: string): Promise<number> {
 }
 
 describe('after a crash', () => {
-  test('the PostgreSQL of a killed server is stopped, and what it committed is there', async (context) => {
+  test('the next start stops the PostgreSQL of the killed server, and keeps what it committed', async (context) => {
     const dataDir = await madeDataDir(context);
     const killed = startServerProcess(context, dataDir);
-    const { connectionString = '', pid = 0 } = await killed.said;
+    const { connectionString = '', pid = 0 } = await killed.firstLine;
     const client = new pg.Client({ connectionString });
     client.on('error', () => {});
     await client.connect();
     await client.query('CREATE TABLE kept (n int)');
     await client.query('INSERT INTO kept VALUES (1), (2)');
     await killed.kill();
-    assert.ok(await isAlive(pid), 'the orphan runs on');
+    assert.ok(await isAlive(pid), 'the orphan still runs');
 
     const log = keepLog();
     const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log, settings });
@@ -54,11 +54,11 @@ describe('after a crash', () => {
     await client.end().catch(() => {});
   });
 
-  test('a postmaster.pid that names another program stops nothing and nobody', async (context) => {
+  test('a postmaster.pid that names another program prevents no start and ends no process', async (context) => {
     const dataDir = await madeDataDir(context);
     const cluster = path.join(dataDir, 'postgres/cluster');
     const { uid, gid } = await stat(cluster);
-    // Of PostgreSQL's own user, since it is such a process that PostgreSQL would mistake for itself.
+    // Runs as PostgreSQL's user: PostgreSQL could take only such a process for another server on the directory.
     const other: ChildProcess = spawn('sleep', ['600'], { uid, gid, cwd: '/' });
     cleanUp(context, () => other.kill());
     await writeFile(path.join(cluster, 'postmaster.pid'), `${other.pid}\n${cluster}\n1700000000\n5432\n\n\n`);
@@ -69,7 +69,7 @@ describe('after a crash', () => {
     assert.ok(await isAlive(other.pid ?? 0));
   });
 
-  test('a cluster that was being made is made anew', async (context) => {
+  test('a cluster that was incomplete is created again', async (context) => {
     const dataDir = await tempDir(context);
     const killed = startServerProcess(context, dataDir);
     const home = path.join(dataDir, 'postgres');
@@ -83,7 +83,7 @@ describe('after a crash', () => {
     assert.deepEqual((await readdir(home)).sort(), ['cluster', 'connection', 'password', 'postgres.log', 'socket']);
   });
 
-  test('leftovers of a half-made cluster do not count as one', async (context) => {
+  test('an incomplete cluster does not count as one', async (context) => {
     const dataDir = await tempDir(context);
     await mkdir(path.join(dataDir, 'postgres/new-1/cluster'), { recursive: true, mode: 0o711 });
     await writeFile(path.join(dataDir, 'postgres/new-1/cluster/PG_VERSION'), '18\n');
@@ -94,8 +94,8 @@ describe('after a crash', () => {
   test('a signal to the group of the server does not reach PostgreSQL', async (context) => {
     const dataDir = await madeDataDir(context);
     const server = startServerProcess(context, dataDir, { detached: true });
-    const { pid = 0 } = await server.said;
-    // As Ctrl-C does; this server ignores it, as one that drains.
+    const { pid = 0 } = await server.firstLine;
+    // As Ctrl-C does; this server ignores it, like a server that is draining.
     process.kill(-(server.child.pid ?? 0), 'SIGINT');
     await sleep(200);
     assert.ok(await isAlive(pid));

@@ -7,8 +7,8 @@ import { cleanUp, type Ending } from '../../support/cleanup.ts';
 
 export interface ServerProcess {
   readonly child: ChildProcess;
-  /** Its line: what it started, or why it did not. */
-  readonly said: Promise<{ connectionString?: string; pid?: number; code?: string; message?: string }>;
+  /** Resolves with the first line that it prints: the PostgreSQL that it started, or the error. */
+  readonly firstLine: Promise<{ connectionString?: string; pid?: number; code?: string; message?: string }>;
   kill(): Promise<void>;
 }
 
@@ -24,14 +24,14 @@ export function startServerProcess(context: Ending, dataDir: string, options: Sp
     child.kill('SIGKILL');
     await ended;
   };
-  const said = readLine(child);
-  // A test that kills it early does not ask what it said.
-  said.catch(() => {});
-  return { child, said, kill };
+  const firstLine = readLine(child);
+  // A test that kills the process early does not await the line.
+  firstLine.catch(() => {});
+  return { child, firstLine, kill };
 }
 
 async function readLine(child: ChildProcess): Promise<object> {
   if (child.stdout === null) throw new TypeError('The server has no output');
   for await (const line of createInterface({ input: child.stdout })) return JSON.parse(line);
-  throw new Error('The server ended without a word');
+  throw new Error('The server ended without printing a line');
 }

@@ -1,8 +1,8 @@
-/** Starting and stopping a PostgreSQL of our own. */
+/** Starting and stopping the embedded PostgreSQL. */
 import assert from 'node:assert/strict';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
@@ -12,7 +12,7 @@ import { copyMadeDataDir, madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 
-/** Fast, for tests that do not lose power. */
+/** Fast, and safe in tests that do not lose power. */
 const settings = { fsync: 'off' };
 
 async function start(context: TestContext, dataDir: string): Promise<EmbeddedPostgres> {
@@ -23,7 +23,7 @@ async function start(context: TestContext, dataDir: string): Promise<EmbeddedPos
 
 async function query(connectionString: string, text: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString });
-  // Servers are killed here; what the query itself meets is still thrown.
+  // Tests kill servers; an error of the query is still thrown.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -34,7 +34,7 @@ async function query(connectionString: string, text: string): Promise<readonly u
 }
 
 describe('the embedded PostgreSQL', () => {
-  test('keeps what was written from one start to the next', async (context) => {
+  test('keeps its data from one start to the next', async (context) => {
     const dataDir = path.join(await tempDir(context), 'data, "of" a strange name');
     const first = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
     await query(first.connectionString, 'CREATE TABLE kept AS SELECT 42 AS n');
@@ -44,14 +44,14 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await query(second.connectionString, 'SELECT n FROM kept'), [42]);
   });
 
-  test('is made as the design says', async (context) => {
+  test('has UTF-8, checksums, locale C, a private socket, private files and a password', async (context) => {
     const dataDir = await madeDataDir(context);
     const { connectionString } = await start(context, dataDir);
-    const shown = (name: string) => query(connectionString, `SHOW ${name}`);
-    assert.deepEqual(await shown('server_encoding'), ['UTF8']);
-    assert.deepEqual(await shown('data_checksums'), ['on']);
-    assert.deepEqual(await shown('lc_collate').catch(() => shown('lc_messages')), ['C']);
-    assert.deepEqual(await shown('listen_addresses'), ['']);
+    const setting = (name: string) => query(connectionString, `SHOW ${name}`);
+    assert.deepEqual(await setting('server_encoding'), ['UTF8']);
+    assert.deepEqual(await setting('data_checksums'), ['on']);
+    assert.deepEqual(await setting('lc_collate').catch(() => setting('lc_messages')), ['C']);
+    assert.deepEqual(await setting('listen_addresses'), ['']);
     assert.deepEqual(await query(connectionString, 'SELECT current_database()'), ['strata']);
     const mode = async (name: string) => (await stat(path.join(dataDir, 'postgres', name))).mode & 0o777;
     assert.equal(await mode('password'), 0o600);
@@ -61,7 +61,7 @@ describe('the embedded PostgreSQL', () => {
     await assert.rejects(query(wrong, 'SELECT 1'), { code: '28P01' });
   });
 
-  test('shows its log no statement and no value, and its environment none of ours', async (context) => {
+  test('logs no statement and no value, and gets nothing of the server’s environment', async (context) => {
     const dataDir = await madeDataDir(context);
     process.env['STRATA_TEST_CANARY'] = 'canary-in-the-environment';
     cleanUp(context, () => delete process.env['STRATA_TEST_CANARY']);
@@ -75,7 +75,7 @@ describe('the embedded PostgreSQL', () => {
     }
   });
 
-  test('is started again at the same address when it ends by itself', async (context) => {
+  test('is started again at the same address when it ends unexpectedly', async (context) => {
     const embedded = await start(context, await madeDataDir(context));
     const killed = embedded.pid();
     assert.ok(killed !== null);
@@ -95,7 +95,7 @@ describe('the embedded PostgreSQL', () => {
     }
   });
 
-  test('listens on the loopback interface where the path is too long for a socket', async (context) => {
+  test('listens on the loopback interface if the path is too long for a socket', async (context) => {
     const dataDir = path.join(await tempDir(context), 'x'.repeat(100));
     await copyMadeDataDir(dataDir);
     const { connectionString } = await start(context, dataDir);
@@ -103,7 +103,7 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await query(connectionString, 'SHOW listen_addresses'), ['127.0.0.1']);
   });
 
-  test('refuses a cluster of another version and says the way out', async (context) => {
+  test('refuses a cluster of another version and says what to do', async (context) => {
     const dataDir = await madeDataDir(context);
     await writeFile(path.join(dataDir, 'postgres/cluster/PG_VERSION'), '12\n');
     const refused = startEmbeddedPostgres({ processFacts, dataDir, log: keepLog() });
@@ -118,7 +118,7 @@ describe('the embedded PostgreSQL', () => {
     });
   });
 
-  test('gives the end of its log when it cannot start', async (context) => {
+  test('reports the end of its log when it cannot start', async (context) => {
     const dataDir = await madeDataDir(context);
     const broken = startEmbeddedPostgres({
       processFacts,

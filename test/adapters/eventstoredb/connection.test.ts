@@ -1,8 +1,8 @@
-/** Addresses of EventStoreDB: what they ask for is done or refused. */
+/** Addresses of EventStoreDB: every part of one is honoured or refused. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { parseEventStoreDbAddress } from '../../../adapters/eventstoredb/connection.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 import { openServer, openStore } from '../../support/eventstoredb/open-log.ts';
@@ -12,7 +12,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const parse = (address: string) => parseEventStoreDbAddress(address, '/nowhere');
 
 describe('an address of EventStoreDB', () => {
-  test('is read with its hosts, ports, credentials and options', () => {
+  test('is parsed into its hosts, ports, credentials and options', () => {
     assert.deepEqual(parse('esdb://127.0.0.1:2113?tls=false'), {
       hosts: [{ address: '127.0.0.1', port: 2113 }],
       discover: false,
@@ -34,19 +34,19 @@ describe('an address of EventStoreDB', () => {
   });
 
   const refused: readonly (readonly [string, RegExp])[] = [
-    // The client sends no credentials then, and says nothing.
+    // The client would send no credentials, without a warning.
     ['esdb://ada:secret@host?tls=false', /with tls=false the client sends no credentials/],
     ['esdb://ada:secret@host?TLS=false', /with tls=false the client sends no credentials/],
-    // The client takes the password up to the second colon.
+    // The client would take the password up to the second colon only.
     ['esdb://ada:sec:ret@host', /percent-encoded/],
     ['esdb://ada@host', /user:password/],
     ['esdb://ada:%zz@host', /percent-encoded/],
-    // The client ignores it.
+    // The client would ignore the option.
     ['esdb://host?tlsVerifyCert=false', /tlsVerifyCert=false is ignored by the client/],
     ['esdb://host?tls_verify_cert=false', /is ignored by the client/],
     ['esdb://host?tlsCAFile=missing.pem', /tlsCAFile names no readable file/],
     ['esdb://host?tls=maybe', /tls is true or false/],
-    // The client warns on standard output and goes on without.
+    // The client would warn on standard output and ignore the option.
     ['esdb://host?tlsCaFiel=x', /there is no option "tlsCaFiel"/],
     ['esdb://host?tls=true&TLS=false', /given twice/],
     ['esdb://host?throwOnAppendFailure=false', /throwOnAppendFailure is not taken/],
@@ -57,7 +57,7 @@ describe('an address of EventStoreDB', () => {
     ['esdb://', /does not read/],
     ['esdb://host:99999', /no host and port/],
     ['http://host', /does not read/],
-    // In disorder, and the message must not repeat what may be the password.
+    // The address is malformed, and the message must not repeat what may be the password.
     ['esdb://ada:secret?x@host', /no host and port/],
     ['esdb://ada:12?secret@host', /percent-encode/],
   ];
@@ -75,7 +75,7 @@ describe('an address of EventStoreDB', () => {
     });
   }
 
-  test('refuses files that tls=false leaves unused', async (context) => {
+  test('is refused when it names files that would have no use', async (context) => {
     const folder = await tempDir(context);
     await writeFile(path.join(folder, 'ca.pem'), 'x');
     const address = 'esdb://host?tls=false&tlsCAFile=ca.pem';
@@ -87,7 +87,7 @@ describe('an address of EventStoreDB', () => {
 describe('a connection to EventStoreDB by TLS', () => {
   const credentials = { username: 'ada', password: 'a:b@c' };
 
-  test('believes the authority that tlsCAFile names, and sends the credentials', async (context) => {
+  test('trusts the authority that tlsCAFile names, and sends the credentials', async (context) => {
     const tls = selfSignedCertificate();
     const server = await openServer(context, { tls, credentials });
     const folder = await tempDir(context);
@@ -101,7 +101,7 @@ describe('a connection to EventStoreDB by TLS', () => {
     await assert.rejects(wrong.head(), { code: 'log-unavailable', message: /refuses/ });
   });
 
-  test('does not take place with a server that nobody vouches for', async (context) => {
+  test("fails when no trusted authority signed the server's certificate", async (context) => {
     const server = await openServer(context, { tls: selfSignedCertificate() });
     const { store } = openStore(context, server.url, { readRetrySpanMs: 300 });
     await assert.rejects(store.head(), { code: 'log-unavailable' });

@@ -1,6 +1,6 @@
-/** Guards on EventStoreDB, which appends to one stream: read right before, and never trusted for long. */
+/** Guards on EventStoreDB, which can append to one stream only: they are read before each attempt and expire soon. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { newEvent, newStream } from '../../support/events.ts';
@@ -19,7 +19,7 @@ function guardedBy(token: StreamName) {
   return { stream: newStream(), expected: 'none', events: [newEvent()], guards } as const;
 }
 
-/** Another node revokes the token while the first attempt is with the server. */
+/** Revokes the token, as another node would, while the first attempt is with the server. Returns the attempts. */
 function revokeMeanwhile(server: ProtocolServer, token: StreamName, fault: AppendFault): readonly string[] {
   const attempts: string[] = [];
   server.faults.append = (stream) => {
@@ -41,7 +41,7 @@ describe('a guarded append to EventStoreDB', () => {
     server.faults.read = (_what, stream) => {
       if (stream !== token) return;
       tokenReads.push(nowMs);
-      // The first reading takes longer than guards keep.
+      // The first read takes longer than guards are valid.
       nowMs += tokenReads.length === 1 ? 2_001 : 2_000;
     };
     const appends = server.counts.appends;
@@ -50,7 +50,7 @@ describe('a guarded append to EventStoreDB', () => {
     assert.equal(server.counts.appends, appends + 1);
   });
 
-  test('is not repeated once a guard moved, and its outcome then is unknown', async (context) => {
+  test('is not retried after a guard moved, and its outcome is unknown then', async (context) => {
     const { server, store } = await openLog(context);
     const token = await newToken(store);
     const attempts = revokeMeanwhile(server, token, 'stall');
@@ -58,7 +58,7 @@ describe('a guarded append to EventStoreDB', () => {
     assert.equal(attempts.length, 1);
   });
 
-  test('that was committed before a guard moved is told so, though its answer was lost', async (context) => {
+  test('is found when it was committed before a guard moved and its answer was lost', async (context) => {
     const { server, store } = await openLog(context);
     const token = await newToken(store);
     const attempts = revokeMeanwhile(server, token, 'lose-answer');
@@ -66,7 +66,7 @@ describe('a guarded append to EventStoreDB', () => {
     assert.deepEqual([result.outcome, attempts.length], ['appended', 1]);
   });
 
-  test('that never started says that it conflicts with the guard', async (context) => {
+  test('conflicts with a guard that had moved before it was sent', async (context) => {
     const { server, store } = await openLog(context);
     const token = await newToken(store);
     const appends = server.counts.appends;

@@ -1,23 +1,23 @@
-/** Appends whose answer does not come: they are repeated with the same ids and expectation, and happen once. */
+/** Appends that get no answer: the adapter retries them with the same ids and expectation, and they happen once. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newEvent, newStream } from '../../support/events.ts';
 import type { AppendFault } from '../../support/eventstoredb/faults.ts';
 import { openLog, openServer, openStore } from '../../support/eventstoredb/open-log.ts';
 import type { ProtocolServer } from '../../support/eventstoredb/protocol-server.ts';
 
-/** Of gRPC's status codes. */
+/** Status codes of gRPC. */
 const [INTERNAL, UNAVAILABLE] = [13, 14];
 
-/** The fault, for the first appends only; every append that came is kept. */
+/** Makes the server fail the first appends. Returns the list of all appends that it received. */
 function failFirst(server: ProtocolServer, fault: AppendFault, times = 1): { readonly ids: readonly string[] }[] {
-  const seen: { ids: readonly string[] }[] = [];
+  const received: { ids: readonly string[] }[] = [];
   server.faults.append = (_stream, ids) => {
-    seen.push({ ids });
-    return seen.length <= times ? fault : null;
+    received.push({ ids });
+    return received.length <= times ? fault : null;
   };
-  return seen;
+  return received;
 }
 
 const stored = (server: ProtocolServer) => server.log.events.filter(({ stream }) => !stream.startsWith('$'));
@@ -28,14 +28,14 @@ describe('an append to EventStoreDB without an answer', () => {
     ...(['time-out', 'commit-and-time-out', 'restart', 'commit-and-restart'] as const),
   ];
   for (const fault of faults) {
-    test(`is repeated with the same ids after: ${fault}`, { timeout: 20_000 }, async (context) => {
+    test(`is retried with the same ids after: ${fault}`, { timeout: 20_000 }, async (context) => {
       const { server, store } = await openLog(context);
       await store.head();
-      const seen = failFirst(server, fault);
+      const received = failFirst(server, fault);
       const request = { stream: newStream(), expected: 'none', events: [newEvent(), newEvent()] } as const;
       const result = await store.append(request);
       assert.deepEqual(
-        seen,
+        received,
         Array.from({ length: 2 }, () => ({ ids: request.events.map(({ id }) => id) })),
       );
       const events = stored(server);
@@ -47,7 +47,7 @@ describe('an append to EventStoreDB without an answer', () => {
     });
   }
 
-  test('leaves a stream of appends that the server has ended, with those that wait on it', {
+  test('gives up a stream of appends that the server has ended, and retries all that wait on it', {
     timeout: 20_000,
   }, async (context) => {
     const { server, store } = await openLog(context);
@@ -60,7 +60,7 @@ describe('an append to EventStoreDB without an answer', () => {
     assert.equal(stored(server).length, 10);
   });
 
-  test('does not keep the log from being closed', { timeout: 20_000 }, async (context) => {
+  test('does not prevent the log from closing', { timeout: 20_000 }, async (context) => {
     const { server, store } = await openLog(context, { appendRetrySpanMs: 1 });
     failFirst(server, 'half-close', 100);
     const append = store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
@@ -68,7 +68,7 @@ describe('an append to EventStoreDB without an answer', () => {
     await store.close();
   });
 
-  test('for longer than it is repeated is told to be unknown, and can still be asked for', async (context) => {
+  test('fails as unknown when its retries end, and returns its result when it is appended again', async (context) => {
     const { server, store } = await openLog(context, { appendRetrySpanMs: 500 });
     failFirst(server, 'lose-answer', 100);
     const request = { stream: newStream(), expected: 'none', events: [newEvent()] } as const;
@@ -82,19 +82,19 @@ describe('an append to EventStoreDB without an answer', () => {
     });
   });
 
-  test('is told in time, also when its turn never came', { timeout: 20_000 }, async (context) => {
+  test('fails in time, even when no attempt was sent', { timeout: 20_000 }, async (context) => {
     const { server, store } = await openLog(context, { appendRetrySpanMs: 500 });
     failFirst(server, 'stall', 1_000);
     const append = () => store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     const results = await Promise.allSettled(Array.from({ length: 300 }, append));
     const codes = results.map((result) => (result.status === 'rejected' ? result.reason.code : 'appended'));
-    // Those that were never sent are known not to have happened.
+    // An append that was never sent certainly did not happen.
     const sent = codes.filter((code) => code === 'append-outcome-unknown').length;
     assert.equal(codes.filter((code) => code === 'log-unavailable').length, codes.length - sent);
     assert.ok(sent > 0 && sent < codes.length / 2, `${sent} were sent`);
   });
 
-  test('because there is no server is told to be impossible', async (context) => {
+  test('fails as unavailable when there is no server', async (context) => {
     const server = await openServer(context);
     await server.stop();
     const { store } = openStore(context, server.url, { appendRetrySpanMs: 300, readRetrySpanMs: 300 });
@@ -104,7 +104,9 @@ describe('an append to EventStoreDB without an answer', () => {
     await assert.rejects(store.readAll(0n as never, 1), { code: 'log-unavailable' });
   });
 
-  test('is made once the server is there, without a new start', { timeout: 20_000 }, async (context) => {
+  test('succeeds when the server starts later, without a restart of the process', {
+    timeout: 20_000,
+  }, async (context) => {
     const server = await openServer(context);
     await server.stop();
     const { store } = openStore(context, server.url);
@@ -114,7 +116,7 @@ describe('an append to EventStoreDB without an answer', () => {
     assert.equal((await append).outcome, 'appended');
   });
 
-  test("whose first call fails with gRPC's own error is repeated", { timeout: 20_000 }, async (context) => {
+  test("is retried when its first call fails with gRPC's own error", { timeout: 20_000 }, async (context) => {
     const { server, store } = await openLog(context);
     let refusals = 3;
     server.faults.features = () => (refusals-- > 0 ? UNAVAILABLE : null);
@@ -122,10 +124,10 @@ describe('an append to EventStoreDB without an answer', () => {
     assert.deepEqual([result.outcome, refusals], ['appended', -1]);
   });
 
-  test("leaves a client that keeps gRPC's own error for ever", { timeout: 20_000 }, async (context) => {
+  test("gives up a client that keeps gRPC's own error for ever", { timeout: 20_000 }, async (context) => {
     const { server, store } = await openLog(context, { appendRetrySpanMs: 5_000 });
     await store.head();
-    // After the restart the same client asks again what the server can do, and keeps whatever it is told.
+    // After the restart the same client requests the server's features again, and keeps whatever answer it gets.
     failFirst(server, 'restart');
     let refusals = 1;
     server.faults.features = () => (refusals-- > 0 ? INTERNAL : null);
@@ -134,17 +136,17 @@ describe('an append to EventStoreDB without an answer', () => {
     assert.ok(refusals < 0, 'it was refused once');
   });
 
-  test('is told when it was refused for its credentials, and is not repeated', async (context) => {
+  test('fails without a retry when the server refuses its credentials', async (context) => {
     const { server, store } = await openLog(context);
-    const seen = failFirst(server, 'access-denied', 100);
+    const received = failFirst(server, 'access-denied', 100);
     const append = store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     await assert.rejects(append, { code: 'log-unavailable' });
-    assert.equal(seen.length, 1);
+    assert.equal(received.length, 1);
   });
 });
 
 describe('a server that stops in the middle of many appends', () => {
-  test('loses none, doubles none, and takes the process with it in no way', { timeout: 60_000 }, async (context) => {
+  test('loses none, stores none twice, and does not end the process', { timeout: 60_000 }, async (context) => {
     const { server, store } = await openLog(context);
     await store.head();
     const padding = 'x'.repeat(100_000);
@@ -163,20 +165,20 @@ describe('a server that stops in the middle of many appends', () => {
     assert.equal(new Set(stored(server).map(({ id }) => id)).size, 192);
   });
 
-  test('is left whole: nothing of a client that was given up stays open there', {
+  test('has no open stream of a client that was given up', {
     timeout: 20_000,
   }, async (context) => {
     const { server, store } = await openLog(context);
     await store.head();
     failFirst(server, 'stall', 3);
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
-    // An error of an old stream would reject the appends of the new one, whose answers would then be thrown.
+    // An error of the old stream would reject the appends of the new one, and their answers would then throw.
     assert.equal(server.openBatches(), 1);
   });
 });
 
-describe('appends to a server with another clock', () => {
-  test('are taken though its clock is an hour ahead', async (context) => {
+describe('appends to a server with a different clock', () => {
+  test('succeed when its clock is an hour ahead', async (context) => {
     const { server, store } = await openLog(context, { appendRetrySpanMs: 500 });
     server.faults.clockAheadMs = 60 * 60_000;
     const result = await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
@@ -184,8 +186,8 @@ describe('appends to a server with another clock', () => {
   });
 });
 
-describe('an append that was found again', () => {
-  test('without its place is looked up', async (context) => {
+describe('an append that the server found stored already', () => {
+  test('is looked up when the answer has no position', async (context) => {
     const { server, store } = await openLog(context);
     server.faults.append = () => 'no-position';
     const result = await store.append({ stream: newStream(), expected: 'none', events: [newEvent(), newEvent()] });

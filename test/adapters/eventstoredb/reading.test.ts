@@ -1,12 +1,12 @@
-/** Reads of EventStoreDB, and what is stored there. */
+/** Reads of EventStoreDB, and the bytes that are stored there. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import { asNew, newEvent, newStream } from '../../support/events.ts';
 import { openLog, openServer, openStore } from '../../support/eventstoredb/open-log.ts';
 
 describe('reads of EventStoreDB', () => {
-  test('that bring nothing end by themselves, and leave the client that brings nothing', {
+  test('fail after a silence, and give up a client that got no answer at all', {
     timeout: 30_000,
   }, async (context) => {
     const { server, store, log } = await openLog(context, { readRetrySpanMs: 10_000 });
@@ -19,21 +19,21 @@ describe('reads of EventStoreDB', () => {
     };
     const [event] = await store.readStream(stream, { direction: 'forwards', limit: 1 });
     assert.equal(event?.revision, 0);
-    assert.ok(log.lines.some(({ message }) => message.includes('Connecting to EventStoreDB anew')));
+    assert.ok(log.lines.some(({ message }) => message.includes('Connecting to EventStoreDB again')));
   });
 
-  test('fail in the end while nothing answers, in words of the port', { timeout: 30_000 }, async (context) => {
+  test("fail with the port's error while the server does not answer", { timeout: 30_000 }, async (context) => {
     const { server, store } = await openLog(context, { readRetrySpanMs: 500 });
     server.faults.stalled = true;
     await assert.rejects(store.head(), { code: 'log-unavailable' });
     server.faults.stalled = false;
     await store.head();
     await server.stop();
-    // The first call after this gets gRPC's own error, later ones the client's.
+    // The first call after the stop gets gRPC's own error; later calls get the client's.
     for (let call = 0; call < 3; call += 1) await assert.rejects(store.head(), { code: 'log-unavailable' });
   });
 
-  test('that were left do no harm when they fail later', { timeout: 30_000 }, async (context) => {
+  test('do no harm when they fail after they were given up', { timeout: 30_000 }, async (context) => {
     const { server, store } = await openLog(context, { readRetrySpanMs: 1 });
     await store.head();
     const late = Promise.withResolvers<void>();
@@ -44,7 +44,7 @@ describe('reads of EventStoreDB', () => {
     await store.head();
   });
 
-  test('of the head are shared by all who ask at the same moment', async (context) => {
+  test('of the head are shared by all calls at the same moment', async (context) => {
     const { server, store } = await openLog(context);
     await store.head();
     const { allReads } = server.counts;
@@ -76,7 +76,7 @@ describe('reads of EventStoreDB', () => {
     assert.ok(second.log.stream(stream) !== null);
   });
 
-  test('are never answered by a leader of yesterday', { timeout: 30_000 }, async (context) => {
+  test('are never answered by a node that no longer leads', { timeout: 30_000 }, async (context) => {
     const [first, second] = [await openServer(context), await openServer(context)];
     const { store } = openStore(context, first.url);
     const [here, there] = [newStream(), newStream()];
@@ -92,7 +92,7 @@ describe('reads of EventStoreDB', () => {
     assert.deepEqual(await store.readStream(there, { direction: 'forwards', limit: 1 }), []);
   });
 
-  test('of a cluster ask it who leads', { timeout: 30_000 }, async (context) => {
+  test('of a cluster find its leader by gossip', { timeout: 30_000 }, async (context) => {
     const leader = await openServer(context);
     const follower = await openServer(context);
     follower.faults.leaderPort = leader.port;
@@ -102,7 +102,7 @@ describe('reads of EventStoreDB', () => {
     assert.ok(leader.log.stream(stream) !== null);
   });
 
-  test('are refused of servers that cannot batch appends, which tell no positions either', async (context) => {
+  test('fail on servers that cannot batch appends, which send no positions either', async (context) => {
     const server = await openServer(context, { batches: false });
     const { store } = openStore(context, server.url);
     await assert.rejects(store.head(), { code: 'log-unavailable', message: /before 22\.6/ });
@@ -110,7 +110,7 @@ describe('reads of EventStoreDB', () => {
 });
 
 describe('events in EventStoreDB', () => {
-  test('are the bytes of their canonical JSON, marked as JSON where the client writes just those', async (context) => {
+  test('are the bytes of their canonical JSON, marked as JSON where the client writes exactly those', async (context) => {
     const { server, store } = await openLog(context);
     const stream = newStream();
     const plain = newEvent({ data: { z: 1, a: [{ y: 'é', b: null }], text: '\0\u{1f600}' } });
@@ -131,8 +131,11 @@ describe('events in EventStoreDB', () => {
     const metadata = JSON.parse(Buffer.from(stored[0]?.metadata ?? []).toString('utf8'));
     assert.deepEqual(metadata, {
       account_id: plain.accountId,
+      append_count: 2,
+      append_index: 0,
       actor: { kind: 'system', id: 'test' },
       causation_id: null,
+      is_record: true,
       occurred_at: plain.occurredAt,
       request_id: 'request-1',
       source_address_ref: null,
@@ -140,7 +143,7 @@ describe('events in EventStoreDB', () => {
     });
   });
 
-  test('with a BigInt or undefined in them are refused before the client sees them', async (context) => {
+  test('are refused before the client gets them when they hold a BigInt or undefined', async (context) => {
     const { server, store } = await openLog(context);
     for (const value of [1n, undefined, Number.NaN, () => 1]) {
       const events = [newEvent({ data: { value } as never })];
@@ -150,9 +153,9 @@ describe('events in EventStoreDB', () => {
     assert.equal(server.counts.appends, 0);
   });
 
-  test('that EventStoreDB would count as too large are refused before they are sent', async (context) => {
+  test('are refused before they are sent when EventStoreDB would count them as too large', async (context) => {
     const { server, store } = await openLog(context);
-    // Type names count twice there: below the port's own limit, beyond EventStoreDB's.
+    // EventStoreDB counts a type name twice: the append is below the port's own limit and beyond EventStoreDB's.
     const note = 'x'.repeat(1024 * 1024 - 2_000);
     const events = [newEvent({ type: 'T'.repeat(1_500), data: { note } })];
     await assert.rejects(store.append({ stream: newStream(), expected: 'none', events }), { code: 'append-too-large' });
@@ -161,7 +164,7 @@ describe('events in EventStoreDB', () => {
 });
 
 describe('the log of one process', () => {
-  test('is open once at a time', async (context) => {
+  test('cannot be opened twice at the same time', async (context) => {
     const { server, store } = await openLog(context);
     assert.throws(() => openStore(context, server.url), /has an EventStoreDB log open/);
     await store.close();

@@ -1,6 +1,6 @@
-/** Subscriptions at the end of the log share one stream, and none of them notices the others. */
+/** Subscriptions at the end of the log share one stream and do not affect one another. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../../core/kernel/envelope.ts';
 import type { EventId } from '../../../core/kernel/ids.ts';
 import type { EventStore, Subscription } from '../../../core/ports/event-store.ts';
@@ -20,22 +20,22 @@ async function append(store: EventStore, category?: string, note = ''): Promise<
 
 const idsOf = (events: readonly RecordedEvent[]): readonly EventId[] => events.map(({ id }) => id);
 
-/** Resolves when it was handed everything that the log has now. */
+/** Resolves when the collector has got everything that the log holds now. */
 async function untilHead(store: EventStore, collector: Collector): Promise<void> {
   const head = await store.head();
   await collector.until(() => lastOf(collector.positions) >= head);
 }
 
-interface Held {
+interface BusySubscriber {
   readonly events: RecordedEvent[];
   readonly subscription: Subscription;
-  /** Resolves when it has its first events in hand. */
+  /** Resolves when it has got its first events. */
   readonly busy: Promise<void>;
   release(): void;
 }
 
-/** A subscriber that does not come back from its first events until it is released. */
-function hold(store: EventStore, after: LogPosition): Held {
+/** A subscriber whose `onEvents` does not resolve for its first events until `release` is called. */
+function subscribeBusy(store: EventStore, after: LogPosition): BusySubscriber {
   const events: RecordedEvent[] = [];
   const begun = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -64,20 +64,20 @@ describe('subscriptions at the end of EventStoreDB', () => {
     }
     assert.deepEqual([server.counts.subscriptions, server.openSubscriptions()], [1, 1]);
     await Promise.all(all.map(({ subscription }) => subscription.close()));
-    await eventually('nobody reads, so nothing is sent', async () => server.openSubscriptions() === 0);
+    await eventually('the stream is closed when nobody reads it', async () => server.openSubscriptions() === 0);
   });
 
-  test('are not held up by a slow one, which reads by itself what it missed and joins them again', {
+  test('do not wait for a slow one, which reads what it missed separately and joins them again', {
     timeout: 60_000,
   }, async (context) => {
     const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
-    const slow = hold(store, await store.head());
-    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
+    const slow = subscribeBusy(store, await store.head());
+    await eventually('it has read to the end', async () => server.openSubscriptions() === 1);
     const fast = collect(store, LOG_START);
     const written = [await append(store)];
     await slow.busy;
     await untilHead(store, fast);
-    // More than may wait for one of them.
+    // More bytes than the buffer may hold for a slow reader.
     for (let n = 0; n < 20; n += 1) written.push(await append(store, 'repository', LARGE));
     await untilHead(store, fast);
     assert.deepEqual(idsOf(fast.events), written);
@@ -89,16 +89,16 @@ describe('subscriptions at the end of EventStoreDB', () => {
     written.push(await append(store));
     await eventually('both go on', async () => [slow, fast].every(({ events }) => events.length === written.length));
     assert.deepEqual([idsOf(slow.events), idsOf(fast.events)], [written, written]);
-    // A fast one that the machine holds up loses its place, too: then the stream is another, but still one.
+    // On a slow machine the fast one can lose its place too. Then the stream is a new one, and still the only one.
     assert.equal(server.openSubscriptions(), 1);
   });
 
-  test('take nothing from the wire while the only one there is too slow for it', {
+  test('close their stream while the only one of them is too slow for it', {
     timeout: 60_000,
   }, async (context) => {
     const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
-    const slow = hold(store, await store.head());
-    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
+    const slow = subscribeBusy(store, await store.head());
+    await eventually('it has read to the end', async () => server.openSubscriptions() === 1);
     const written = [await append(store)];
     await slow.busy;
     for (let n = 0; n < 20; n += 1) written.push(await append(store, 'repository', LARGE));
@@ -111,53 +111,53 @@ describe('subscriptions at the end of EventStoreDB', () => {
     assert.deepEqual(idsOf(slow.events), written);
   });
 
-  test('leave no gap before one that joins them while the log grows', async (context) => {
+  test('leave no gap for one that joins them while the log grows', async (context) => {
     const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
     const written = [await append(store)];
-    const there = collect(store, LOG_START);
-    await there.until(() => there.events.length === 1);
-    // It has read to the end. Before it has a place there, the others have taken one more.
-    const joining = hold(store, LOG_START);
+    const atEnd = collect(store, LOG_START);
+    await atEnd.until(() => atEnd.events.length === 1);
+    // It has read to the end. Before it takes its place there, the others take one more event.
+    const joining = subscribeBusy(store, LOG_START);
     await joining.busy;
     written.push(await append(store));
-    await untilHead(store, there);
+    await untilHead(store, atEnd);
     joining.release();
-    await eventually('it has the one between', async () => joining.events.length === 2);
+    await eventually('it has the event between', async () => joining.events.length === 2);
     written.push(await append(store));
     await eventually('it has the next', async () => joining.events.length === 3);
     assert.deepEqual(idsOf(joining.events), written);
     assert.equal(server.counts.subscriptions, 1);
   });
 
-  test('give nothing twice to one that has read further than their stream', async (context) => {
+  test('deliver nothing twice to one that has read further than their stream', async (context) => {
     const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
-    const there = collect(store, LOG_START);
+    const atEnd = collect(store, LOG_START);
     const written = [await append(store)];
-    await there.until(() => there.events.length === 1);
+    await atEnd.until(() => atEnd.events.length === 1);
     await eventually('it has its place', async () => server.openSubscriptions() === 1);
     server.faults.mute = true;
     written.push(await append(store));
     const further = collect(store, LOG_START);
     await further.until(() => further.events.length === 2);
-    assert.equal(there.events.length, 1);
+    assert.equal(atEnd.events.length, 1);
     server.faults.mute = false;
     written.push(await append(store));
     await untilHead(store, further);
-    await untilHead(store, there);
-    assert.deepEqual([idsOf(further.events), idsOf(there.events)], [written, written]);
+    await untilHead(store, atEnd);
+    assert.deepEqual([idsOf(further.events), idsOf(atEnd.events)], [written, written]);
     assert.equal(server.counts.subscriptions, 1);
   });
 
-  test('go on from where each of them was when their stream breaks, on one stream again', {
+  test('resume from their own positions when their stream breaks, on one stream again', {
     timeout: 60_000,
   }, async (context) => {
     const { server, store } = await openLog(context);
-    const first = hold(store, await store.head());
-    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
+    const first = subscribeBusy(store, await store.head());
+    await eventually('it has read to the end', async () => server.openSubscriptions() === 1);
     const written = [await append(store)];
     await first.busy;
     written.push(await append(store));
-    const second = hold(store, LOG_START);
+    const second = subscribeBusy(store, LOG_START);
     await second.busy;
     written.push(await append(store));
     const collected = Array.from({ length: 4 }, () => collect(store, LOG_START));
@@ -171,15 +171,17 @@ describe('subscriptions at the end of EventStoreDB', () => {
     first.release();
     written.push(await append(store));
     const everyone = [first, second, ...collected];
-    await eventually('all have all', async () => everyone.every(({ events }) => events.length >= written.length));
+    await eventually('all have every event', async () =>
+      everyone.every(({ events }) => events.length >= written.length),
+    );
     for (const { events } of everyone) assert.deepEqual(idsOf(events), written);
-    await eventually('they share', async () => server.openSubscriptions() === 1);
+    await eventually('they share one stream', async () => server.openSubscriptions() === 1);
   });
 
-  test('begin anew when their connection is given up', { timeout: 30_000 }, async (context) => {
+  test('start again when their connection is given up', { timeout: 30_000 }, async (context) => {
     const { server, store } = await openLog(context, { subscriptionQuietMs: 60_000 });
     const all = [collect(store, await store.head()), collect(store, await store.head(), ['repository'])];
-    await eventually('they stand at the end', async () => server.openSubscriptions() === 1);
+    await eventually('they have read to the end', async () => server.openSubscriptions() === 1);
     let attempts = 0;
     server.faults.append = () => (attempts++ === 0 ? 'stall' : null);
     const written = [await append(store), await append(store)];
@@ -190,7 +192,7 @@ describe('subscriptions at the end of EventStoreDB', () => {
     );
   });
 
-  test('go on when what they read ahead broke while they were busy', { timeout: 30_000 }, async (context) => {
+  test('go on when a read ahead failed while the subscriber was busy', { timeout: 30_000 }, async (context) => {
     const { server, store } = await openLog(context);
     const events = Array.from({ length: 1_500 }, () => newEvent({ data: {} }));
     for (const part of [events.slice(0, 700), events.slice(700, 1_400), events.slice(1_400)]) {
@@ -200,40 +202,40 @@ describe('subscriptions at the end of EventStoreDB', () => {
     const ahead = Promise.withResolvers<void>();
     server.faults.read = (what) => {
       reads += what === 'all' ? 1 : 0;
-      // The head, the first window, and then the one ahead.
+      // The first read is the head, the second the first window, the third the window that is read ahead.
       if (reads !== 3) return;
       ahead.resolve();
       return new Promise(() => undefined);
     };
-    const busy = hold(store, LOG_START);
+    const busy = subscribeBusy(store, LOG_START);
     await Promise.all([busy.busy, ahead.promise]);
     await server.restart();
     await store.head();
     busy.release();
-    await eventually('it has all', async () => busy.events.length >= events.length);
+    await eventually('it has every event', async () => busy.events.length >= events.length);
     assert.deepEqual(
       idsOf(busy.events),
       events.map(({ id }) => id),
     );
   });
 
-  test('are closed in the middle of their own reading, and the connection stays', async (context) => {
+  test('close in the middle of their own reads, and leave the connection open', async (context) => {
     const { server, store, log } = await openLog(context, { readSilenceMs: 60_000 });
     await append(store);
     let reads = 0;
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     server.faults.read = (what) => {
       reads += what === 'all' ? 1 : 0;
       if (reads < 2) return;
-      asked.resolve();
+      requested.resolve();
       return new Promise(() => undefined);
     };
     const reading = collect(store, LOG_START);
-    await asked.promise;
+    await requested.promise;
     await reading.subscription.close();
     server.faults.read = null;
     await append(store);
     assert.deepEqual(reading.events, []);
-    assert.ok(!log.lines.some(({ message }) => message.includes('anew')));
+    assert.ok(!log.lines.some(({ message }) => message.includes('again')));
   });
 });

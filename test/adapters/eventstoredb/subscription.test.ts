@@ -1,6 +1,6 @@
-/** Subscriptions to EventStoreDB: they go on by themselves, from where they were, over everything that has a position. */
+/** Subscriptions to EventStoreDB resume on their own from their position, which moves over every event of the log. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as grpc from '@grpc/grpc-js';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
@@ -9,7 +9,7 @@ import { openLog } from '../../support/eventstoredb/open-log.ts';
 import { eventually } from '../../support/processes.ts';
 
 describe('a subscription to EventStoreDB', () => {
-  test('goes on after restarts of the server, without loss and without doubles', {
+  test('resumes after restarts of the server, without loss and without duplicates', {
     timeout: 60_000,
   }, async (context) => {
     const { server, store } = await openLog(context);
@@ -42,20 +42,20 @@ describe('a subscription to EventStoreDB', () => {
     );
   });
 
-  test('moves over events of the server itself, which can be the head', async (context) => {
+  test("moves its position over the server's own events, which can be the head", async (context) => {
     const { server, store, log } = await openLog(context, { subscriptionQuietMs: 60_000 });
     const filtered = collect(store, await store.head(), ['account']);
-    await eventually('it stands at the end', async () => server.openSubscriptions() === 1);
+    await eventually('it has read to the end', async () => server.openSubscriptions() === 1);
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     server.appendSystemEvent();
     const head = await store.head();
     await filtered.until(() => lastOf(filtered.positions) === head);
     assert.deepEqual(filtered.events, []);
     assert.equal((await store.readAll(LOG_START, 100)).length, 1);
-    assert.ok(!log.lines.some(({ message }) => message.includes('did not write')), 'they are no strangers');
+    assert.ok(!log.lines.some(({ message }) => message.includes('did not write')), 'it logs no warning about them');
   });
 
-  test('that the server has forgotten is noticed and begun anew', { timeout: 30_000 }, async (context) => {
+  test('starts again when the server has forgotten it', { timeout: 30_000 }, async (context) => {
     const { server, store, log } = await openLog(context);
     const live = collect(store, await store.head());
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
@@ -63,31 +63,31 @@ describe('a subscription to EventStoreDB', () => {
     server.faults.mute = true;
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     await sleep(100);
-    // The old one stays mute: nothing wakes it.
+    // The stream that is open stays silent: only another append would wake it.
     server.faults.mute = false;
     await live.until(() => live.events.length === 2);
-    assert.ok(log.lines.some(({ message }) => message.includes('begins anew')));
+    assert.ok(log.lines.some(({ message }) => message.includes('starts again')));
   });
 
-  test('asks less and less often while the server refuses it', { timeout: 30_000 }, async (context) => {
+  test('retries less and less often while the server refuses it', { timeout: 30_000 }, async (context) => {
     const { server, store } = await openLog(context);
-    let asked = 0;
+    let requests = 0;
     server.faults.read = (what) => {
       if (what !== 'subscription') return;
-      asked += 1;
+      requests += 1;
       throw Object.assign(new Error('Not ready'), { code: grpc.status.UNAVAILABLE, details: 'Not ready' });
     };
     const live = collect(store, LOG_START);
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     await sleep(1_500);
-    // 50, 100, 200, 400 and 800 ms and more; without a delay it would be hundreds.
-    assert.ok(asked >= 2 && asked <= 7, `asked ${asked} times`);
+    // The delays are at least 50, 100, 200, 400 and 800 ms; without delays there would be hundreds of requests.
+    assert.ok(requests >= 2 && requests <= 7, `${requests} requests`);
     server.faults.read = null;
     await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     await live.until(() => live.events.length === 2);
   });
 
-  test('ends when the log lost its end, or has another event there', { timeout: 30_000 }, async (context) => {
+  test('ends when the log lost its last event, or holds another in its place', { timeout: 30_000 }, async (context) => {
     const { server, store } = await openLog(context);
     const append = () => store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     for (let n = 0; n < 3; n += 1) await append();
@@ -105,7 +105,7 @@ describe('a subscription to EventStoreDB', () => {
     const other = assert.rejects(replaced.subscription.closed, { code: 'log-diverged' });
     await server.stop();
     server.log.truncate(length - 1);
-    // Longer than before, with another event where the last one stood.
+    // The log is longer than before, and another event is where the last one was.
     for (const id of [crypto.randomUUID(), crypto.randomUUID()]) {
       const event = { id, type: 'ThingHappened', contentType: 'application/json', data: Buffer.from('{}') };
       server.log.append('repository-other', 'any', [{ ...event, metadata: new Uint8Array() }]);
@@ -114,7 +114,7 @@ describe('a subscription to EventStoreDB', () => {
     await other;
   });
 
-  test('passes over what Strata did not write, with a line in the log', async (context) => {
+  test('skips an event that Strata did not write, and logs a warning', async (context) => {
     const { server, store, log } = await openLog(context);
     const foreign = { id: crypto.randomUUID(), type: 'Foreign', contentType: 'application/json' };
     server.log.append('foreign-1', 'any', [{ ...foreign, data: Buffer.from('{}'), metadata: new Uint8Array() }]);

@@ -1,9 +1,9 @@
-/** What the layer store leaves on the disk, and how it answers a full one. */
+/** Which files the layer store leaves on the disk, and how it reports a full disk. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../adapters/filesystem/layer-store.ts';
 import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
@@ -32,7 +32,7 @@ describe('the layer store on the file system', () => {
       assert.deepEqual(await readdir(join(directory, 'a/b')), ['c.tar']);
     }));
 
-  test('sweeps what dead processes left half-written, and nothing younger than a day', () =>
+  test('removes half-written files of dead processes, and none younger than a day', () =>
     inFolder(async (directory) => {
       const incoming = join(directory, '.incoming');
       await mkdir(incoming);
@@ -48,7 +48,7 @@ describe('the layer store on the file system', () => {
       assert.deepEqual(await readdir(incoming), ['young']);
     }));
 
-  test('puts again after someone removed the folder under it', () =>
+  test('puts a layer again after its folder was removed', () =>
     inFolder(async (directory) => {
       const store = await createFilesystemLayerStore({ directory });
       await store.put(layerKey('a/b/c.tar'), body(10), 10);
@@ -56,7 +56,7 @@ describe('the layer store on the file system', () => {
       assert.equal(await store.put(layerKey('a/b/c.tar'), body(10), 10), 'stored');
     }));
 
-  test('says that the disk is full, leaves nothing behind, and works again when there is room', (context) => {
+  test('reports a full disk, leaves no file behind, and works again when there is room', (context) => {
     const disk = mountSmallDisk(1_000_000);
     if ('skip' in disk) return context.skip(disk.skip);
     return (async () => {

@@ -1,8 +1,8 @@
-/** Reads of a repository through the object database, compared with git's own. */
+/** Reads of a repository through the object database, compared with what git reads. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects, ObjectReader, WalkOptions } from '../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../support/git.ts';
@@ -20,7 +20,7 @@ describe('a reader', () => {
   let reader: ObjectReader;
   let side: ObjectId;
 
-  before(async () => {
+  beforeAll(async () => {
     database = await testDatabase();
     objects = database.newObjects();
     for (let index = 0; index < 12; index += 1) {
@@ -36,7 +36,7 @@ describe('a reader', () => {
     objects = await database.push(objects, repository.pack([side, `^${commits[3]}`]));
     reader = await database.database.open(objects);
   });
-  after(async () => {
+  afterAll(async () => {
     reader.close();
     await database.close();
     folder.remove();
@@ -44,7 +44,7 @@ describe('a reader', () => {
   const rev = (name: string) => objectId(repository.line(['rev-parse', name]));
   const tip = () => commits.at(-1) ?? EMPTY_TREE;
 
-  test('finds type and size of what is there, and nothing else', async () => {
+  test('finds type and size of each object of the repository, and no other object', async () => {
     const blob = rev('main:same');
     const [commit, found, nothing, empty] = await reader.lookup([tip(), blob, objectId('2'.repeat(40)), EMPTY_TREE]);
     assert.equal(commit?.type, 'commit');
@@ -53,7 +53,7 @@ describe('a reader', () => {
     assert.deepEqual(empty, { id: EMPTY_TREE, type: 'tree', sizeBytes: 0 });
   });
 
-  test('reads commits and trees, and null for what is none', async () => {
+  test('reads commits and trees, and returns null for other objects', async () => {
     const commit = await reader.commit(tip());
     assert.deepEqual(commit?.parents, [commits.at(-2)]);
     assert.equal(commit?.tree, rev('main^{tree}'));
@@ -87,7 +87,7 @@ describe('a reader', () => {
     await assert.rejects(bytes(tip()), /no blob/);
   });
 
-  test('walks in the order of git log, with what is excluded, skipped and limited', async () => {
+  test('walks in the order of git log, and excludes, skips and limits as requested', async () => {
     const walk = async (options: WalkOptions) => Array.fromAsync(reader.walk(options));
     const log = (...args: string[]) => repository.line(['rev-list', ...args, '--']).split('\n');
     const both = { include: [tip(), side], exclude: [] };
@@ -99,14 +99,14 @@ describe('a reader', () => {
     await assert.rejects(walk({ include: [objectId('4'.repeat(40))], exclude: [] }), /git rev-list ended with/);
   });
 
-  test('knows which commits come before which', async () => {
+  test('decides which commits are ancestors of which', async () => {
     assert.equal(await reader.isAncestor(commits[0] ?? EMPTY_TREE, tip()), true);
     assert.equal(await reader.isAncestor(tip(), commits[0] ?? EMPTY_TREE), false);
     assert.equal(await reader.isAncestor(commits[4] ?? EMPTY_TREE, side), false);
     assert.equal(await reader.isAncestor(side, side), true);
   });
 
-  test('knows it also of commits far apart, where git walks', async () => {
+  test('decides it for commits far apart, too, for which git walks', async () => {
     const long = testRepository(join(folder.path, 'long'));
     const stream: string[] = [];
     for (let index = 1; index <= 600; index += 1) {
@@ -127,7 +127,7 @@ describe('a reader', () => {
     far.close();
   });
 
-  test('tells what some tips reach of commits, trees, blobs and tags, and nothing that they do not', async () => {
+  test('returns exactly the commits, trees, blobs and tags that the tips reach', async () => {
     const old = rev(`${commits[2]}^{tree}`);
     const blob = rev('side:side');
     const ids = [commits[1] ?? EMPTY_TREE, tip(), side, old, rev('main:same'), blob, objectId('5'.repeat(40))];
@@ -140,7 +140,7 @@ describe('a reader', () => {
     assert.deepEqual([...(await reader.reachable([tip()], [], 'none'))], []);
   });
 
-  test('sees no layer beyond those it was opened with', async () => {
+  test('sees only the layers that it was opened with', async () => {
     const older = { ...objects, layers: [...objects.layers].slice(0, 3) };
     const past = await database.database.open(older);
     assert.deepEqual(

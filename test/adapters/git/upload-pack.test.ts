@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readlinkSync, readdirSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects, ObjectReader, RefsView } from '../../../core/ports/object-database.ts';
 import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../support/git.ts';
@@ -20,7 +20,7 @@ describe('upload-pack', () => {
   let first: ObjectId;
   let tip: ObjectId;
 
-  before(async () => {
+  beforeAll(async () => {
     database = await testDatabase();
     objects = database.newObjects();
     first = repository.commit({ a: '1', 'noise.bin': randomBytes(2_000_000) });
@@ -32,7 +32,7 @@ describe('upload-pack', () => {
     objects = await database.push(objects, repository.pack(['--all', `^${first}`]));
     reader = await database.database.open(objects);
   });
-  after(async () => {
+  afterAll(async () => {
     reader.close();
     await database.close();
     folder.remove();
@@ -50,7 +50,7 @@ describe('upload-pack', () => {
       env: { GIT_PROTOCOL: `version=${protocol}` },
     });
 
-  test('gives a clone the same objects as git does, in every version of the protocol', async () => {
+  test('sends a clone the same objects as git does, in every version of the protocol', async () => {
     const tag = repository.line(['rev-parse', 'v1']);
     const v2 = packets('command=fetch', null, 'ofs-delta', `want ${tip}`, `want ${tag}`, 'done', undefined);
     const v0 = packets(`want ${tip} side-band-64k ofs-delta`, `want ${tag}`, undefined, 'done\n');
@@ -65,7 +65,7 @@ describe('upload-pack', () => {
     }
   });
 
-  test('gives a fetch only what is new, shallow clones their depth, and filtered ones no blobs', async () => {
+  test('sends only new objects to a fetch, the depth to a shallow clone, and no blobs to a filtered one', async () => {
     const requests = {
       fetch: packets('command=fetch', null, `want ${tip}`, `have ${first}`, 'done', undefined),
       shallow: packets('command=fetch', null, `want ${tip}`, 'deepen 1', 'done', undefined),
@@ -81,12 +81,12 @@ describe('upload-pack', () => {
     assert.equal(sizes.size, 4);
   });
 
-  test('lists refs in a view as git does in the repository', async () => {
+  test('lists the refs of a view as git lists those of the repository', async () => {
     const request = packets('command=ls-refs', null, 'peel', 'symrefs', undefined);
     assert.deepEqual(await answer(2, request), gits(2, request));
   });
 
-  test('passes on what git says of a bad request, and a request that fails', async () => {
+  test("passes on git's error for a bad request, and the error of a request body that fails", async () => {
     const unknown = packets('command=fetch', null, `want ${'6'.repeat(40)}`, 'done', undefined);
     assert.match(String(await answer(2, unknown)), /^[0-9a-f]{4}ERR upload-pack: not our ref/);
     const sparse = packets('command=fetch', null, `want ${tip}`, 'filter sparse:oid=main:a', 'done', undefined);
@@ -108,7 +108,7 @@ describe('upload-pack', () => {
     await assert.rejects(Array.fromAsync(broken), failure);
   });
 
-  test('keeps a few views, and makes others anew', async () => {
+  test('keeps a few views, and makes others again', async () => {
     const request = packets('command=ls-refs', null, undefined);
     const view = viewOf(repository);
     const answers = await Promise.all(
@@ -118,7 +118,7 @@ describe('upload-pack', () => {
     await eventually('at most four views are left', () => viewsIn(database.directory) <= 4);
   });
 
-  test('kills git and what git started when the client leaves early, or its request is cancelled', async () => {
+  test('kills git and its children when the client leaves early, or its request is cancelled', async () => {
     const request = packets('command=fetch', null, `want ${tip}`, 'done', undefined);
     const abort = new AbortController();
     const options = { view: viewOf(repository), protocol: 2, request: once(request), answerKey: null } as const;
@@ -151,7 +151,7 @@ function viewOf(repository: TestRepository): RefsView {
   return { key: 'all', head: 'refs/heads/main', refs };
 }
 
-/** pkt-lines of these texts; null is a delimiter, undefined a flush. */
+/** The pkt-lines of these texts; null is a delimiter packet, undefined a flush packet. */
 function packets(...texts: (string | null | undefined)[]): Buffer {
   const framed = texts.map((text) => {
     if (text === undefined) return '0000';
@@ -161,7 +161,7 @@ function packets(...texts: (string | null | undefined)[]): Buffer {
   return Buffer.from(framed.join(''));
 }
 
-/** The ids of all objects of the pack in an answer; the pack must be whole. */
+/** The ids of all objects of the pack in an answer. The pack must be complete. */
 function objectsIn(folder: string, answer: Buffer): readonly string[] {
   const bands: Buffer[] = [];
   for (let at = 0; at < answer.length; ) {
@@ -181,7 +181,7 @@ function viewsIn(directory: string): number {
   );
 }
 
-/** Processes that work in a folder: by their arguments, or on Linux by where they are. */
+/** Processes that work in a folder: found by their arguments, and on Linux by their working directory, too. */
 function processesIn(directory: string): number {
   const listed = execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).split('\n');
   const named = listed.filter((line) => line.includes(`upload-pack`) && line.includes(directory)).length;

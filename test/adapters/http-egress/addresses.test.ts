@@ -1,12 +1,12 @@
-/** Which addresses are public, against a table of its own and the platform's own arithmetic. */
+/** Which addresses are public, compared with a separate table and with Node's own matching of ranges. */
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { canonicalAddress, isPublicAddress } from '../../../adapters/http-egress/addresses.ts';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
 
-/** Written from IANA's registries, apart from the adapter's table; prefixes here are read by `net.BlockList`. */
+/** Written from IANA's registries, independent of the adapter's table; `net.BlockList` matches the prefixes. */
 const FORBIDDEN: readonly (readonly [network: string, prefix: number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -130,7 +130,7 @@ describe('An address', () => {
     fc.assert(
       fc.property(anyIpv6, (address) => {
         const isPublic = global6.check(address, 'ipv6') && !forbidden6.check(address, 'ipv6');
-        // Behind these stands an address of IPv4: the next test.
+        // These hold an IPv4 address, which the next test covers.
         fc.pre(!/^(64:ff9b|0:0):0:0:0:(0|ffff):/.test(address));
         assert.equal(isPublicAddress(address), isPublic, address);
       }),
@@ -138,7 +138,7 @@ describe('An address', () => {
     );
   });
 
-  test('of IPv4 inside IPv6 is judged as itself where it is reached so, and is never public otherwise', () => {
+  test('of IPv4 inside IPv6 is judged as IPv4 in the two forms that reach it, and is never public in others', () => {
     fc.assert(
       fc.property(fc.oneof(anyIpv4, edgeIpv4), (address) => {
         const isPublic = !forbidden4.check(address, 'ipv4');
@@ -157,7 +157,7 @@ describe('An address', () => {
     );
   });
 
-  test('is judged alike in any notation that a URL may have it in', async () => {
+  test('is judged alike in every notation that a URL may use', async () => {
     const outgoing = createHttpEgress({ ownUrls: [], privateAllowed: false, ownAddresses: () => [] });
     await fc.assert(
       fc.asyncProperty(anyNotation, async ({ address, host }) => {
@@ -168,7 +168,7 @@ describe('An address', () => {
     );
   });
 
-  test('that ipaddr.js calls unicast, and is not for anybody, is not public', () => {
+  test('that ipaddr.js calls unicast but that is reserved is not public', () => {
     for (const address of [
       '::127.0.0.1',
       '168.63.129.16',
@@ -180,7 +180,7 @@ describe('An address', () => {
     }
   });
 
-  test('of a cloud that tells its machines their secrets is not public', () => {
+  test("of a cloud's metadata service is not public", () => {
     const metadata = ['169.254.169.254', '169.254.170.2', '168.63.129.16', '100.100.100.200', '192.0.0.192'];
     for (const address of [
       ...metadata,
@@ -193,7 +193,7 @@ describe('An address', () => {
     }
   });
 
-  test('is read strictly: other notations, zones of links and no address at all are not public', () => {
+  test('is parsed strictly: other notations, zones and text that is no address are not public', () => {
     for (const text of [
       '',
       '0x08.8.8.8',
@@ -213,7 +213,7 @@ describe('An address', () => {
     assert.equal(isPublicAddress('2606:4700:4700::1111'), true);
   });
 
-  test('has one text, whatever it was written as', () => {
+  test('has one canonical text, whatever its notation', () => {
     fc.assert(
       fc.property(anyIpv4, (address) => {
         assert.equal(canonicalAddress(address), address);

@@ -1,13 +1,13 @@
 /**
- * The attack: a receiver that is allowed, and hostile: it never ends, it lies, it floods. Whatever it does is one of
- * the port's outcomes, within the span and the bounds, and leaves nothing open.
+ * The attack: a hostile receiver at an allowed address answers without end, lies or floods. Whatever it does, the
+ * request ends with one of the outcomes of the port, within its time and bounds, and leaves nothing open.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { before, describe, test, type TestContext } from 'node:test';
+import { type TestContext, beforeAll, describe, test } from 'vitest';
 import type { TLSSocket } from 'node:tls';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
 import {
@@ -21,14 +21,14 @@ import { answering, type Behaviour, dripping, flooding, plainServer, startReceiv
 import { tempDir } from '../../support/temp-dir.ts';
 
 const ANSWER_BYTES_MAX = 1_000;
-/** For what must end of itself: long, so that an end by it is told apart. */
+/** For exchanges that must end for another reason: so long that an end by timeout would be noticed. */
 const LONG_MS = 60_000;
-/** For what only the span ends. */
+/** For exchanges that only the timeout ends. */
 const SHORT_MS = 300;
 
 let authority: Authority;
 let certificate: Certificate;
-before(() => {
+beforeAll(() => {
   authority = createAuthority();
   certificate = authority.issue(['127.0.0.1']);
 });
@@ -63,7 +63,7 @@ function answer(head: string, body = ''): Behaviour {
 }
 
 describe('An answer', () => {
-  test('of any final status is one, redirects too, which nobody follows', async (context) => {
+  test('is returned for any final status; a redirect is not followed', async (context) => {
     for (const status of [200, 204, 301, 302, 307, 308, 401, 404, 429, 500, 599]) {
       const receiver = await startReceiver(
         context,
@@ -76,7 +76,7 @@ describe('An answer', () => {
     }
   });
 
-  test('is kept to the bound and not read beyond it', async (context) => {
+  test('is kept up to the bound and not read beyond it', async (context) => {
     for (const [length, truncated] of [
       [ANSWER_BYTES_MAX - 1, false],
       [ANSWER_BYTES_MAX, false],
@@ -89,7 +89,7 @@ describe('An answer', () => {
     }
   });
 
-  test('without an end is an answer once its bound is reached', async (context) => {
+  test('without an end is returned when its bound is reached', async (context) => {
     const body = Buffer.alloc(ANSWER_BYTES_MAX, 'y');
     const answered = { outcome: 'answered', status: 200, body, truncated: true };
     const endless = flooding('HTTP/1.1 200 OK\r\n\r\n', () => 'y'.repeat(10_000));
@@ -99,13 +99,13 @@ describe('An answer', () => {
     assert.deepEqual(await end(context, chunked), answered);
   });
 
-  test('is not inflated: what is compressed is kept as it came', async (context) => {
+  test('is not inflated: a compressed body is kept as it arrived', async (context) => {
     const ended = await end(context, answer('200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3', 'abc'));
     assert.ok(ended.outcome === 'answered');
     assert.equal(Buffer.from(ended.body).toString(), 'abc');
   });
 
-  test('may come after a few that inform, not after a flood of them', async (context) => {
+  test('may follow a few informational answers, but not a flood of them', async (context) => {
     const hints = (count: number): string => 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'.repeat(count);
     const few = answering(`${hints(OUTGOING_INFORMATIONAL_MAX)}HTTP/1.1 204 No Content\r\n\r\n`);
     assert.equal((await end(context, few)).outcome, 'answered');
@@ -125,7 +125,7 @@ describe('An answer', () => {
     }
   });
 
-  test('has as many headers, and as large ones, as the limits say', async (context) => {
+  test('may have as many headers, and as large ones, as the limits allow', async (context) => {
     const many = (count: number): string => Array.from({ length: count }, (_, n) => `\r\nx${n}: 1`).join('');
     assert.equal((await end(context, answer(`204 No Content${many(OUTGOING_HEADERS_MAX)}`))).outcome, 'answered');
     const over = await end(context, answer(`204 No Content${many(OUTGOING_HEADERS_MAX + 1)}`));
@@ -142,7 +142,7 @@ describe('An answer', () => {
     assert.equal(failure(await end(context, trailers)), 'answer-headers-too-large');
   });
 
-  test('that floods where no handler sees it ends by its bytes on the wire', async (context) => {
+  test('that floods where no handler of undici sees it is ended by its bytes on the wire', async (context) => {
     const extension = flooding('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;x=', () => 'y'.repeat(10_000));
     assert.equal(failure(await end(context, extension)), 'answer-too-large');
     const tiny = flooding(
@@ -150,7 +150,7 @@ describe('An answer', () => {
       () => `1;${'y'.repeat(9_000)}\r\n.\r\n`,
     );
     const ended = await end(context, tiny);
-    // Whichever bound is met first.
+    // Either bound may be reached first.
     if (ended.outcome === 'answered') assert.ok(ended.truncated);
     else assert.equal(failure(ended), 'answer-too-large');
   });
@@ -181,7 +181,7 @@ describe('An answer', () => {
     }
   });
 
-  test('that breaks off is told with the status that came', async (context) => {
+  test('that breaks off is reported with the status that arrived', async (context) => {
     const reset: Behaviour = (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx', () => socket.destroy());
     const ended = await end(context, reset);
@@ -190,7 +190,7 @@ describe('An answer', () => {
     assert.equal(failure(await end(context, (socket) => socket.destroy())), 'connection-lost');
   });
 
-  test('and what follows it on the same connection is the answer alone', async (context) => {
+  test('ends the exchange: bytes that follow it on the same connection are ignored', async (context) => {
     const twice = answering(
       'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 500 Smuggled\r\nContent-Length: 1\r\n\r\nb',
     );
@@ -200,8 +200,8 @@ describe('An answer', () => {
   });
 });
 
-describe('The span', () => {
-  test('holds for the whole of an exchange, however it drags on', async (context) => {
+describe('The timeout', () => {
+  test('applies to the whole exchange, however slow its parts are', async (context) => {
     const status = 'HTTP/1.1 200 OK\r\n';
     for (const [behaviour, seen] of [
       [() => undefined, null],
@@ -216,7 +216,7 @@ describe('The span', () => {
     }
   });
 
-  test('holds while the receiver does not read what it is sent', async (context) => {
+  test('applies while the receiver does not read the request', async (context) => {
     const { port } = await plainServer(context, (socket) => socket.pause());
     assert.equal(failure(await post(port, { spanMs: SHORT_MS })), 'timed-out');
     const deaf: Behaviour = (socket) => socket.pause();
@@ -224,7 +224,7 @@ describe('The span', () => {
     assert.equal(failure(await end(context, deaf, { spanMs: SHORT_MS, body })), 'timed-out');
   });
 
-  test('that is over before it began brings no request', async (context) => {
+  test('that has passed before the exchange begins sends no request', async (context) => {
     const receiver = await startReceiver(context, certificate);
     assert.equal(failure(await post(receiver.port, { spanMs: 0 })), 'timed-out');
     assert.deepEqual(receiver.requests, []);
@@ -232,7 +232,7 @@ describe('The span', () => {
 });
 
 describe('A connection', () => {
-  test('that is refused, reset or not of TLS fails, each by its name', async (context) => {
+  test('that is refused, reset or without TLS fails, each with its own code', async (context) => {
     const gone = await plainServer(context, () => undefined);
     await gone.close();
     const refused = await post(gone.port);
@@ -248,7 +248,7 @@ describe('A connection', () => {
     assert.equal(failure(await post(plain.port)), 'tls-failed');
   });
 
-  test('is only to who can prove the name', async (context) => {
+  test('is made only to a server that proves its name', async (context) => {
     for (const [wrong, authorities] of [
       [authority.issue(['127.0.0.1'], { expired: true }), [authority.cert]],
       [authority.issue(['127.0.0.2']), [authority.cert]],
@@ -264,7 +264,7 @@ describe('A connection', () => {
     }
   });
 
-  test('ends with its exchange', async (context) => {
+  test('is closed when its exchange ends', async (context) => {
     const sockets: TLSSocket[] = [];
     const keepsOpen: Behaviour = (socket) => {
       sockets.push(socket);
@@ -278,7 +278,7 @@ describe('A connection', () => {
 });
 
 describe('An authority of NODE_EXTRA_CA_CERTS', () => {
-  /** The outcome in a process whose environment this is. */
+  /** The outcome in a process with this environment. */
   async function sentBy(port: number, environment: Readonly<Record<string, string>>): Promise<Exchange> {
     const module = path.resolve(import.meta.dirname, '../../../adapters/http-egress/egress.ts');
     const script = `
@@ -298,7 +298,7 @@ describe('An authority of NODE_EXTRA_CA_CERTS', () => {
     return JSON.parse(printed) as Exchange;
   }
 
-  test('is believed, and without it is not', async (context) => {
+  test('is trusted, and without the variable it is not', async (context) => {
     const receiver = await startReceiver(context, certificate);
     const file = path.join(await tempDir(context), 'authority.pem');
     await writeFile(file, authority.cert);
@@ -314,7 +314,7 @@ describe('An authority of NODE_EXTRA_CA_CERTS', () => {
 });
 
 describe('A request that cannot be written', () => {
-  test('is a bug of ours, not an outcome', async (context) => {
+  test('rejects as a bug, and is not an outcome', async (context) => {
     const receiver = await startReceiver(context, certificate);
     await assert.rejects(post(receiver.port, { headers: { x: 'a\r\nb: c' } }), { code: 'UND_ERR_INVALID_ARG' });
     assert.deepEqual(receiver.requests, []);

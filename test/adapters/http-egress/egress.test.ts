@@ -1,14 +1,14 @@
 /**
- * The attack: a user names a webhook's URL, and with it chooses whom this server talks to: itself, its database's
- * host, the cloud's metadata. Every notation of a forbidden address, names that lead there, and names that lead there
- * only at the second look.
+ * The attack: with a webhook's URL, a user chooses where this server connects to: itself, the host of its database, the
+ * cloud's metadata. The tests try every notation of a forbidden address, names that resolve to one, and names that
+ * resolve to one only at the second lookup.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import path from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
 import { createHttpEgress, type HttpEgressOptions } from '../../../adapters/http-egress/egress.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
@@ -21,7 +21,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const PUBLIC = '93.184.216.34';
 const PUBLIC_IPV6 = '2606:2800:220:1::1';
 
-/** A dial that goes nowhere, and remembers where it was to go. */
+/** A dial that fails, and records the addresses that it got. */
 function recordingDial(): { readonly dial: Dial; readonly dialled: (readonly string[])[] } {
   const dialled: (readonly string[])[] = [];
   const dial: Dial = (addresses) => {
@@ -132,7 +132,7 @@ describe('A target that is an address', () => {
     });
   }
 
-  test('is dialled as it is when it is public, in whatever notation', async () => {
+  test('is dialled when it is public, in any notation', async () => {
     const { dial, dialled } = recordingDial();
     const outgoing = egress({ dial });
     for (const host of [
@@ -149,7 +149,7 @@ describe('A target that is an address', () => {
     assert.deepEqual(dialled, [[PUBLIC], [PUBLIC], [PUBLIC], [PUBLIC], [PUBLIC_IPV6], ['64:ff9b::5db8:d822']]);
   });
 
-  test("is refused when it is this machine's, public or not", async () => {
+  test('is refused when it is an address of this machine, public or not', async () => {
     const outgoing = egress({ ownAddresses: () => [`::ffff:${PUBLIC}`, PUBLIC_IPV6] });
     assert.equal(await outgoing.check(`https://${PUBLIC}/`), 'own-host');
     assert.equal(await outgoing.check('https://[2606:2800:220:1:0:0:0:1]/'), 'own-host');
@@ -157,7 +157,7 @@ describe('A target that is an address', () => {
 });
 
 describe('A target that is a name', () => {
-  test('of the loopback is refused without a question to anybody', async (context) => {
+  test('of the loopback is refused without a query to a name server', async (context) => {
     const dns = await startDnsServer(context);
     const outgoing = egress(byDns(dns));
     for (const name of [
@@ -174,7 +174,7 @@ describe('A target that is a name', () => {
     assert.deepEqual(dns.questions, []);
   });
 
-  test('is refused when any of its addresses is forbidden, wherever that stands among them', async (context) => {
+  test('is refused when any of its addresses is forbidden, at any place in the list', async (context) => {
     const dns = await startDnsServer(context);
     const { dial, dialled } = recordingDial();
     const outgoing = egress({ ...byDns(dns), dial });
@@ -199,7 +199,7 @@ describe('A target that is a name', () => {
     assert.deepEqual(dialled, []);
   });
 
-  test('is refused when it is an alias of what has a forbidden address, and not when that is public', async (context) => {
+  test('is refused when it is an alias of a name with a forbidden address, and only then', async (context) => {
     const dns = await startDnsServer(context);
     const { dial, dialled } = recordingDial();
     const outgoing = egress({ ...byDns(dns), dial });
@@ -215,7 +215,7 @@ describe('A target that is a name', () => {
     assert.deepEqual(dialled, [[PUBLIC, PUBLIC_IPV6]]);
   });
 
-  test('is not a door to this service: its own names in every form', async (context) => {
+  test('is refused when it is a name of this service, in any form', async (context) => {
     const dns = await startDnsServer(context);
     const outgoing = egress(byDns(dns));
     for (const host of [
@@ -230,7 +230,7 @@ describe('A target that is a name', () => {
     assert.deepEqual(dns.questions, []);
   });
 
-  test('that turned bad since it was saved is refused at the attempt', async (context) => {
+  test('that resolves to a forbidden address since it was saved is refused at the attempt', async (context) => {
     const dns = await startDnsServer(context);
     const { dial, dialled } = recordingDial();
     const outgoing = egress({ ...byDns(dns), dial });
@@ -244,34 +244,34 @@ describe('A target that is a name', () => {
     assert.deepEqual(dialled, []);
   });
 
-  test('that turns bad between check and connection is connected to where it was checked', async (context) => {
+  test('that changes between check and connection is connected to at its checked addresses', async (context) => {
     const dns = await startDnsServer(context);
     const { dial, dialled } = recordingDial();
     const outgoing = egress({ ...byDns(dns), dial });
-    // Each question of either family is answered once with a public address, then with the loopback.
-    let asked = 0;
-    dns.answer('rebind.example', () => (asked++ < 2 ? [PUBLIC, PUBLIC_IPV6] : ['127.0.0.1', '::1']));
+    // The first query of each family gets a public address, the next ones the loopback.
+    let queries = 0;
+    dns.answer('rebind.example', () => (queries++ < 2 ? [PUBLIC, PUBLIC_IPV6] : ['127.0.0.1', '::1']));
     await send(outgoing, 'https://rebind.example/');
     assert.deepEqual(dialled, [[PUBLIC, PUBLIC_IPV6]]);
-    assert.equal(dns.questions.length, 2, 'nobody looked it up again');
+    assert.equal(dns.questions.length, 2, 'the name is not looked up again');
   });
 
-  test('is not spoken to when the other end is not what was checked', async (context) => {
+  test('is sent nothing when the peer has another address than the checked ones', async (context) => {
     const dns = await startDnsServer(context);
     dns.answer('receiver.example', [PUBLIC]);
     const authority = createAuthority();
     const receiver = await startReceiver(context, authority.issue(['receiver.example']));
-    // As if something between the check and the wire led elsewhere.
+    // As if the connection were redirected after the check.
     const dial: Dial = () => connect({ host: '127.0.0.1', port: receiver.port });
     const outgoing = egress({ ...byDns(dns), dial, authorities: [authority.cert] });
     assert.deepEqual(await send(outgoing, `https://receiver.example:${receiver.port}/`), {
       outcome: 'refused',
       fault: 'peer-not-checked',
     });
-    assert.deepEqual(receiver.serverNames, [], 'not even a handshake');
+    assert.deepEqual(receiver.serverNames, [], 'no handshake begins');
   });
 
-  test('that cannot be found now may be saved, and fails when it is sent to', async (context) => {
+  test('that cannot be found now may be saved, and fails at the attempt', async (context) => {
     const dns = await startDnsServer(context);
     const outgoing = egress(byDns(dns));
     dns.answer('failing.example', 'failing');
@@ -287,7 +287,7 @@ describe('A target that is a name', () => {
     }
   });
 
-  test('whose name server never answers costs the span, not more, and no thread that others need', async (context) => {
+  test('whose name server never answers fails at the timeout, and blocks no thread', async (context) => {
     const dns = await startDnsServer(context);
     dns.answer('silent.example', 'silent');
     const outgoing = egress(byDns(dns));
@@ -301,7 +301,7 @@ describe('A target that is a name', () => {
 });
 
 describe('Where private targets are allowed', () => {
-  test('addresses are, and HTTPS, own hosts and user information are judged as ever', async () => {
+  test('private addresses are allowed; the rules on HTTPS, own hosts and user information still apply', async () => {
     const outgoing = egress({ privateAllowed: true, ownUrls: ['http://localhost:8080', 'https://git.example.org'] });
     for (const host of ['127.0.0.1:8080', 'localhost:9443', '10.0.0.1', '[::1]', '169.254.169.254', '192.168.1.1']) {
       assert.equal(await outgoing.check(`https://${host}/`), null, host);
@@ -312,7 +312,7 @@ describe('Where private targets are allowed', () => {
     assert.equal(await outgoing.check('https://git.example.org/'), 'own-host');
   });
 
-  test('a request reaches its receiver with server name, Host and body, on an address that its name has', async (context) => {
+  test('a request reaches its receiver with server name, Host and body, at an address of its name', async (context) => {
     const { receiver, outgoing } = await reachable(context, ['receiver.example']);
     const ended = await send(outgoing, `https://receiver.example:${receiver.port}/hook?a=1`, {
       headers: { 'content-type': 'application/json', 'user-agent': 'Strata-Webhook/1.2.3' },
@@ -338,7 +338,7 @@ describe('Where private targets are allowed', () => {
     );
   });
 
-  test('an address is reached with a certificate for the address, and without a server name', async (context) => {
+  test('a request to an address needs a certificate for it, and sends no server name', async (context) => {
     const { receiver, outgoing } = await reachable(context, ['127.0.0.1']);
     const ended = await send(outgoing, `https://127.0.0.1:${receiver.port}/`, { method: 'GET', body: null });
     assert.equal(ended.outcome, 'answered');
@@ -346,9 +346,9 @@ describe('Where private targets are allowed', () => {
     assert.match(receiver.requests[0] ?? '', /^GET \/ HTTP\/1\.1\r\n/);
   });
 
-  test('the first address that answers serves, when others do not', async (context) => {
+  test('a request uses the first address that accepts the connection', async (context) => {
     const { receiver, outgoing, dns } = await reachable(context, ['receiver.example']);
-    // On 127.0.0.9 nobody listens.
+    // No server listens on 127.0.0.9.
     dns.answer('receiver.example', ['127.0.0.9', '127.0.0.1']);
     assert.equal((await send(outgoing, `https://receiver.example:${receiver.port}/`)).outcome, 'answered');
     assert.equal((await send(outgoing, `https://receiver.example.:${receiver.port}/`)).outcome, 'answered');
@@ -364,8 +364,8 @@ async function reachable(context: TestContext, hosts: readonly string[]) {
   return { dns, receiver, outgoing };
 }
 
-describe('A lookup that was ended', () => {
-  test('asks nobody', async (context) => {
+describe('A lookup whose signal is aborted', () => {
+  test('sends no query', async (context) => {
     const dns = await startDnsServer(context);
     const lookup = createNameLookup({ servers: [dns.address], hostsFile: '/nonexistent' });
     await assert.rejects(lookup('receiver.example', AbortSignal.abort()), { name: 'AbortError' });
@@ -374,7 +374,7 @@ describe('A lookup that was ended', () => {
 });
 
 describe('A name in the hosts file', () => {
-  test('is looked up there first, without case', async (context) => {
+  test('is found there first, in upper or lower case', async (context) => {
     const file = path.join(await tempDir(context), 'hosts');
     await writeFile(
       file,

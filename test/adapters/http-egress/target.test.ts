@@ -1,6 +1,6 @@
-/** What URLs may be targets by their text alone. */
+/** Which URLs may be targets, judged by their text alone. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createOwnHosts, parseTarget, type Target } from '../../../adapters/http-egress/target.ts';
 import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 
@@ -35,13 +35,13 @@ describe('The URL of a target', () => {
     );
   });
 
-  test('is of HTTPS', () => {
+  test('must be of HTTPS', () => {
     for (const url of ['http://example.org', 'ftp://example.org', 'file:///etc/passwd', 'javascript:1', 'ws://x.y']) {
       assert.equal(fault(url), 'url-not-https', url);
     }
   });
 
-  test('holds no user information, which would be stored and shown, or sent to another host than it seems', () => {
+  test('must hold no user information, which would be stored and shown, or hide the real host', () => {
     for (const url of [
       'https://user:secret@example.org/',
       'https://user@example.org/',
@@ -56,7 +56,7 @@ describe('The URL of a target', () => {
     assert.equal(fault('https://example.org/@user?a@b'), null);
   });
 
-  test('is one that all parsers read alike', () => {
+  test('must be one that all parsers read alike', () => {
     for (const url of [
       '',
       'example.org',
@@ -90,7 +90,7 @@ describe('The URL of a target', () => {
     }
   });
 
-  test('is as long as the limit, not longer', () => {
+  test('may be as long as the limit, and not longer', () => {
     const start = 'https://example.org/';
     assert.equal(fault(start.padEnd(OUTGOING_URL_LENGTH_MAX, 'x')), null);
     assert.equal(fault(start.padEnd(OUTGOING_URL_LENGTH_MAX + 1, 'x')), 'url-too-long');
@@ -105,7 +105,7 @@ describe("The service's own hosts", () => {
     'http://bücher.example',
   ];
 
-  test('are hosts of its URLs on any port, however they are written', () => {
+  test('are the hosts of its URLs on any port, in any notation', () => {
     const isOwn = createOwnHosts(urls, false);
     for (const url of [
       'https://git.example.org/',
@@ -130,7 +130,7 @@ describe("The service's own hosts", () => {
     }
   });
 
-  test('are those hosts on their own ports where private targets are allowed', () => {
+  test('are those hosts on their own ports only, where private targets are allowed', () => {
     const isOwn = createOwnHosts([...urls, 'https://localhost'], true);
     for (const url of [
       'https://git.example.org/',

@@ -1,6 +1,6 @@
-/** Hashes and times of the machine, in the forms core takes. */
+/** Hashes and times of the machine, in the forms that the core needs. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { systemClock } from '../../../adapters/node/clock.ts';
 import { digest } from '../../../adapters/node/digest.ts';
 import { timestamp } from '../../../core/kernel/ids.ts';
@@ -13,14 +13,14 @@ describe('A digest', () => {
     assert.equal(digest.sha256('é'), '4a99557e4033c3539de2eb65472017cad5f9557f7a0625a09f1c3f6e2ba69c4c');
   });
 
-  test('is compared whole', () => {
+  test('is compared in full', () => {
     assert.equal(digest.equal('abc', 'abc'), true);
     for (const other of ['abd', 'ab', 'abcd', '']) assert.equal(digest.equal('abc', other), false);
   });
 });
 
 describe("The machine's clock", () => {
-  test('tells the time in our form, and spans that only grow', () => {
+  test('returns the time as a Timestamp, and a monotonic count of milliseconds', () => {
     const now = systemClock.now();
     assert.equal(timestamp(now), now);
     const before = systemClock.monotonicMs();

@@ -1,6 +1,6 @@
-/** Secrets of access tokens, and the checksum by which a scanner knows one. */
+/** Secrets of access tokens, and the checksum by which a scanner recognises one. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { checksumOf, newTokenSecret } from '../../../adapters/node/token-secret.ts';
 
@@ -37,14 +37,14 @@ describe("A secret's checksum", () => {
 });
 
 describe('A new secret', () => {
-  test('is strata_, 40 digits and their checksum', () => {
+  test('is `strata_`, 40 digits and their checksum', () => {
     for (let n = 0; n < 200; n += 1) {
       const [, digits = '', checksum] = /^strata_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(newTokenSecret()) ?? [];
       assert.equal(checksum, checksumOf(digits));
     }
   });
 
-  test('is drawn anew, from all digits alike', () => {
+  test('is drawn from all digits with equal probability', () => {
     const secrets = Array.from({ length: 2_000 }, () => newTokenSecret().slice('strata_'.length, -6));
     assert.equal(new Set(secrets).size, secrets.length);
     const counts = new Map<string, number>();

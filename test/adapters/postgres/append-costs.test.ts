@@ -1,15 +1,15 @@
-/** What an append costs the server does not grow under a long snapshot, such as a dump's. */
+/** The cost of an append on the server does not grow while a long transaction, such as a dump, holds a snapshot. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type pg from 'pg';
 import { newEvent, newStream } from '../../support/events.ts';
 import { openClient, openDatabase, openStore } from './open-store.ts';
 
 /**
- * Pages that one more append looks at. The least of a few calls: one that finds its plan invalid, since PostgreSQL
- * analyzed the table meanwhile, reads catalogs too.
+ * How many pages PostgreSQL reads for one append. Returns the least of five calls, because a call also reads catalogs
+ * if PostgreSQL has just analyzed the table and so made the plan invalid.
  */
-async function pagesOfAnAppend(client: pg.Client): Promise<number> {
+async function leastPagesOfAppend(client: pg.Client): Promise<number> {
   const pages: number[] = [];
   for (let n = 0; n < 5; n++) pages.push(await pagesOfOneAppend(client));
   return Math.min(...pages);
@@ -26,7 +26,7 @@ async function pagesOfOneAppend(client: pg.Client): Promise<number> {
 }
 
 describe('appending under a long snapshot', () => {
-  test('updates no row and looks at no more pages', async (context) => {
+  test('updates no row and reads no more pages than without one', async (context) => {
     const connectionString = await openDatabase(context);
     const { store } = openStore(context, connectionString);
     const client = await openClient(context, connectionString);
@@ -36,7 +36,7 @@ describe('appending under a long snapshot', () => {
     }
     // The first calls of a session also read catalogs.
     for (let n = 0; n < 10; n++) await pagesOfOneAppend(client);
-    const before = await pagesOfAnAppend(client);
+    const before = await leastPagesOfAppend(client);
 
     const dump = await openClient(context, connectionString);
     await dump.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
@@ -44,7 +44,7 @@ describe('appending under a long snapshot', () => {
     for (let n = 300; n < 2_000; n++) {
       await store.append({ stream: hot, expected: n - 1, events: [newEvent()] });
     }
-    const under = await pagesOfAnAppend(client);
+    const under = await leastPagesOfAppend(client);
     assert.ok(under <= before + 5, `${before} pages before, ${under} under the snapshot`);
 
     await store.close();
@@ -54,8 +54,10 @@ describe('appending under a long snapshot', () => {
     );
     assert.deepEqual(rows, [{ n_tup_upd: '0', n_tup_del: '0', n_dead_tup: '0' }]);
   });
+});
 
-  test('positions have no gaps, whatever was refused meanwhile', async (context) => {
+describe('an append', () => {
+  test('that is refused leaves no gap in the positions', async (context) => {
     const connectionString = await openDatabase(context);
     const { store } = openStore(context, connectionString);
     const stream = newStream();
@@ -75,7 +77,7 @@ describe('appending under a long snapshot', () => {
     );
   });
 
-  test("an id that is another event's is refused, and spoils no other append of its batch", async (context) => {
+  test('that reuses the id of another event is refused, and the others of its batch succeed', async (context) => {
     const { store } = openStore(context, await openDatabase(context));
     const taken = newEvent();
     await store.append({ stream: newStream(), expected: 'none', events: [taken] });
@@ -90,7 +92,7 @@ describe('appending under a long snapshot', () => {
     assert.equal(reused.reason.code, 'invalid-event');
   });
 
-  test('what PostgreSQL itself refuses spoils no other append of its batch', async (context) => {
+  test('that PostgreSQL itself refuses does not fail the others of its batch', async (context) => {
     const connectionString = await openDatabase(context);
     const client = await openClient(context, connectionString);
     await client.query("ALTER TABLE events ADD CHECK (type <> 'Refused')");

@@ -1,6 +1,6 @@
-/** Appends whose answer does not come: they are retried with the same ids, and happen once. */
+/** Appends whose answer is lost: the store retries them with the same ids, and they are committed once. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
@@ -18,7 +18,7 @@ async function openProxy(context: Ending): Promise<{ direct: string; proxy: Post
 const isAppend = (data: Buffer) => data.includes('append_events(');
 
 describe('an append without an answer', () => {
-  test('that was committed is found again and told as it happened', async (context) => {
+  test('that was committed is recognised by the retry and returns its result', async (context) => {
     const { direct, proxy } = await openProxy(context);
     const { store } = openStore(context, proxy.connectionString);
     let lost = 0;
@@ -29,7 +29,7 @@ describe('an append without an answer', () => {
     };
     proxy.onAnswer = (data, link) => {
       if (!sending) return data;
-      // The server answers only after its commit.
+      // PostgreSQL answers only after the commit.
       sending = false;
       lost += 1;
       link.cut();
@@ -69,7 +69,7 @@ describe('an append without an answer', () => {
     assert.equal(cuts, 3);
   });
 
-  test('for longer than it is retried is told to be unknown, and can still be asked for', async (context) => {
+  test('for longer than it is retried has an unknown outcome, and the same call succeeds later', async (context) => {
     const { proxy } = await openProxy(context);
     const { store } = openStore(context, proxy.connectionString, { appendRetrySpanMs: 300 });
     const { head } = store;
@@ -91,7 +91,7 @@ describe('an append without an answer', () => {
     assert.deepEqual(await store.append(request), { outcome: 'appended', revision: 0, position: 1n });
   });
 
-  test('because there is no server at all is told to be impossible', async (context) => {
+  test('because there is no server at all fails as unavailable', async (context) => {
     const { proxy } = await openProxy(context);
     const { store } = openStore(context, proxy.connectionString, { appendRetrySpanMs: 300, readRetrySpanMs: 300 });
     await proxy.close();
@@ -101,26 +101,26 @@ describe('an append without an answer', () => {
     await assert.rejects(store.readAll(0n as never, 1), { code: 'log-unavailable' });
   });
 
-  test('is not waited for by another node, wherever its client was frozen', async (context) => {
+  test('does not delay another node, wherever its client froze', async (context) => {
     const { direct, proxy } = await openProxy(context);
     const { store: frozen } = openStore(context, proxy.connectionString, { appendRetrySpanMs: 1 });
-    // With no time to retry: waiting for the other's lock to time out would be an error.
+    // This store does not retry, so an append that had to wait for the other's lock to time out would fail.
     const { store: other } = openStore(context, direct, { appendRetrySpanMs: 1 });
     await frozen.head();
-    // All of the call but its last byte arrives, then nothing more: the server must not have begun.
+    // PostgreSQL gets all of the call but its last byte, then nothing more: it must not have started the call.
     const held: Buffer[] = [];
-    let line: Link | null = null;
+    let frozenLink: Link | null = null;
     proxy.onQuery = (data, link) => {
       if (!isAppend(data) && held.length === 0) return data;
       held.push(data);
-      line = link;
+      frozenLink = link;
       return null;
     };
     const lost = frozen.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     const ended = assert.rejects(lost, { code: 'append-outcome-unknown' });
     await sleep(200);
-    assert.ok(line !== null);
-    const stalled: Link = line;
+    assert.ok(frozenLink !== null);
+    const stalled: Link = frozenLink;
     stalled.send(Buffer.concat(held).subarray(0, -1));
     await sleep(200);
     const result = await other.append({ stream: newStream(), expected: 'none', events: [newEvent()] });

@@ -1,25 +1,11 @@
-/** Bringing databases to the schema, also by several servers at once. */
+/** Migrating databases to the current schema, also by several servers at once. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { type Kysely, sql } from 'kysely';
 import { logMigrations, migrate } from '../../../adapters/postgres/migrate.ts';
-import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 import { keepLog } from '../../support/log.ts';
-import { openClient, openDatabase, openStore } from './open-store.ts';
-
-/** A database without any table, beside a test's own. */
-async function emptyDatabase(context: Ending): Promise<string> {
-  const server = await openDatabase(context);
-  const client = await openClient(context, server);
-  const name = `strata_test_${randomBytes(8).toString('hex')}`;
-  await client.query(`CREATE DATABASE ${name}`);
-  cleanUp(context, () => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  return url.href;
-}
+import { emptyDatabase, openClient, openStore } from './open-store.ts';
 
 describe('migrating', () => {
   test('by several servers at once applies each migration once', async (context) => {
@@ -44,7 +30,7 @@ describe('migrating', () => {
     await assert.rejects(migrate({ connectionString, log: keepLog() }), /999-later/);
   });
 
-  test('keeps the sets of other parts apart, and nothing of one that fails', async (context) => {
+  test('keeps different sets of migrations apart, and rolls back a migration that fails', async (context) => {
     const connectionString = await emptyDatabase(context);
     const up = async (db: Kysely<unknown>) => {
       await sql`CREATE TABLE of_another_part (n int)`.execute(db);

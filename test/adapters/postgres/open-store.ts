@@ -1,4 +1,5 @@
-/** Event stores on databases of their own, closed when their test ends. */
+/** Opens event stores, each test on its own database, and closes them when the test ends. */
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import {
   createPostgresEventStore,
@@ -26,12 +27,24 @@ export function openStore(
   return { store, log };
 }
 
-/** A plain connection, for looking behind the store's back. */
+/** Opens a plain connection, to read and change tables without the store. */
 export async function openClient(context: Ending, connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
-  // Tests kill servers and connections; what a query itself meets is still thrown.
+  // Tests kill servers and connections; an error of a query is still thrown.
   client.on('error', () => {});
   await client.connect();
   cleanUp(context, () => client.end());
   return client;
+}
+
+/** Creates a database without any table, besides the test's own. */
+export async function emptyDatabase(context: Ending): Promise<string> {
+  const server = await openDatabase(context);
+  const client = await openClient(context, server);
+  const name = `strata_test_${randomBytes(8).toString('hex')}`;
+  await client.query(`CREATE DATABASE ${name}`);
+  cleanUp(context, () => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
 }

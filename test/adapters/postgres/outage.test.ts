@@ -1,6 +1,6 @@
-/** PostgreSQL goes away and comes back: appenders and subscribers go on by themselves. */
+/** PostgreSQL ends and is started again: appends and subscriptions continue without the caller's help. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { cleanUp } from '../../support/cleanup.ts';
@@ -12,13 +12,13 @@ const WRITERS = 8;
 
 describe('an outage of PostgreSQL', () => {
   let cluster: TestCluster;
-  before(async () => {
+  beforeAll(async () => {
     cluster = await startTestCluster({ fsync: 'on', full_page_writes: 'on' });
   });
-  after(() => cluster.stop());
+  afterAll(() => cluster.stop());
 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
-    test(`by ${signal} loses no append and no event, and doubles none`, { timeout: 60_000 }, async (context) => {
+    test(`by ${signal} loses no append and no event, and repeats none`, { timeout: 60_000 }, async (context) => {
       const { connectionString } = await databaseOn(cluster.connectionString);
       const { store, log } = openStore(context, connectionString);
       const live = collect(store, LOG_START);

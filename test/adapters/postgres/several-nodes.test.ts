@@ -1,6 +1,6 @@
-/** Several nodes that write one log: one order for all, and nothing commits against what another node decided. */
+/** Several nodes that write one log: all see one order, and no append commits against a newer state of another node. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';
 import { openDatabase, openStore } from './open-store.ts';
@@ -10,7 +10,7 @@ const WRITERS_A_NODE = 16;
 const APPENDS_EACH = 25;
 
 describe('several nodes', () => {
-  test('with 64 appenders give every subscriber each event once, in one order without gaps', async (context) => {
+  test('with 64 appenders deliver each event once to every subscriber, in one order without gaps', async (context) => {
     const connectionString = await openDatabase(context);
     const stores = Array.from({ length: NODES }, () => openStore(context, connectionString).store);
     const live = stores.map((store) => collect(store, LOG_START));
@@ -66,7 +66,7 @@ describe('several nodes', () => {
     );
   });
 
-  test('let nothing pass a guard once another node moved its stream', async (context) => {
+  test('refuse every append whose guard another node has outdated', async (context) => {
     const connectionString = await openDatabase(context);
     const { store: pushing } = openStore(context, connectionString);
     const { store: revoking } = openStore(context, connectionString);
@@ -86,16 +86,16 @@ describe('several nodes', () => {
     }
   });
 
-  test('answer a head that holds what any of them has acknowledged', async (context) => {
+  test('return a head that covers every append that any of them has acknowledged', async (context) => {
     const connectionString = await openDatabase(context);
     const { store: writing } = openStore(context, connectionString);
     const { store: reading } = openStore(context, connectionString);
     for (let n = 0; n < 100; n++) {
-      const under = reading.head();
+      const concurrentRead = reading.head();
       const result = await writing.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
       assert.ok(result.outcome === 'appended');
       assert.ok((await reading.head()) >= result.position);
-      await under;
+      await concurrentRead;
     }
   });
 });

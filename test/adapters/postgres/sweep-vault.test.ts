@@ -1,7 +1,7 @@
 /** The sweep of the vault over the log and the vault of PostgreSQL, as a server runs it. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { createPostgresEventStore } from '../../../adapters/postgres/event-store.ts';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../../adapters/postgres/vault.ts';
@@ -36,10 +36,10 @@ test('the sweep of the vault removes what the log does not name and finishes an 
     (await pool.query('SELECT 1 FROM vault_records WHERE account_id = $1', [account])).rowCount;
 
   const ada = await createdAccount(node, 'ada');
-  const died = newAccount();
-  const orphan = await vault.put(died, 'email', 'died@example.org');
+  const deadAccount = newAccount();
+  const orphan = await vault.put(deadAccount, 'email', 'dead@example.org');
   const address = await vault.put(ada, 'source-address', '192.0.2.1');
-  assert.deepEqual(await sweep(), [], 'all of it is young');
+  assert.deepEqual(await sweep(), [], 'no record is old enough');
   await pool.query("UPDATE vault_records SET put_at = put_at - interval '25 hours'");
   const event = newEvent({ accountId: ada, sourceAddressRef: address });
   await events.append({ stream: newStream(), expected: 'none', events: [event] });
@@ -48,10 +48,10 @@ test('the sweep of the vault removes what the log does not name and finishes an 
   const mark = await createPostgresVaultReferences(pool).readUpTo();
   assert.equal(mark?.position, await events.head());
 
-  const dying = async (): Promise<void> => {
+  const failpoint = async (): Promise<void> => {
     throw new Error('killed');
   };
-  await assert.rejects(eraseAccount({ ...node, reach: dying }, CAUSE, ada), /killed/);
+  await assert.rejects(eraseAccount({ ...node, failpoint }, CAUSE, ada), /killed/);
   assert.equal(await recordsOf(ada), 3);
   await Promise.all([sweep(), sweep()]);
   assert.equal(await recordsOf(ada), 0);

@@ -1,7 +1,7 @@
-/** Attacks on the vault by someone who reads or writes its tables. */
+/** Attacks on the vault by someone who can read or write its tables. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../../adapters/postgres/vault.ts';
@@ -20,8 +20,8 @@ async function openVault(context: Ending) {
 
 const tampered = { code: 'record-tampered' };
 
-describe('the vault, against someone with its database', () => {
-  test('who reads it: no value, nor anything equal for equal values, stands in the tables', async (context) => {
+describe('the vault, when an attacker has its database,', () => {
+  test('reveals in its tables neither a value nor that two values are equal', async (context) => {
     const { pool, vault } = await openVault(context);
     for (const account of [newAccount(), newAccount()]) await vault.put(account, 'email', 'canary@example.org');
     const { rows } = await pool.query('SELECT * FROM vault_records JOIN vault_keys USING (account_id)');
@@ -33,7 +33,7 @@ describe('the vault, against someone with its database', () => {
     }
   });
 
-  test('who changes a bit of a record or of a key', async (context) => {
+  test('detects a changed record or key', async (context) => {
     const { pool, vault } = await openVault(context);
     for (const change of [
       'UPDATE vault_records SET sealed = set_byte(sealed, 50, get_byte(sealed, 50) # 1)',
@@ -48,7 +48,7 @@ describe('the vault, against someone with its database', () => {
     }
   });
 
-  test('who moves a record to another field, reference or account', async (context) => {
+  test('detects a record that was moved to another field, reference or account', async (context) => {
     const { pool, vault } = await openVault(context);
     const account = newAccount();
     const seed = await vault.put(account, 'totp-seed', 'seed');
@@ -75,7 +75,7 @@ describe('the vault, against someone with its database', () => {
     await assert.rejects(vault.get(attacker, 's3-key', secret), tampered);
   });
 
-  test('who has another master key', async (context) => {
+  test('opens nothing with another master key', async (context) => {
     const { pool, vault } = await openVault(context);
     const account = newAccount();
     const ref = await vault.put(account, 'email', 'a@example.org');
@@ -84,8 +84,10 @@ describe('the vault, against someone with its database', () => {
     await assert.rejects(other.put(account, 'email', 'b@example.org'), tampered);
     assert.notEqual(await other.fingerprint('email', 'x'), await vault.fingerprint('email', 'x'));
   });
+});
 
-  test('erasing leaves neither key nor record, also against puts at the same moment', async (context) => {
+describe('the vault', () => {
+  test('keeps neither key nor record of an erased account, also against concurrent puts', async (context) => {
     const { pool, vault } = await openVault(context);
     for (let round = 0; round < 5; round++) {
       const account = newAccount();
@@ -102,7 +104,7 @@ describe('the vault, against someone with its database', () => {
     }
   });
 
-  test('a put that meets an erasure under way adds nothing', async (context) => {
+  test('adds nothing by a put that runs into an erasure', async (context) => {
     const { pool, vault } = await openVault(context);
     const account = newAccount();
     await vault.put(account, 'email', 'a@example.org');
@@ -119,7 +121,7 @@ describe('the vault, against someone with its database', () => {
     assert.equal((await pool.query('SELECT 1 FROM vault_records')).rowCount, 0);
   });
 
-  test('two nodes with one master key share records and fingerprints', async (context) => {
+  test('shares records and fingerprints between two nodes with the same master key', async (context) => {
     const { pool, masterKey, vault } = await openVault(context);
     const other = createPostgresVault({ pool, masterKey });
     const account = newAccount();

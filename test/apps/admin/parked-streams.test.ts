@@ -1,6 +1,6 @@
 /** `strata-admin projections parked` and `replay`: an event that a real server could not apply, and its repair. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import pg from 'pg';
 import { cleanUp } from '../../support/cleanup.ts';
 import { eventually } from '../../support/processes.ts';
@@ -18,7 +18,7 @@ interface Parked {
   }[];
 }
 
-test('a poisoned stream is listed, tried again on request, and applied once it can be', async (context) => {
+test('lists a parked stream, tries it again on request, and applies it when its event can be applied', async (context) => {
   const shared = await sharedParts(context);
   const strata = await startNode(context, shared);
   const ada = await createAccount(strata, 'ada');
@@ -34,7 +34,7 @@ test('a poisoned stream is listed, tried again on request, and applied once it c
     `SELECT unnest(tables) AS name FROM read_models.checkpoints WHERE name = 'access_tokens'`,
   );
   const table = rows[0]?.name ?? '';
-  // As an event that this program's table cannot hold.
+  // A constraint makes the model's table refuse one event.
   await database.query(`ALTER TABLE ${table} ADD CONSTRAINT poison CHECK (name <> 'scenario') NOT VALID`);
   const token = await createToken(strata, 'ada');
   await eventually('the stream is parked', async () => (await parked()).length === 1);
@@ -61,7 +61,7 @@ test('a poisoned stream is listed, tried again on request, and applied once it c
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /No model is called nothing: there are .*access_tokens/);
 
-  // By the server that runs, and by the command alone.
+  // Once by the running server, and once by the command alone.
   await database.query(`ALTER TABLE ${table} DROP CONSTRAINT poison`);
   const replayed = await admin(strata, ['projections', 'replay', '--model', 'access_tokens']);
   assert.deepEqual(replayed, { replayed: [{ model: 'access_tokens', stream }], parked: [] });

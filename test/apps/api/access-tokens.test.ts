@@ -1,6 +1,6 @@
 /** Access tokens over REST. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -10,17 +10,17 @@ describe('access tokens', () => {
   let owner: AccountId;
   let admin: TestToken;
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture();
     owner = await fixture.account('ada');
     admin = await fixture.token(owner);
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   const create = (body: object) => fixture.request('POST', '/v1/access-tokens', admin, { body });
   const put = (id: string, body: object) => fixture.request('PUT', `/v1/access-tokens/${id}`, admin, { body });
 
-  test('shows the secret once, on creation, and it works', async () => {
+  test('show their secret only on creation, and it works', async () => {
     const created = await create({ name: 'ci', scope: 'ALL_REPO', grants: ['API_REPOS_READ'] });
     assert.equal(created.statusCode, 201);
     assert.equal(created.headers['cache-control'], 'no-store');
@@ -46,7 +46,7 @@ describe('access tokens', () => {
     assert.ok(!list.body.includes(token) && !read.body.includes(token));
   });
 
-  test('tells every missing field at once', async () => {
+  test('report every missing field together', async () => {
     const answer = await create({});
     assert.equal(answer.statusCode, 422);
     assert.deepEqual(
@@ -55,7 +55,7 @@ describe('access tokens', () => {
     );
   });
 
-  test('refuses what breaks a rule, with the field', async () => {
+  test('refuse an invalid field by name', async () => {
     const good = { name: 'x', scope: 'ALL_REPO', grants: ['ALL'] };
     const unknown = '11111111-1111-4111-8111-111111111111';
     const cases: readonly (readonly [object, (string | number)[]])[] = [
@@ -82,7 +82,7 @@ describe('access tokens', () => {
     assert.equal((await create({ ...good, name: '😀'.repeat(100) })).statusCode, 201);
   });
 
-  test('a list of 10,000 repositories is looked at, one more is refused for its length', async () => {
+  test('take a list of 10,000 repositories, and refuse one more for its length', async () => {
     const ids = Array.from({ length: TOKEN_REPOSITORIES_MAX + 1 }, () => '11111111-1111-4111-8111-111111111111');
     const post = async (repository_ids: readonly string[]) =>
       (await create({ name: 'x', scope: 'SELECTED_REPO', grants: ['ALL'], repository_ids })).json().detail[0].type;
@@ -90,7 +90,7 @@ describe('access tokens', () => {
     assert.equal(await post(ids), 'too_big');
   });
 
-  test('takes an expiry in any offset and answers it in UTC with milliseconds', async () => {
+  test('take an expiry in any offset, and show it in UTC with milliseconds', async () => {
     const answer = await create({
       name: 'x',
       scope: 'ALL_REPO',
@@ -101,7 +101,7 @@ describe('access tokens', () => {
     assert.deepEqual(answer.json().grants, ['ALL']);
   });
 
-  test('changes single fields and keeps the rules of the whole', async () => {
+  test('change single fields, and obey the rules of a new token', async () => {
     const repository = await fixture.repository(owner, 'scoped');
     const { id } = (await create({ name: 'x', scope: 'ALL_REPO', grants: ['ALL'] })).json();
     assert.equal((await put(id, { name: 'renamed' })).json().name, 'renamed');
@@ -116,7 +116,7 @@ describe('access tokens', () => {
     assert.equal((await put(id, { name: null })).statusCode, 422);
   });
 
-  test('keeps the id of a deleted repository in its list', async () => {
+  test('keep the id of a deleted repository in their list', async () => {
     const repository = await fixture.repository(owner, 'short-lived');
     const body = { name: 'x', scope: 'SELECTED_REPO', grants: ['ALL'], repository_ids: [repository.id] };
     const { id } = (await create(body)).json();
@@ -126,7 +126,7 @@ describe('access tokens', () => {
     assert.deepEqual(renamed.json().repository_ids, [repository.id]);
   });
 
-  test('what is expired is in no list, and is not found', async () => {
+  test('are not listed or found after they expire', async () => {
     const { id } = (await create({ name: 'x', scope: 'ALL_REPO', grants: ['ALL'] })).json();
     await put(id, { expires_at: new Date(Date.parse(fixture.clock.now()) + 1).toISOString() });
     fixture.clock.advance(1);
@@ -136,7 +136,7 @@ describe('access tokens', () => {
     assert.ok(!list.access_tokens.some((token: { id: string }) => token.id === id));
   });
 
-  test('an id that is no UUID is 404', async () => {
+  test('are 404 for an id that is not a UUID', async () => {
     for (const id of ['x', '%00', 'a%2Fb', '..%2F..', `${admin.id}x`]) {
       assert.equal((await fixture.request('GET', `/v1/access-tokens/${id}`, admin)).statusCode, 404, id);
       assert.equal((await put(id, {})).statusCode, 404, id);
@@ -144,8 +144,8 @@ describe('access tokens', () => {
     }
   });
 
-  test('a token revoked while its request is under way changes nothing', async () => {
-    // Two requests by one token: the first revokes it, the second was let in before.
+  test('change nothing when revoked while their request is under way', async () => {
+    // Two requests by one token: the first revokes it after the second was admitted.
     const acting = await fixture.token(owner);
     const [revoked, created] = await Promise.all([
       fixture.request('DELETE', `/v1/access-tokens/${acting.id}`, acting),
@@ -157,7 +157,7 @@ describe('access tokens', () => {
     if (created.statusCode !== 201) assert.equal(created.statusCode, 401);
   });
 
-  test('an append that lost its guard is refused when the token lost the grant meanwhile', async () => {
+  test('refuse an append that lost its guard, if the token lost the grant meanwhile', async () => {
     let interfere: (() => Promise<void>) | null = null;
     const raced = await createApiFixture({
       wrapEvents: (events) => ({

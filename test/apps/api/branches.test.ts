@@ -1,6 +1,6 @@
 /** The branch listing over REST. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -10,17 +10,17 @@ describe('branches', () => {
   let owner: AccountId;
   let token: TestToken;
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture();
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   const branches = (name: string, headers: Readonly<Record<string, string>> = {}) =>
     fixture.request('GET', `/v1/repos/ada/${name}/branches`, token, { headers });
 
-  test('a repository with no commits has none, and the default branch it was given', async () => {
+  test('a repository without commits has no branches, and the default branch it was created with', async () => {
     await fixture.repository(owner, 'empty');
     const empty = await branches('empty');
     assert.equal(empty.statusCode, 200);
@@ -29,7 +29,7 @@ describe('branches', () => {
     assert.deepEqual((await branches('named')).json(), { default_branch: 'trunk', branches: [] });
   });
 
-  test('lists them in byte order with exactly the fields of the contract', async () => {
+  test('are listed in byte order with exactly the specified fields', async () => {
     const repository = await fixture.repository(owner, 'full');
     const { objects } = fixture;
     const tree = objects.tree({});
@@ -57,7 +57,7 @@ describe('branches', () => {
     });
   });
 
-  test('shows a push, a deletion and a new default branch at once', async () => {
+  test('show a push, a deletion and a new default branch at once', async () => {
     const repository = await fixture.repository(owner, 'moving');
     const { objects } = fixture;
     const tree = objects.tree({});
@@ -76,7 +76,7 @@ describe('branches', () => {
     assert.equal((await branches('moving')).json().default_branch, 'other');
   });
 
-  test('an unchanged listing is 304 for who has it, and 200 again after a push', async () => {
+  test('an unchanged listing is 304 for a client that has it, and 200 again after a push', async () => {
     const repository = await fixture.repository(owner, 'tagged');
     const commit = fixture.objects.commit({ tree: fixture.objects.tree({}), seconds: 1 });
     const empty = await branches('tagged');
@@ -95,13 +95,13 @@ describe('branches', () => {
     assert.notEqual(pushed.headers.etag, etag);
   });
 
-  test('two repositories of equal history have different tags', async () => {
+  test('two repositories with equal history have different entity tags', async () => {
     await fixture.repository(owner, 'twin-a');
     await fixture.repository(owner, 'twin-b');
     assert.notEqual((await branches('twin-a')).headers.etag, (await branches('twin-b')).headers.etag);
   });
 
-  test('is read once from the model for any number of requests at one revision', async () => {
+  test('are read from the model once for any number of requests at one revision', async () => {
     const repository = await fixture.repository(owner, 'polled');
     const commit = fixture.objects.commit({ tree: fixture.objects.tree({}), seconds: 1 });
     await fixture.push(repository, { 'refs/heads/master': commit });
@@ -111,7 +111,7 @@ describe('branches', () => {
     assert.equal(fixture.readModels.branchReads(), before + 1);
   });
 
-  test('an answer is of one moment, though a push and a new default branch come while it is made', async () => {
+  test('an answer is of one revision, even if a push and a new default branch arrive while it is made', async () => {
     let interfere: (() => Promise<void>) | null = null;
     const raced = await createApiFixture({
       beforeRead: async () => {

@@ -1,8 +1,9 @@
 /** The commit listing over REST. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
+import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
@@ -13,20 +14,20 @@ describe('commits', () => {
   let tree: ObjectId;
   let repositories = 0;
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture();
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     tree = fixture.objects.tree({});
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   async function newRepository(): Promise<FoundRepository> {
     repositories += 1;
     return fixture.repository(owner, `history-${repositories}`);
   }
 
-  /** A line of commits, oldest first, that differ from every other line. */
+  /** A linear history of commits, oldest first, whose ids differ from those of every other one. */
   function line(length: number, start = 1, parent: ObjectId | null = null): readonly ObjectId[] {
     const ids: ObjectId[] = parent === null ? [] : [parent];
     for (let index = 0; index < length; index += 1) {
@@ -44,13 +45,28 @@ describe('commits', () => {
   const shas = async (repository: FoundRepository, query = '') =>
     (await commits(repository, query)).json().commits.map((commit: { hexsha: string }) => commit.hexsha);
 
-  test('a repository with no commits answers 404 with the words of the contract', async () => {
+  test('a repository without commits answers 404 with the specified message', async () => {
     const repository = await newRepository();
     for (const query of ['', '?ref=main', '?ref=master', `?ref=${'a'.repeat(40)}`]) {
       const answer = await commits(repository, query);
       assert.equal(answer.statusCode, 404, query);
       assert.deepEqual(answer.json(), { detail: 'No commit found in the repository' });
     }
+  });
+
+  test('texts of commits are cut alike for other refs and for the default branch', async () => {
+    const repository = await newRepository();
+    const long = 'm'.repeat(COMMIT_LISTED_MESSAGE_LENGTH_MAX);
+    const author = { name: 'n'.repeat(COMMIT_LISTED_NAME_LENGTH_MAX + 1) };
+    const whole = fixture.objects.commit({ tree, seconds: 1, message: long });
+    const cut = fixture.objects.commit({ tree, seconds: 2, parents: [whole], message: `${long}x`, author });
+    await fixture.push(repository, { 'refs/heads/side': cut });
+    const listed = (await commits(repository, '?ref=side')).json().commits;
+    assert.deepEqual(
+      listed.map(({ message }: { message: string }) => message),
+      [long, long],
+    );
+    assert.equal(listed[0].author.name.length, COMMIT_LISTED_NAME_LENGTH_MAX);
   });
 
   test('a default branch that does not exist answers 404, other refs still list', async () => {
@@ -64,7 +80,7 @@ describe('commits', () => {
     assert.deepEqual(await shas(repository, '?ref=side'), [only]);
   });
 
-  test('lists with every field, newest first', async () => {
+  test('are listed with every field, newest first', async () => {
     const repository = await newRepository();
     const { objects } = fixture;
     const author = { name: 'Grace', email: 'grace@example.org', seconds: 1_000_000_000, offsetMinutes: -480 };
@@ -140,7 +156,7 @@ describe('commits', () => {
     }
   });
 
-  test('where a branch and a tag have one name the branch is meant; the full name tells the tag', async () => {
+  test('a name of both a branch and a tag means the branch; the full name means the tag', async () => {
     const repository = await newRepository();
     const [first, second] = line(2);
     assert.ok(first !== undefined && second !== undefined);
@@ -150,7 +166,7 @@ describe('commits', () => {
     assert.deepEqual(await shas(repository, '?ref=refs/heads/same'), [second, first]);
   });
 
-  test('a branch that is the default, by a tag of its name too, lists the branch', async () => {
+  test('the default branch is listed even if a tag has its name', async () => {
     const repository = await newRepository();
     const [first, second] = line(2);
     assert.ok(first !== undefined && second !== undefined);
@@ -161,7 +177,7 @@ describe('commits', () => {
     assert.equal((await commits(repository)).statusCode, 404);
   });
 
-  test('a hostile ref is text that names nothing', async () => {
+  test('a hostile ref matches nothing', async () => {
     const repository = await newRepository();
     const [first, second] = line(2);
     assert.ok(first !== undefined && second !== undefined);
@@ -189,7 +205,7 @@ describe('commits', () => {
     assert.equal((await commits(repository, '?ref=%FF%FE')).statusCode, 404);
   });
 
-  test('a commit that only a deleted branch reached is not found, though its object is there', async () => {
+  test('a commit that only a deleted branch reached is not found, though its object still exists', async () => {
     const repository = await newRepository();
     const [kept, lost] = line(2);
     assert.ok(kept !== undefined && lost !== undefined);
@@ -217,7 +233,7 @@ describe('commits', () => {
     );
   });
 
-  test('dates beyond RFC 3339 are shown at its ends', async () => {
+  test('dates outside the range of RFC 3339 are clamped to it', async () => {
     const repository = await newRepository();
     const far = fixture.objects.commit({ tree, seconds: 1e15, author: { seconds: -5 } });
     await fixture.push(repository, { 'refs/heads/master': far });
@@ -226,7 +242,7 @@ describe('commits', () => {
     assert.equal(commit.authored_at, '1970-01-01T00:00:00.000Z');
   });
 
-  test('leaves no reader open', () => {
+  test('leave no object reader open', () => {
     assert.equal(fixture.objects.openReaders(), 0);
   });
 });

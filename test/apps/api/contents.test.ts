@@ -1,7 +1,7 @@
 /** Contents over REST: files, folders, links, raw bytes, ranges, limits and transfer. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { CONTENTS_BUFFERED_BYTES_MAX, CONTENTS_FILE_BYTES_MAX } from '../../../core/kernel/limits.ts';
@@ -22,7 +22,7 @@ describe('contents', () => {
   const largeBytes = Buffer.concat([randomBytes(CHUNKED), Buffer.from([0, 0xff])]);
   const blobs: Record<string, ObjectId> = {};
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture({
       plans: { ...DEFAULT_PLANS, FREE: { ...DEFAULT_PLANS.FREE, transfer_bytes: TRANSFER_QUOTA_BYTES } },
     });
@@ -61,13 +61,13 @@ describe('contents', () => {
     await fixture.repository(owner, 'empty');
     port = await fixture.listen();
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     fixture.request('GET', `/v1/repos/ada/files/contents${path}`, token, { headers });
   const place = (path: string) => ({ path, ref: 'main', commit });
 
-  test('a text file comes as utf-8 with its place', async () => {
+  test('a text file is sent as utf-8 with its path, ref and commit', async () => {
     const answer = await get('/README.md');
     assert.equal(answer.statusCode, 200);
     assert.deepEqual(answer.json(), {
@@ -83,7 +83,7 @@ describe('contents', () => {
     assert.equal((await get('/run')).json().mode, '100755');
   });
 
-  test('what is not UTF-8, or holds NUL, comes as base64', async () => {
+  test('a file that is not UTF-8, or holds NUL, is sent as base64', async () => {
     const answer = (await get('/binary')).json();
     assert.equal(answer.encoding, 'base64');
     assert.deepEqual(Buffer.from(answer.content, 'base64'), binary);
@@ -92,7 +92,7 @@ describe('contents', () => {
     assert.deepEqual([empty.encoding, empty.content, empty.size], ['utf-8', '', 0]);
   });
 
-  test('large files come streamed, with the same JSON', async () => {
+  test('a large file is streamed as the same JSON', async () => {
     const text = (await get('/large.txt')).json();
     assert.equal(text.encoding, 'utf-8');
     assert.ok(text.content === largeText);
@@ -128,7 +128,7 @@ describe('contents', () => {
     assert.deepEqual((await get('/')).json(), root);
   });
 
-  test('a symbolic link shows its target and leads nowhere', async () => {
+  test('a symbolic link shows its target and is not followed', async () => {
     const link = (await get('/link')).json();
     assert.deepEqual(
       { ...link, sha: null },
@@ -160,7 +160,7 @@ describe('contents', () => {
     }
   });
 
-  test('a repository with no commits answers 404 with the words of the contract', async () => {
+  test('a repository without commits answers 404 with the specified message', async () => {
     for (const path of ['', '/', '/README.md', '/a/../b', '?raw=true']) {
       const answer = await fixture.request('GET', `/v1/repos/ada/empty/contents${path}`, token);
       assert.equal(answer.statusCode, 404);
@@ -168,7 +168,7 @@ describe('contents', () => {
     }
   });
 
-  test('escapes are undone once; an encoded slash parts names', async () => {
+  test('escapes are decoded once, and an encoded slash separates names', async () => {
     for (const path of [
       '/src/main.c',
       '/src%2Fmain.c',
@@ -194,7 +194,7 @@ describe('contents', () => {
     assert.equal((await get('/odd/caf%C3%A9')).statusCode, 404);
   });
 
-  test('a hostile path names nothing', async () => {
+  test('a hostile path matches nothing', async () => {
     const paths = [
       ...['/..', '/%2e%2e', '/src/..', '/src/../README.md', '/./README.md', '/src/%2e/main.c', '/src//main.c', '//'],
       ...['/%00', '/README.md%00', '/README.md%00.png', '/README.md/', '/README.md/x', '/readme.md', '/src/main.c//'],
@@ -208,7 +208,7 @@ describe('contents', () => {
       ],
     ];
     for (const path of paths) {
-      // By hand: clients take `..` out of a path by themselves.
+      // Sent over a socket: HTTP clients remove `..` from a path.
       const answer = await rawRequest(port, {
         target: `/v1/repos/ada/files/contents${path}`,
         headers: [`Authorization: Bearer ${token.secret}`],
@@ -218,7 +218,7 @@ describe('contents', () => {
     }
   });
 
-  test('raw bytes come as an attachment that no browser runs', async () => {
+  test('raw bytes are sent as an attachment that no browser runs', async () => {
     for (const [query, headers] of [
       ['?raw=true', {}],
       ['', { accept: 'application/octet-stream' }],
@@ -248,7 +248,7 @@ describe('contents', () => {
     assert.ok((await get('/large.bin?raw=true')).rawPayload.equals(largeBytes));
   });
 
-  test('raw of a folder or a submodule is 422, as is another value of raw', async () => {
+  test('raw bytes of a folder or a submodule are 422, and so is an unknown value of raw', async () => {
     for (const path of ['?raw=true', '/src?raw=true', '/module?raw=true']) {
       const answer = await get(path);
       assert.equal(answer.statusCode, 422, path);
@@ -258,7 +258,7 @@ describe('contents', () => {
     assert.equal((await get('/binary?raw=true&raw=false')).statusCode, 422);
   });
 
-  test('ranges of raw bytes, small and streamed', async () => {
+  test('ranges of raw bytes are served, of small files and of streamed ones', async () => {
     for (const [path, bytes] of [
       ['/binary?raw=true', binary],
       ['/large.bin?raw=true', largeBytes],
@@ -302,7 +302,7 @@ describe('contents', () => {
     assert.equal((await get('/binary', { range: 'bytes=0-1' })).statusCode, 200, 'JSON has no ranges');
   });
 
-  test('what the client has is 304, in each form apart', async () => {
+  test('an unchanged answer is 304, separately for JSON and raw bytes', async () => {
     for (const path of [
       '',
       '/README.md',
@@ -325,7 +325,7 @@ describe('contents', () => {
     assert.equal((await get('/README.md?raw=true&ref=v1')).headers.etag, raw, 'the bytes do not');
   });
 
-  test('64 MiB is answered, one byte more is 403', async () => {
+  test('a file of 64 MiB is sent, one byte more is 403', async () => {
     for (const query of ['', '?raw=true']) {
       const answer = await get(`/beyond${query}`);
       assert.equal(answer.statusCode, 403);
@@ -336,7 +336,7 @@ describe('contents', () => {
     assert.equal(head.headers['content-length'], String(CONTENTS_FILE_BYTES_MAX));
   });
 
-  test('counts exactly the bytes it sent, and refuses with 403 once the quota is used up', async () => {
+  test('are counted by exactly the bytes sent, and refused with 403 when the quota is used up', async () => {
     const account = await fixture.account('free', 'FREE');
     const free = await fixture.token(account);
     const repository = await fixture.repository(account, 'files', 'main');
@@ -358,7 +358,7 @@ describe('contents', () => {
       const answer = await read('/binary?raw=true');
       assert.equal(answer.statusCode, 200);
       sent += answer.rawPayload.length;
-      // The sum in the log and what is not yet there count alike.
+      // The bytes in the log and those not yet appended both count.
       await fixture.context.transfer.flush();
       assert.equal(await used(), sent);
     }
@@ -369,7 +369,7 @@ describe('contents', () => {
     assert.equal(await used(), sent);
   });
 
-  test('leaves no reader open', async () => {
+  test('leave no object reader open', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     assert.equal(fixture.objects.openReaders(), 0);
   });

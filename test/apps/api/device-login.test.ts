@@ -1,6 +1,6 @@
-/** Device login over REST: what each of its states answers, and how often one may ask. */
+/** Device login over REST: the answer in each state, and the rate limits. */
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import type { Cause } from '../../../core/kernel/envelope.ts';
@@ -54,7 +54,7 @@ describe('A device login', () => {
   const begun = async (): Promise<Session> => (await begin()).json();
   const poll = ({ id, secret_token }: Session): Promise<LightMyRequestResponse> =>
     fixture.request('GET', `/v1/auth/sessions/${id}/poll?secret_token=${secret_token}`, null);
-  /** As a device polls: no sooner than the interval. */
+  /** Polls as a device does, not before the interval has passed. */
   const pollInTime = (session: Session): Promise<LightMyRequestResponse> => {
     fixture.clock.advance(2_000);
     return poll(session);
@@ -65,7 +65,7 @@ describe('A device login', () => {
   };
   const closing = () => ({ ...fixture.context, vault: fixture.vault });
 
-  test('begins with a code for people, a secret for polls, and where to go with each', async () => {
+  test('begins with a code for its user, a secret for polls, and a URL for each', async () => {
     const answer = await begin();
     assert.equal(answer.statusCode, 201);
     assert.equal(answer.headers['cache-control'], 'no-store');
@@ -80,7 +80,7 @@ describe('A device login', () => {
     });
   });
 
-  test('is pending until it is granted, then gives the token once', async () => {
+  test('is pending until it is granted, then returns the token once', async () => {
     const session = await begun();
     const pending = await poll(session);
     assert.equal(pending.statusCode, 202);
@@ -111,7 +111,7 @@ describe('A device login', () => {
     assert.equal((await pollInTime(session)).statusCode, 410);
   });
 
-  test('answers 403 once it was denied, also after it was closed', async () => {
+  test('answers 403 after it was denied, even after it was closed', async () => {
     const session = await begun();
     await denyDeviceLogin(fixture.context, { account: ada, cause: CAUSE }, session.id);
     assert.equal((await poll(session)).statusCode, 403);
@@ -119,7 +119,7 @@ describe('A device login', () => {
     assert.equal((await pollInTime(session)).statusCode, 403);
   });
 
-  test('answers 410 from its last moment on, granted or not, whether or not any timer has fired', async () => {
+  test('answers 410 from its expiry on, granted or not, whether or not the timer has fired', async () => {
     const pending = await begun();
     const granted = await begun();
     await grant(granted);
@@ -136,13 +136,13 @@ describe('A device login', () => {
     assert.equal((await pollInTime(granted)).statusCode, 410);
   });
 
-  test('gives no token that expired before anybody fetched it', async () => {
+  test('returns no token that expired before its first poll', async () => {
     const session = await begun();
     await grant(session, { ...CHOICES, expiresAt: plusMs(fixture.clock.now(), 1_000) });
     assert.equal((await pollInTime(session)).statusCode, 410);
   });
 
-  test('a wrong secret, an id that names nothing and one that is no id answer alike', async () => {
+  test('answers a wrong secret, an unknown id and a malformed id alike', async () => {
     const session = await begun();
     const other = await begun();
     const wrong = [
@@ -151,8 +151,8 @@ describe('A device login', () => {
       { ...session, id: fixture.context.ids.next<DeviceSessionId>() },
       { ...session, id: 'x' as DeviceSessionId },
     ];
-    for (const asked of wrong) {
-      const answer = await poll(asked);
+    for (const parameters of wrong) {
+      const answer = await poll(parameters);
       assert.equal(answer.statusCode, 404);
       assert.deepEqual(answer.json(), { detail: 'Login session not found' });
     }
@@ -162,7 +162,7 @@ describe('A device login', () => {
     assert.deepEqual(without.json().detail[0].loc, ['query', 'secret_token']);
   });
 
-  test('a poll sooner than the interval is 429, and does not put the next one off', async () => {
+  test('answers 429 to a poll before the interval, without delaying the next one', async () => {
     const session = await begun();
     assert.equal((await poll(session)).statusCode, 202);
     fixture.clock.advance(1_000);
@@ -174,7 +174,7 @@ describe('A device login', () => {
     assert.equal((await poll(session)).statusCode, 202);
   });
 
-  test('HEAD claims nothing: the token would be lost with the body', async () => {
+  test('does not claim the token by HEAD, whose answer has no body', async () => {
     const session = await begun();
     await grant(session);
     const url = `/v1/auth/sessions/${session.id}/poll?secret_token=${session.secret_token}`;
@@ -185,7 +185,7 @@ describe('A device login', () => {
     assert.equal((await poll(session)).statusCode, 200);
   });
 
-  test('20 polls at once have one winner, whatever each node has counted', async () => {
+  test('returns the token to one of 20 concurrent polls, whatever each node has counted', async () => {
     const session = await begun();
     await grant(session);
     const answers = await Promise.all(Array.from({ length: 20 }, () => poll(session)));
@@ -197,7 +197,7 @@ describe('A device login', () => {
     );
   });
 
-  test('an address may begin ten in a minute, and one more when the first is a minute old', async () => {
+  test('can be begun ten times a minute by one address, and once more when the first is a minute old', async () => {
     for (let count = 1; count <= DEVICE_SESSIONS_PER_MINUTE_MAX; count += 1) {
       assert.equal((await begin()).statusCode, 201);
       fixture.clock.advance(1_000);
@@ -210,7 +210,7 @@ describe('A device login', () => {
     assert.equal((await begin()).statusCode, 429);
   });
 
-  test('a hostname has 1 to 255 characters', async () => {
+  test('takes a hostname of 1 to 255 characters', async () => {
     for (const hostname of ['', 'h'.repeat(DEVICE_HOSTNAME_LENGTH_MAX + 1)]) {
       const answer = await begin(hostname);
       assert.equal(answer.statusCode, 422);
@@ -220,7 +220,7 @@ describe('A device login', () => {
     assert.equal((await fixture.request('POST', '/v1/auth/sessions', null, { body: {} })).statusCode, 422);
   });
 
-  test('leaves no secret, hostname or address in the log, nor in what is logged', async () => {
+  test('leaves no secret, hostname or address in the event log or in log lines', async () => {
     const answer = await begin('adas-own-laptop');
     const session: Session = answer.json();
     await grant(session);

@@ -1,13 +1,11 @@
-/** The shape of every error, outages, and what is logged of them. */
+/** The shape of every error, outages, and their log lines. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, mock, test } from 'node:test';
+import { afterAll, afterEach, beforeAll, describe, test, vi } from 'vitest';
 import { REFUSALS } from '../../../apps/api/refusals.ts';
-import { OUTAGES, outageAnswer } from '../../../apps/api/outages.ts';
-import { withoutSecrets } from '../../../apps/api/faults.ts';
+import { withoutSecrets } from '../../../apps/front-door/fault-log.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { JSON_BODY_BYTES_MAX, READ_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
-import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -20,7 +18,7 @@ describe('errors', () => {
   let openFault: Error | null = null;
   let blobFault: Error | null = null;
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture({
       wrapEvents: (events) => ({
         ...events,
@@ -49,7 +47,7 @@ describe('errors', () => {
     const tree = objects.tree({ file: ['100644', objects.blob('text')], large: ['100644', large] });
     await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
   afterEach(() => {
     headFault = null;
     openFault = null;
@@ -88,7 +86,7 @@ describe('errors', () => {
     assert.equal(ids.size, 6);
   });
 
-  test('the request id of an answer is that of the events it caused', async () => {
+  test('the request id of an answer is that of the events that the request caused', async () => {
     const created = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'traced' } });
     const events = await fixture.context.events.readAll(
       0n as Parameters<typeof fixture.context.events.readAll>[0],
@@ -126,7 +124,7 @@ describe('errors', () => {
     assert.equal(withBody.statusCode, 404);
   });
 
-  test('a wrong method is 405 with those that are allowed', async () => {
+  test('a wrong method is 405 with the allowed methods', async () => {
     for (const [method, url, allow] of [
       ['DELETE', '/v1/repositories', 'GET, HEAD, POST'],
       ['POST', '/v1/repos/ada/files', 'GET, HEAD, PATCH, DELETE'],
@@ -144,7 +142,7 @@ describe('errors', () => {
     }
   });
 
-  test('what is no JSON in UTF-8 is 400 with one text', async () => {
+  test('a body that is not JSON in UTF-8 is 400 with one text', async () => {
     for (const [payload, headers, detail] of [
       ['{', {}, 'The body is not valid JSON'],
       ['{"name":"x"}garbage', {}, 'The body is not valid JSON'],
@@ -175,7 +173,7 @@ describe('errors', () => {
     );
   });
 
-  test('a body that is missing or no object is 422', async () => {
+  test('a body that is missing or not an object is 422', async () => {
     const missing = await send('');
     assert.equal(missing.statusCode, 422);
     assert.deepEqual(missing.json(), { detail: [{ loc: ['body'], msg: 'Field required', type: 'missing' }] });
@@ -209,7 +207,7 @@ describe('errors', () => {
     assert.equal((await send(deep)).statusCode, 422);
   });
 
-  test('keys of a prototype are only text', async () => {
+  test('keys such as __proto__ are plain text', async () => {
     const answer = await send(
       '{"name":"proto","__proto__":{"description":"x"},"constructor":{"prototype":{"polluted":1}}}',
     );
@@ -230,36 +228,7 @@ describe('errors', () => {
     assert.deepEqual(answer.json(), { detail: 'The body is larger than 1048576 bytes' });
   });
 
-  test('each outage of the log, the models and the objects answers 503 with Retry-After, or 500', async () => {
-    const outages: readonly Error[] = [
-      ...(
-        ['log-unavailable', 'append-outcome-unknown', 'append-too-large', 'invalid-event', 'log-diverged'] as const
-      ).map((code) => new EventStoreError(code, 'secret words')),
-      ...(['read-model-behind', 'read-model-parked', 'read-model-unavailable'] as const).map(
-        (code) => new ReadModelError(code, 'secret words'),
-      ),
-      ...(['layer-corrupt', 'layer-missing', 'object-database-unavailable'] as const).map(
-        (code) => new ObjectDatabaseError(code, 'secret words'),
-      ),
-      ...(['layer-not-found', 'layer-store-full', 'layer-store-unavailable', 'range-not-satisfiable'] as const).map(
-        (code) => new LayerStoreError(code, 'secret words'),
-      ),
-    ];
-    for (const outage of outages) {
-      openFault = outage;
-      const answer = await fixture.request('GET', '/v1/repos/ada/files/contents/file', token);
-      const code = 'code' in outage ? String(outage.code) : '';
-      const known: { readonly [code: string]: { readonly retryAfterSeconds: number | null } | undefined } = OUTAGES;
-      const seconds = known[code]?.retryAfterSeconds ?? null;
-      assert.equal(answer.statusCode, seconds === null ? 500 : 503, code);
-      assert.equal(answer.headers['retry-after'], seconds === null ? undefined : String(seconds), code);
-      assert.equal(typeof answer.json().detail, 'string');
-      assert.ok(!answer.body.includes('secret words'));
-      assert.ok(fixture.logged.pop()?.includes(code), 'operators are told');
-    }
-  });
-
-  test('a log that is down stops every request before it is authenticated', async () => {
+  test('an unreachable log fails every request before it is authenticated', async () => {
     headFault = new EventStoreError('log-unavailable', 'down');
     for (const by of [token, { ...token, secret: `strata_${'0'.repeat(46)}` }]) {
       const answer = await fixture.request('GET', '/v1/account/usage', by);
@@ -269,29 +238,29 @@ describe('errors', () => {
     assert.equal((await fixture.request('GET', '/v1/account/usage', null)).statusCode, 401);
   });
 
-  test('a node that does not reach the head of the log in 10 s answers 503, not what it knows', async () => {
+  test('a node that does not reach the head of the log in 10 s answers 503, not an older state', async () => {
     let hang = false;
     const stuck = await createApiFixture({
       wrapEvents: (events) => ({ ...events, head: () => (hang ? new Promise(() => {}) : events.head()) }),
     });
     const by = await stuck.token(await stuck.account('eve'));
-    mock.timers.enable({ apis: ['setTimeout'] });
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
     try {
       hang = true;
       const waiting = stuck.request('GET', '/v1/account/usage', by);
-      // The request reaches the barrier in its own time; the clock stands until then.
+      // The fake clock does not advance until the request has reached the barrier.
       for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      mock.timers.tick(READ_WAIT_MS);
+      vi.advanceTimersByTime(READ_WAIT_MS);
       const answer = await waiting;
       assert.equal(answer.statusCode, 503);
       assert.equal(answer.headers['retry-after'], '1');
     } finally {
-      mock.timers.reset();
+      vi.useRealTimers();
       await stuck.close();
     }
   });
 
-  test('a read model that lags answers 503, and is not in the way of what needs none', async () => {
+  test('a read model that lags makes only the routes that need it answer 503', async () => {
     fixture.readModels.failWith(new ReadModelError('read-model-behind', 'behind'));
     for (const url of ['/v1/repositories', '/v1/access-tokens', '/v1/account/usage', '/v1/repos/ada/files/branches']) {
       const answer = await fixture.request('GET', url, token);
@@ -312,7 +281,7 @@ describe('errors', () => {
     assert.ok(!line.includes(token.secret) && !line.includes('user:pass'));
   });
 
-  test('a file that cannot be read to its end breaks the connection rather than look whole', async () => {
+  test('a file that cannot be read to its end breaks the connection instead of ending short', async () => {
     const port = await fixture.listen();
     blobFault = new ObjectDatabaseError('layer-missing', 'gone');
     const answer = await fetch(`http://127.0.0.1:${port}/v1/repos/ada/files/contents/large?raw=true`, {
@@ -346,18 +315,17 @@ describe('errors', () => {
     assert.ok(!JSON.stringify(fixture.finished).includes('canary'));
   });
 
-  test('secrets are struck out of words wherever they stand', () => {
+  test('secrets are replaced anywhere in a text', () => {
     assert.equal(
       withoutSecrets('a strata_Abc123, whsec_Abc123, https://user:pw@host/x and postgres://u@h'),
       'a strata_…, whsec_…, https://…@host/x and postgres://…@h',
     );
   });
 
-  test('words of refusals are sentences and their statuses those of the contract', () => {
+  test('messages of refusals are sentences, and their statuses are the specified ones', () => {
     for (const [code, { status }] of Object.entries(REFUSALS)) {
       assert.ok([401, 403, 404, 409, 410, 422].includes(status), code);
     }
-    assert.equal(outageAnswer(new Error('no outage')), null);
   });
 });
 

@@ -1,7 +1,7 @@
-/** Hostile HTTP, byte by byte over a socket: what two servers could read differently is read by none. */
+/** Hostile HTTP, byte by byte over a socket: the server refuses requests that a proxy could read differently. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { exchange, parseAnswer, type RawAnswer, rawRequest } from '../../support/raw-http.ts';
@@ -13,7 +13,7 @@ describe('hostile HTTP', () => {
   let bearer: string;
   let port: number;
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture();
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
@@ -21,7 +21,7 @@ describe('hostile HTTP', () => {
     await fixture.repository(owner, 'engine');
     port = await fixture.listen();
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   function assertRefused(answer: RawAnswer, what: string): void {
     assert.equal(answer.status, 400, `${what}: ${answer.status} ${answer.body}`);
@@ -38,7 +38,7 @@ describe('hostile HTTP', () => {
       body,
     });
 
-  test('a request with two tokens, or two hosts, is for nobody', async () => {
+  test('a request with two tokens, or two hosts, is refused', async () => {
     const stranger = await fixture.token(await fixture.account('eve'));
     const target = '/v1/account/usage';
     assertRefused(
@@ -55,7 +55,7 @@ describe('hostile HTTP', () => {
     assert.equal(parseAnswer(nameless).status, 400);
   });
 
-  test('a body whose end is in doubt smuggles no second request', async () => {
+  test('a body with an ambiguous end smuggles no second request', async () => {
     const smuggled = `DELETE /v1/repos/ada/engine HTTP/1.1\r\nHost: localhost\r\n${bearer}\r\n\r\n`;
     const name = '{"name":"smuggled"}';
     for (const [headers, body] of [
@@ -83,7 +83,7 @@ describe('hostile HTTP', () => {
     }
   });
 
-  test('a transfer coding that is not undone is refused, though its body would be valid', async () => {
+  test('an unsupported transfer coding is refused, even if the body would be valid', async () => {
     const chunks = '16\r\n{"name":"coded-twice"}\r\n0\r\n\r\n';
     for (const coding of ['gzip, chunked', 'identity, chunked', 'chunked, chunked', 'deflate,chunked']) {
       assertRefused(await post([`Transfer-Encoding: ${coding}`], chunks), coding);
@@ -91,24 +91,24 @@ describe('hostile HTTP', () => {
     assert.equal((await post(['Transfer-Encoding: chunked'], chunks)).status, 201);
   });
 
-  test('a chunked body is read, in any case of the word', async () => {
+  test('a chunked body is read, with `chunked` in any case', async () => {
     const chunks = '10\r\n{"name":"chunked\r\n2\r\n"}\r\n0\r\n\r\n';
     assert.equal((await post(['Transfer-Encoding: Chunked'], chunks)).status, 201);
   });
 
-  test('a chunked body without an end in sight is cut at 1 MiB', async () => {
+  test('an endless chunked body is cut at 1 MiB', async () => {
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
     const answer = await post(['Transfer-Encoding: chunked'], chunk.repeat(20));
     assert.equal(answer.status, 413);
     assert.equal(answer.headers['connection'], 'close');
   });
 
-  test('a second Content-Type does not decide how a body is read', async () => {
+  test('a second Content-Type header is refused, and does not decide how the body is read', async () => {
     const headers = ['Content-Type: text/plain', 'Content-Length: 2'];
     assertRefused(await post(headers, '{}'), 'content types');
   });
 
-  test('what is no HTTP gets an answer in the usual shape', async () => {
+  test('a request that is not HTTP gets an error in the usual shape', async () => {
     for (const text of [
       'NONSENSE\r\n\r\n',
       'GET /v1/account/usage HTTP/9.9\r\n\r\n',
@@ -124,7 +124,7 @@ describe('hostile HTTP', () => {
     assert.equal(typeof JSON.parse(answer.body).detail, 'string');
   });
 
-  test('targets that are no path of ours are 404, and asked for a token first', async () => {
+  test('a target that is not a path of the API is 401 without a token, else 404', async () => {
     for (const target of [
       ...['http://localhost/v1/account/usage', 'HTTP://evil.example/v1/account/usage', '*', '//v1/account/usage'],
       ...['/v1/../v1/account/usage', '/v1/%2e%2e/v1/account/usage', '/v1/./account/usage', '/v1//account/usage'],
@@ -147,7 +147,7 @@ describe('hostile HTTP', () => {
     }
   });
 
-  test('a header is a token only in the one form there is', async () => {
+  test('an Authorization header counts only in the one valid form', async () => {
     const target = '/v1/account/usage';
     const basic = Buffer.from(`ada:${token.secret}`).toString('base64');
     for (const value of [
@@ -168,7 +168,7 @@ describe('hostile HTTP', () => {
     assert.equal(inCookie.status, 401);
   });
 
-  test('a method in disguise stays what it is', async () => {
+  test('a header or a parameter does not override the method', async () => {
     const headers = [bearer, 'X-HTTP-Method-Override: DELETE', 'X-Method-Override: DELETE'];
     const answer = await rawRequest(port, { method: 'GET', target: '/v1/repos/ada/engine?_method=DELETE', headers });
     assert.equal(answer.status, 200);
@@ -194,7 +194,7 @@ describe('hostile HTTP', () => {
     assert.deepEqual(statuses, ['200', '404', '200']);
   });
 
-  test('a client that leaves while it is sent a large file frees what was opened for it', async () => {
+  test('a client that disconnects during a large file frees the objects opened for it', async () => {
     const { objects } = fixture;
     const large = objects.blob(Buffer.alloc(40 * 1024 * 1024, 'x'));
     const tree = objects.tree({ large: ['100644', large] });
@@ -213,7 +213,7 @@ describe('hostile HTTP', () => {
     assert.ok(sent > 0 && sent < 80 * 1024 * 1024, 'what did not go out is not counted');
   });
 
-  test('a client that neither sends its body nor reads its answer is left', async () => {
+  test('a client that neither sends its body nor reads its answer is disconnected', async () => {
     const patient = await createApiFixture({ timeouts: { body: 50, idle: 50 } });
     try {
       const account = await patient.account('slow');
@@ -224,7 +224,7 @@ describe('hostile HTTP', () => {
       await patient.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
       const slowPort = await patient.listen();
       const head = [`POST /v1/repositories HTTP/1.1`, 'Host: localhost', secret, 'Content-Type: application/json'];
-      // It ends: that is the test.
+      // The test is that the connection ends.
       await exchange(slowPort, `${head.join('\r\n')}\r\nContent-Length: 20\r\n\r\n{"name":`);
       const socket = connect(slowPort, '127.0.0.1');
       socket.write(`GET /v1/repos/slow/large/contents/large HTTP/1.1\r\nHost: localhost\r\n${secret}\r\n\r\n`);

@@ -1,6 +1,6 @@
-/** The OpenAPI document: every route it names is called, and the answer must fit the schema it gives. */
+/** The OpenAPI document: every route in it is called, and the answer must fit its schema. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
@@ -42,14 +42,14 @@ describe('the OpenAPI document', () => {
   let document: Document;
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture();
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
     ajv.addSchema({ $id: 'openapi', ...document });
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   function operations(): readonly { method: string; path: string; operation: Operation }[] {
     return Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -57,7 +57,7 @@ describe('the OpenAPI document', () => {
     );
   }
 
-  /** Checks an answer against what the document says of its status and content type. */
+  /** Checks an answer against the document's schema for its status and content type. */
   function assertFits(operation: Operation, answer: Awaited<ReturnType<ApiFixture['request']>>): void {
     const what = `${operation.operationId} ${answer.statusCode}`;
     const response = operation.responses[String(answer.statusCode)];
@@ -72,7 +72,7 @@ describe('the OpenAPI document', () => {
     assert.ok(validate(answer.json()), `${what}: ${ajv.errorsText(validate.errors)} in ${answer.body}`);
   }
 
-  /** References within the document, made to work outside of it. */
+  /** Rewrites the document's references, so that they resolve outside of it. */
   function absolute(schema: object): object {
     return JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"openapi#/components'));
   }
@@ -123,7 +123,7 @@ describe('the OpenAPI document', () => {
     assert.ok(!JSON.stringify(document).includes('/poll'), 'the poll is nowhere in it');
   });
 
-  test('gives every parameter of a path, and no schema that nothing uses', () => {
+  test('lists every parameter of a path, and no unused schema', () => {
     const text = JSON.stringify(document);
     for (const { path, operation } of operations()) {
       const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
@@ -148,7 +148,7 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(limit?.schema, { type: 'integer', minimum: 1, maximum: 100, default: 50 });
   });
 
-  test('every route answers as the document says, when all is well and when it is not', async () => {
+  test('describes the answers of every route, of success and of errors', async () => {
     const powerless = await fixture.token(owner, { grants: ['GIT_HTTP_READ'] });
     for (const { method, path, operation } of operations()) {
       const url = await preparedUrl(operation.operationId, path);
@@ -184,7 +184,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('the other shapes of contents fit too', async () => {
+  test('describes the other shapes of contents', async () => {
     const url = await preparedUrl('shapes', '/v1/repos/{username}/{name}/contents/{path}');
     const operation = document.paths['/v1/repos/{username}/{name}/contents/{path}']?.['get'];
     assert.ok(operation !== undefined);

@@ -1,22 +1,24 @@
-/** Who may do what: every route in a matrix of grants and scopes, against the table of spec.md. */
+/** Permissions: every route in a matrix of grants and scopes, against docs/interface.md, Grants. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
-import type { AccountId } from '../../../core/kernel/ids.ts';
+import { ALL_REPOSITORIES, type RepositorySelection } from '../../../core/access-token/repository-selection.ts';
+import type { AccountId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Expectation {
-  /** Grants of which each alone suffices; null: no grant is needed. */
+  /** The grants each of which alone suffices; null: no grant is needed. */
   readonly grants: readonly Grant[] | null;
-  readonly scope: 'any' | 'ALL_REPO' | 'includes-repository';
+  /** `includes-webhook`: the scope includes all repositories that the webhook covers. */
+  readonly scope: 'any' | 'ALL_REPO' | 'includes-repository' | 'includes-webhook';
   readonly body?: object;
   /** The status of success. */
   readonly status: number;
 }
 
-/** Written from spec.md's permission table, not from the routes. */
+/** Written from docs/interface.md's permission table, not from the routes. */
 const EXPECTED: Readonly<Record<string, Expectation>> = {
   getUsage: { grants: null, scope: 'any', status: 200 },
   listRepositories: { grants: ['ALL', 'API_REPOS_READ', 'API_REPOS_WRITE'], scope: 'any', status: 200 },
@@ -54,13 +56,13 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
     status: 201,
   },
   listWebhooks: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
-  getWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
-  updateWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', body: {}, status: 200 },
-  rotateWebhookSecret: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
-  deleteWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 204 },
-  pingWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 202 },
-  listWebhookDeliveries: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 200 },
-  redeliverWebhookDelivery: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'any', status: 202 },
+  getWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 200 },
+  updateWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', body: {}, status: 200 },
+  rotateWebhookSecret: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 200 },
+  deleteWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 204 },
+  pingWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 202 },
+  listWebhookDeliveries: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 200 },
+  redeliverWebhookDelivery: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 202 },
 };
 
 const PUBLIC = new Set(['getOpenApi', 'createDeviceSession', 'pollDeviceSession']);
@@ -72,14 +74,14 @@ describe('permissions of every route', () => {
   let stranger: AccountId;
   let repositories = 0;
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture();
     owner = await fixture.account('ada');
     stranger = await fixture.account('bob');
     other = await fixture.repository(owner, 'other');
     await fixture.repository(stranger, 'theirs');
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   /** A repository with a commit and a file, so that every read of it succeeds. */
   async function newRepository(): Promise<FoundRepository> {
@@ -90,12 +92,18 @@ describe('permissions of every route', () => {
     return repository;
   }
 
-  async function call(operationId: string, token: TestToken | null, path: { name: string; username?: string }) {
+  async function call(
+    operationId: string,
+    token: TestToken | null,
+    path: { name: string; username?: string; id?: RepositoryId },
+  ) {
     const route = ROUTES.find((candidate) => candidate.operationId === operationId);
     const expected = EXPECTED[operationId];
     assert.ok(route !== undefined && expected !== undefined);
     const target = await fixture.token(owner);
-    const webhook = route.path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
+    const toldOf: RepositorySelection =
+      path.id === undefined ? ALL_REPOSITORIES : { scope: 'SELECTED_REPO', repositoryIds: [path.id] };
+    const webhook = route.path.startsWith('/v1/webhooks') ? await fixture.webhook(owner, toldOf) : null;
     const delivery =
       webhook !== null && route.path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     const url = route.path
@@ -126,7 +134,7 @@ describe('permissions of every route', () => {
               ? {}
               : { scope: 'SELECTED_REPO', repositoryIds: [scope === 'including' ? repository.id : other.id] }),
           });
-          const answer = await call(operationId, token, { name: repository.owned.name });
+          const answer = await call(operationId, token, { name: repository.owned.name, id: repository.id });
           const what = `${operationId} with ${grant} and ${scope}`;
           if (expected.grants !== null && !expected.grants.includes(grant)) {
             assert.equal(answer.statusCode, 403, what);
@@ -137,6 +145,9 @@ describe('permissions of every route', () => {
           } else if (expected.scope === 'includes-repository' && scope === 'excluding') {
             assert.equal(answer.statusCode, 404, what);
             assert.deepEqual(answer.json(), { detail: 'Repository not found' }, what);
+          } else if (expected.scope === 'includes-webhook' && scope === 'excluding') {
+            assert.equal(answer.statusCode, 404, what);
+            assert.deepEqual(answer.json(), { detail: 'Webhook not found' }, what);
           } else {
             assert.equal(answer.statusCode, expected.status, `${what}: ${answer.body}`);
           }
@@ -144,7 +155,7 @@ describe('permissions of every route', () => {
       }
     });
 
-    test(`${operationId} refuses what is no valid token with 401`, async () => {
+    test(`${operationId} refuses a missing or invalid token with 401`, async () => {
       const repository = await newRepository();
       const path = { name: repository.owned.name };
       const valid = await fixture.token(owner);
@@ -166,7 +177,7 @@ describe('permissions of every route', () => {
     });
 
     if (expected.scope === 'includes-repository') {
-      test(`${operationId} answers for another account's repository as for none`, async () => {
+      test(`${operationId} answers for another account's repository as for one that does not exist`, async () => {
         for (const grant of GRANTS) {
           const token = await fixture.token(owner, { grants: [grant] });
           const theirs = await call(operationId, token, { username: 'bob', name: 'theirs' });
@@ -195,7 +206,7 @@ describe('permissions of every route', () => {
     assert.equal((await fixture.request('GET', '/v1/account/usage', token)).statusCode, 401);
   });
 
-  test("another account's token is not found, whatever is asked of it", async () => {
+  test("another account's token is not found by any route", async () => {
     const theirs = await fixture.token(stranger);
     const mine = await fixture.token(owner);
     for (const method of ['GET', 'PUT', 'DELETE'] as const) {
@@ -211,7 +222,7 @@ describe('permissions of every route', () => {
     assert.equal((await fixture.request('GET', '/v1/account/usage', theirs)).statusCode, 200);
   });
 
-  test("another account's webhook is not found, whatever is asked of it", async () => {
+  test("another account's webhook is not found by any route", async () => {
     const theirs = await fixture.webhook(stranger);
     const delivery = await fixture.delivery(stranger, theirs);
     const mine = await fixture.token(owner);
@@ -239,7 +250,7 @@ describe('permissions of every route', () => {
     );
   });
 
-  test('a repository is created for the account of the token alone', async () => {
+  test('a repository is created only for the account of the token', async () => {
     const token = await fixture.token(stranger);
     const created = await fixture.request('POST', '/v1/repositories', token, {
       body: { name: 'mine', username: 'ada' },

@@ -1,6 +1,6 @@
-/** Repositories over REST: what interface.md settles about them. */
+/** Repositories over REST, as docs/interface.md, Repositories, specifies them. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -10,18 +10,18 @@ describe('repositories', () => {
   let owner: AccountId;
   let token: TestToken;
 
-  before(async () => {
+  beforeAll(async () => {
     fixture = await createApiFixture({
       plans: { ...DEFAULT_PLANS, FREE: { ...DEFAULT_PLANS.FREE, repos: 1 } },
     });
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
   });
-  after(() => fixture.close());
+  afterAll(() => fixture.close());
 
   const create = (body: object) => fixture.request('POST', '/v1/repositories', token, { body });
 
-  test('creates one with all of its fields', async () => {
+  test('are created with all fields', async () => {
     const answer = await create({ name: 'Engine', description: 'Analytical', default_branch: 'trunk' });
     assert.equal(answer.statusCode, 201);
     const repository = answer.json();
@@ -45,18 +45,18 @@ describe('repositories', () => {
     assert.deepEqual(read.json(), repository);
   });
 
-  test('the default branch is master until another is set', async () => {
+  test('have the default branch master until another is set', async () => {
     assert.equal((await create({ name: 'plain' })).json().default_branch, 'master');
   });
 
-  test('refuses a name taken without case with 409', async () => {
+  test('are refused with 409 for a name that differs from a taken one only in case', async () => {
     await create({ name: 'Taken' });
     const answer = await create({ name: 'tAKEN' });
     assert.equal(answer.statusCode, 409);
     assert.deepEqual(answer.json(), { detail: 'A repository with this name exists already' });
   });
 
-  test('refuses bad names with 422 and the field', async () => {
+  test('are refused with 422 and the field for invalid names', async () => {
     for (const name of [
       '',
       '.hidden',
@@ -79,14 +79,14 @@ describe('repositories', () => {
     assert.equal((await create({ name: 'n'.repeat(100) })).statusCode, 201);
   });
 
-  test('counts characters, not code units, of a description', async () => {
+  test('count the characters of a description, not its code units', async () => {
     assert.equal((await create({ name: 'long', description: '😀'.repeat(1_000) })).statusCode, 201);
     const answer = await create({ name: 'longer', description: '😀'.repeat(1_001) });
     assert.equal(answer.statusCode, 422);
     assert.deepEqual(answer.json().detail[0].loc, ['body', 'description']);
   });
 
-  test('refuses a default branch that cannot be one', async () => {
+  test('refuse a default branch whose name is not a valid branch', async () => {
     for (const branch of ['HEAD', '-x', 'a..b', 'a b', 'f'.repeat(40), '']) {
       const answer = await create({ name: 'branchy', default_branch: branch });
       assert.equal(answer.statusCode, 422, branch);
@@ -94,7 +94,7 @@ describe('repositories', () => {
     }
   });
 
-  test('an unknown storage bucket is 404, null is platform storage, no UUID is 422', async () => {
+  test('answer 404 for an unknown storage bucket, 422 for a malformed id, and take null as platform storage', async () => {
     const unknown = await create({ name: 'bucket', storage_bucket_id: '11111111-1111-4111-8111-111111111111' });
     assert.equal(unknown.statusCode, 404);
     assert.deepEqual(unknown.json(), { detail: 'Storage bucket not found' });
@@ -102,11 +102,11 @@ describe('repositories', () => {
     assert.equal((await create({ name: 'bucket', storage_bucket_id: null })).statusCode, 201);
   });
 
-  test('ignores fields it does not know', async () => {
+  test('ignore unknown fields', async () => {
     assert.equal((await create({ name: 'extra', color: 'blue', ['__proto__']: { name: 'x' } })).statusCode, 201);
   });
 
-  test('lists by name without case, in pages', async () => {
+  test('are listed by name without regard to case, in pages', async () => {
     const account = await fixture.account('lister');
     const lister = await fixture.token(account);
     for (const name of ['b', 'A', 'c']) await fixture.repository(account, name);
@@ -128,7 +128,7 @@ describe('repositories', () => {
     assert.deepEqual(beyond.pagination, { page: 999999999999999, limit: 50, total: 3, has_more: false });
   });
 
-  test('lists only what the scope of the token holds', async () => {
+  test('are listed only within the scope of the token', async () => {
     const account = await fixture.account('selecting');
     const one = await fixture.repository(account, 'one');
     await fixture.repository(account, 'two');
@@ -141,7 +141,7 @@ describe('repositories', () => {
     assert.equal(list.pagination.total, 1);
   });
 
-  test('refuses pages and limits outside their bounds with 422 and the parameter', async () => {
+  test('refuse pages and limits outside their bounds with 422 and the parameter', async () => {
     const faulty = ['limit=0', 'limit=101', 'limit=x', 'limit=1.5', 'limit=', 'limit=-1', 'limit=1&limit=2'];
     for (const query of [...faulty, 'page=-1', 'page=0x10', 'page=1e3', 'page= 1', 'page=9999999999999999']) {
       const answer = await fixture.request('GET', `/v1/repositories?${query}`, token);
@@ -151,7 +151,7 @@ describe('repositories', () => {
     assert.equal((await fixture.request('GET', '/v1/repositories?limit=100&color=x&color=y', token)).statusCode, 200);
   });
 
-  test('changes description and default branch, each alone', async () => {
+  test('change their description and default branch independently', async () => {
     await create({ name: 'changing', description: 'before' });
     const patch = async (body: object) =>
       (await fixture.request('PATCH', '/v1/repos/ada/changing', token, { body })).json();
@@ -162,7 +162,7 @@ describe('repositories', () => {
     assert.deepEqual(await patch({}), changed);
   });
 
-  test('deletes, after which the name is free and is another repository', async () => {
+  test('are deleted, and their name is then free for a new repository', async () => {
     const first = (await create({ name: 'gone' })).json();
     const selected = await fixture.token(owner, { scope: 'SELECTED_REPO', repositoryIds: [first.id] });
     assert.equal((await fixture.request('GET', '/v1/repos/ada/gone', selected)).statusCode, 200);
@@ -176,7 +176,7 @@ describe('repositories', () => {
     assert.equal((await fixture.request('GET', '/v1/repos/ada/gone', selected)).statusCode, 404);
   });
 
-  test('refuses one more than the plan allows with 422 and the quota', async () => {
+  test('are refused beyond the quota of the plan, with 422 and the quota', async () => {
     const free = await fixture.account('free', 'FREE');
     const freeToken = await fixture.token(free);
     const post = (name: string) => fixture.request('POST', '/v1/repositories', freeToken, { body: { name } });
@@ -189,7 +189,7 @@ describe('repositories', () => {
     assert.deepEqual(usage.transfer_bytes, { used: 0, quota: DEFAULT_PLANS.FREE.transfer_bytes });
   });
 
-  test('usage shows what pushes brought this month', async () => {
+  test('show the bytes pushed this month in the usage', async () => {
     const account = await fixture.account('pusher');
     const pusher = await fixture.token(account);
     const repository = await fixture.repository(account, 'pushed');
@@ -197,7 +197,9 @@ describe('repositories', () => {
     await fixture.push(repository, { 'refs/heads/main': fixture.objects.commit({ tree, seconds: 1 }) });
     const usage = (await fixture.request('GET', '/v1/account/usage', pusher)).json();
     assert.deepEqual(usage.ingress_bytes, { used: 1_000, quota: null });
-    fixture.context.transfer.add({ account, token: pusher.id, repository: repository.id, sentBytes: 77 });
+    fixture.context.transfer.add({
+      ...{ account, reader: { kind: 'token', id: pusher.id }, repository: repository.id, sentBytes: 77 },
+    });
     const counted = (await fixture.request('GET', '/v1/account/usage', pusher)).json();
     assert.deepEqual(counted.transfer_bytes, { used: 77, quota: null });
     await fixture.context.transfer.flush();

@@ -1,6 +1,6 @@
-/** Deliveries over REST: what spec.md and interface.md settle about their list, pings and redelivery. */
+/** Deliveries over REST: their list, pings and redelivery, as docs/interface.md, Deliveries, specifies them. */
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { AccountId, WebhookId } from '../../../core/kernel/ids.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
@@ -27,25 +27,25 @@ describe('webhook deliveries', () => {
   const listed = async (query = ''): Promise<readonly Listed[]> => (await list(query)).json().deliveries;
   const post = (path: string) => fixture.request('POST', `/v1/webhooks/${webhook}/${path}`, token);
 
-  test('are listed newest first, fifty unless told otherwise, with all that interface.md names', async () => {
+  test('are listed newest first, fifty by default, with all fields of docs/interface.md', async () => {
     assert.deepEqual(await listed(), []);
-    const asked: string[] = [];
-    for (let count = 0; count < 51; count += 1) asked.push((await post('ping')).json().delivery_id);
+    const requested: string[] = [];
+    for (let count = 0; count < 51; count += 1) requested.push((await post('ping')).json().delivery_id);
     assert.deepEqual(
       (await listed()).map(({ id }) => id),
-      asked.toReversed().slice(0, 50),
+      requested.toReversed().slice(0, 50),
     );
     assert.equal((await listed('?limit=100')).length, 51);
     const [newest] = await listed('?limit=1');
     const now = fixture.clock.now();
     assert.deepEqual(newest, {
-      ...{ id: asked.at(-1), event_id: newest?.['event_id'], event: 'ping', status: 'PENDING', http_status: null },
+      ...{ id: requested.at(-1), event_id: newest?.['event_id'], event: 'ping', status: 'PENDING', http_status: null },
       ...{ attempts: 0, error: null, response_body: null, created_at: now, last_attempt_at: null },
       ...{ next_attempt_at: now, attempt_log: [] },
     });
   });
 
-  test('show their payload on request only', async () => {
+  test('show their payload only on request', async () => {
     const { event_id: event } = (await post('ping')).json();
     const [without] = await listed('?include_payload=false');
     assert.ok(without !== undefined && !('payload' in without));
@@ -59,7 +59,7 @@ describe('webhook deliveries', () => {
     assert.equal((await listed('?include_payload=true'))[0]?.['payload'], null, 'no longer kept');
   });
 
-  test('refuse limits out of bounds and flags that are none', async () => {
+  test('refuse limits out of bounds and invalid flags', async () => {
     for (const query of ['?limit=0', '?limit=101', '?limit=-1', '?limit=1.5', '?limit=x', '?include_payload=yes']) {
       const answer = await list(query);
       assert.equal(answer.statusCode, 422, query);
@@ -67,15 +67,15 @@ describe('webhook deliveries', () => {
     }
   });
 
-  test('are asked again by 202 with their ids; unknown ones, and those whose payload went, are not found', async () => {
-    const asked = (await post('ping')).json();
-    const again = await post(`deliveries/${asked.delivery_id}/redeliver`);
+  test('are redelivered with 202 and their ids; unknown ones, and those without a payload, are not found', async () => {
+    const requested = (await post('ping')).json();
+    const again = await post(`deliveries/${requested.delivery_id}/redeliver`);
     assert.equal(again.statusCode, 202);
-    assert.deepEqual(again.json(), asked);
+    assert.deepEqual(again.json(), requested);
     const other = await post(`deliveries/${webhook}/redeliver`);
     assert.deepEqual([other.statusCode, other.json()], [404, { detail: 'Webhook delivery not found' }]);
     assert.equal((await post('deliveries/none/redeliver')).statusCode, 404);
     await fixture.context.deliveries.forgetAccount(owner);
-    assert.equal((await post(`deliveries/${asked.delivery_id}/redeliver`)).statusCode, 404);
+    assert.equal((await post(`deliveries/${requested.delivery_id}/redeliver`)).statusCode, 404);
   });
 });

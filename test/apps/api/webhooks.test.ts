@@ -1,8 +1,8 @@
-/** Webhooks over REST: what spec.md and interface.md settle about them. */
+/** Webhooks over REST, as docs/interface.md, Webhooks, specifies them. */
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'vitest';
 import { accounts } from '../../../core/account/evolve.ts';
-import { type AccountId, plusMs } from '../../../core/kernel/ids.ts';
+import { type AccountId, plusMs, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -31,7 +31,7 @@ describe('webhooks', () => {
     return [...state.webhooks.values()].find((webhook) => webhook.id === id);
   }
 
-  test('are created active, with a secret that is shown once', async () => {
+  test('are created active, with a secret that only the answer shows', async () => {
     const answer = await create(GOOD);
     assert.equal(answer.statusCode, 201);
     assert.equal(answer.headers['cache-control'], 'no-store');
@@ -39,7 +39,11 @@ describe('webhooks', () => {
     assert.match(secret, /^whsec_[0-9A-Za-z]{40}$/);
     assert.match(webhook.id, /^[0-9a-f-]{36}$/);
     const now = fixture.clock.now();
-    assert.deepEqual(webhook, { id: webhook.id, ...GOOD, active: true, created_at: now, updated_at: now });
+    const everything = { scope: 'ALL_REPO', repository_ids: [] };
+    assert.deepEqual(webhook, {
+      ...{ id: webhook.id, ...GOOD, active: true, ...everything },
+      ...{ created_at: now, updated_at: now },
+    });
     assert.deepEqual((await get(webhook.id)).json(), webhook);
     assert.deepEqual((await list()).json(), { webhooks: [webhook] });
     assert.notEqual((await create(GOOD)).json().secret, secret);
@@ -48,13 +52,13 @@ describe('webhooks', () => {
     assert.deepEqual(urls, [GOOD.url, GOOD.url, GOOD.url], 'one URL may have several');
   });
 
-  test('take no secret from the client, and each event once', async () => {
+  test('ignore a secret from the client, and keep each event once', async () => {
     const created = (await create({ ...GOOD, events: ['ping', 'push', 'ping'], secret: 'mine' })).json();
     assert.notEqual(created.secret, 'mine');
     assert.deepEqual(created.events, ['ping', 'push']);
   });
 
-  test('tell every missing field at once, and what is wrong with others', async () => {
+  test('report every missing and every invalid field together', async () => {
     assert.deepEqual(
       (await create({})).json().detail,
       ['url', 'events'].map((field) => ({ loc: ['body', field], msg: 'Field required', type: 'missing' })),
@@ -75,7 +79,7 @@ describe('webhooks', () => {
     assert.deepEqual((await list()).json(), { webhooks: [] });
   });
 
-  test('are refused a URL that the rules of outgoing requests refuse, with the field and why', async () => {
+  test('refuse a URL that outgoing requests refuse, with the field and the reason', async () => {
     const { id } = (await create(GOOD)).json();
     for (const [url, words] of [
       ['receiver.example', /not a URL/],
@@ -101,7 +105,7 @@ describe('webhooks', () => {
     assert.equal((await get(id)).json().url, GOOD.url);
   });
 
-  test('are twenty an account, also when thirty are created at once', async () => {
+  test('are at most twenty in an account, even if thirty are created at once', async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => create(GOOD)));
     const statuses = answers.map(({ statusCode }) => statusCode);
     assert.equal(statuses.filter((status) => status === 201).length, WEBHOOKS_MAX);
@@ -118,7 +122,7 @@ describe('webhooks', () => {
     assert.equal((await fixture.request('POST', '/v1/webhooks', bob, { body: GOOD })).statusCode, 201);
   });
 
-  test('change what is sent and keep the rest, and their secret while the URL stands', async () => {
+  test('change only the fields sent, and keep their secret while the URL is unchanged', async () => {
     const { secret: _, ...created } = (await create(GOOD)).json();
     const before = await stateOf(created.id);
     fixture.clock.advance(5_000);
@@ -136,7 +140,7 @@ describe('webhooks', () => {
     assert.equal((await put(created.id, { events: [] })).statusCode, 422);
   });
 
-  test('get a new secret with another URL, and forget the ones before', async () => {
+  test('get a new secret with a new URL, and lose the previous ones', async () => {
     const created = (await create(GOOD)).json();
     await fixture.request('POST', `/v1/webhooks/${created.id}/secret`, token);
     const before = await stateOf(created.id);
@@ -157,7 +161,7 @@ describe('webhooks', () => {
     assert.equal(await vault.get(owner, 'webhook-url', before.urlRef), null);
   });
 
-  test('get a new secret on request, the one before valid for a day', async () => {
+  test('get a new secret on request, while the previous one is valid for a day', async () => {
     const created = (await create(GOOD)).json();
     const rotated = await fixture.request('POST', `/v1/webhooks/${created.id}/secret`, token);
     assert.equal(rotated.statusCode, 200);
@@ -177,7 +181,7 @@ describe('webhooks', () => {
     assert.equal(await vault.get(owner, 'webhook-secret', first.previousSecret.ref), null);
   });
 
-  test('are gone once deleted, and so is what the vault held of them', async () => {
+  test('are gone after deletion, and so are their vault records', async () => {
     const { id } = (await create(GOOD)).json();
     const state = await stateOf(id);
     const deleted = await fixture.request('DELETE', `/v1/webhooks/${id}`, token);
@@ -197,7 +201,60 @@ describe('webhooks', () => {
     assert.equal(await fixture.context.vault.get(owner, 'webhook-secret', state.secretRef), null);
   });
 
-  test('leave no word of their URLs and secrets in events, logs or refusals', async () => {
+  // The attack: a token for one repository reads, redirects or silences the webhooks of all others.
+  test('of a token for selected repositories cover only these, and the token sees no other webhook', async () => {
+    const [tools, other] = [await fixture.repository(owner, 'tools'), await fixture.repository(owner, 'other')];
+    const selected = (...repositoryIds: readonly RepositoryId[]) =>
+      fixture.token(owner, { grants: ['API_WEBHOOKS'], scope: 'SELECTED_REPO', repositoryIds });
+    const narrow = await selected(tools.id);
+    const { secret: _, ...mine } = (await fixture.request('POST', '/v1/webhooks', narrow, { body: GOOD })).json();
+    assert.deepEqual([mine.scope, mine.repository_ids], ['SELECTED_REPO', [tools.id]]);
+    const { secret: __, ...both } = (
+      await fixture.request('POST', '/v1/webhooks', await selected(other.id, tools.id), { body: GOOD })
+    ).json();
+    const everything = (await create(GOOD)).json();
+    assert.deepEqual((await fixture.request('GET', '/v1/webhooks', narrow)).json(), { webhooks: [mine] });
+    assert.deepEqual((await fixture.request('GET', '/v1/webhooks', await selected(tools.id, other.id))).json(), {
+      webhooks: [mine, both],
+    });
+    assert.equal((await list()).json().webhooks.length, 3, 'a token for all sees all');
+    for (const { id } of [both, everything]) {
+      for (const [method, path, body] of [
+        ['GET', '', undefined],
+        ['PUT', '', { active: false }],
+        ['PUT', '', { url: 'https://mallory.example/' }],
+        ['POST', '/secret', undefined],
+        ['POST', '/ping', undefined],
+        ['GET', '/deliveries', undefined],
+        ['POST', `/deliveries/${id}/redeliver`, undefined],
+        ['DELETE', '', undefined],
+      ] as const) {
+        const options = body === undefined ? {} : { body };
+        const answer = await fixture.request(method, `/v1/webhooks/${id}${path}`, narrow, options);
+        assert.equal(answer.statusCode, 404, `${method} ${path}`);
+        assert.deepEqual(answer.json(), { detail: 'Webhook not found' });
+      }
+      assert.equal((await get(id)).json().active, true);
+    }
+    const changed = await fixture.request('PUT', `/v1/webhooks/${mine.id}`, narrow, { body: { active: false } });
+    assert.deepEqual([changed.statusCode, changed.json().scope], [200, 'SELECTED_REPO']);
+    assert.equal((await fixture.request('POST', `/v1/webhooks/${mine.id}/ping`, narrow)).statusCode, 202);
+  });
+
+  test('keep their repositories whatever happens to the token that created them', async () => {
+    const tools = await fixture.repository(owner, 'tools');
+    const narrow = await fixture.token(owner, { scope: 'SELECTED_REPO', repositoryIds: [tools.id] });
+    const { id } = (await fixture.request('POST', '/v1/webhooks', narrow, { body: GOOD })).json();
+    const all = await fixture.token(owner);
+    const widened = { scope: 'ALL_REPO', repository_ids: [] };
+    assert.equal(
+      (await fixture.request('PUT', `/v1/access-tokens/${narrow.id}`, all, { body: widened })).statusCode,
+      200,
+    );
+    assert.deepEqual((await get(id)).json().repository_ids, [tools.id]);
+  });
+
+  test('leave no URL or secret in events, logs or refusals', async () => {
     const secrets: string[] = [];
     const canary = 'canary7f3Kq9';
     const created = (await create({ ...GOOD, url: `https://receiver.example/${canary}` })).json();

@@ -1,5 +1,5 @@
 /**
- * The launcher on small projects of their own, with the real npm: each has one package, packed next to it, so
+ * The launcher on small test projects, with the real npm. Each has its packages packed beside it, so
  * that nothing is downloaded.
  *
  * Must stay true: no case touches this project's node_modules, and each runs with an empty home directory.
@@ -20,11 +20,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 
 const launcher = join(import.meta.dirname, '..', '..', '..', 'apps', 'launcher');
 const scratch = mkdtempSync(join(tmpdir(), 'strata-launcher-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 interface Ended {
   readonly code: number | null;
@@ -39,7 +39,7 @@ function write(file: string, text: string): string {
   return file;
 }
 
-/** Packs a package that exports its version; returns the lock's entry for it. */
+/** Packs a package that exports its version; returns its entry in the lock file. */
 function pack(root: string, name: string, version: string, flags: object = {}) {
   const folder = join(root, 'packed');
   write(join(folder, 'package', 'package.json'), JSON.stringify({ name, version, type: 'module', exports: './a.js' }));
@@ -54,7 +54,7 @@ function pack(root: string, name: string, version: string, flags: object = {}) {
   return { version, resolved: `file:${file}`, integrity: `sha512-${digest}`, ...flags };
 }
 
-/** Writes package.json and its lock: `ground` for production, `tool` for development. */
+/** Writes package.json and its lock file: `ground` is a production package, `tool` a development one. */
 function lockVersions(root: string, ground: string, tool: string): void {
   const dependencies = { ground: `file:ground-${ground}.tgz` };
   const devDependencies = { tool: `file:tool-${tool}.tgz` };
@@ -72,7 +72,7 @@ function lockVersions(root: string, ground: string, tool: string): void {
   );
 }
 
-/** A project with two packages and entries that tell what they see. */
+/** A project with two packages and entries that print what they see. */
 function project(): string {
   const root = mkdtempSync(join(scratch, 'project-'));
   cpSync(launcher, join(root, 'apps', 'launcher'), { recursive: true });
@@ -117,7 +117,7 @@ function launch(root: string, args: readonly string[], env: NodeJS.ProcessEnv = 
   return { ended, pid: child.pid ?? 0, kill: (signal) => void child.kill(signal), said };
 }
 
-/** Launches with an npm that removes what there is and never ends; resolves when that npm is at work. */
+/** Launches with an npm that removes the installed packages and never ends; resolves when that npm runs. */
 async function launchWithEndlessNpm(root: string): Promise<{ running: Running; npm: number }> {
   const bin = join(root, 'endless');
   const pidFile = join(root, 'npm.pid');
@@ -139,7 +139,7 @@ async function launchWithEndlessNpm(root: string): Promise<{ running: Running; n
 const OLDER_NODE = { NODE_OPTIONS: '--import=data:text/javascript,delete%20process.execve' };
 
 describe('installing', () => {
-  test('installs on the first start, says so in one line, and is silent on the second', async () => {
+  test('installs on the first start, prints one line, and prints nothing on the second', async () => {
     const root = project();
     const first = await launch(root, ['test/run.ts', 'a', '--b']).ended;
     assert.equal(first.code, 0, first.stderr);
@@ -150,7 +150,7 @@ describe('installing', () => {
     assert.equal(second.stderr, '');
   });
 
-  test('installs again when the lock names another version', async () => {
+  test('installs again when the lock file names another version', async () => {
     const root = project();
     await launch(root, ['apps/server.ts']).ended;
     lockVersions(root, '1.1.0', '1.0.0');
@@ -159,7 +159,7 @@ describe('installing', () => {
     assert.equal(JSON.parse(ended.stdout).ground, '1.1.0');
   });
 
-  test('serves from an install without development packages, and adds them for tests only', async () => {
+  test('accepts an install without development packages, and adds them only for tests', async () => {
     const root = project();
     const npm = spawnSync('npm', ['ci', '--omit=dev'], { cwd: root, env: { ...process.env, HOME: root } });
     assert.equal(npm.status, 0, String(npm.stderr));
@@ -174,7 +174,7 @@ describe('installing', () => {
     assert.equal(tests.code, 0, tests.stderr);
   });
 
-  test('two launches at once install once', async () => {
+  test('installs once for two concurrent launches', async () => {
     const root = project();
     const ended = await Promise.all([1, 2, 3].map(() => launch(root, ['apps/server.ts']).ended));
     assert.deepEqual(
@@ -185,7 +185,7 @@ describe('installing', () => {
     assert.equal(ended.filter(({ stderr }) => stderr.includes('installing packages')).length, 1);
   });
 
-  test('redoes an install that was killed half-way, past the lock it left', async () => {
+  test('repeats an install that was killed half-way, despite the lock that it left', async () => {
     const root = project();
     const { running, npm } = await launchWithEndlessNpm(root);
     running.kill('SIGKILL');
@@ -203,7 +203,7 @@ describe('installing', () => {
     assert.throws(() => process.kill(npm, 0), { code: 'ESRCH' });
   });
 
-  test('leaves packages alone that are borrowed from another checkout, and says so', async () => {
+  test('leaves packages alone that are linked from another checkout, and prints that', async () => {
     const [lender, borrower] = [project(), project()];
     await launch(lender, ['apps/server.ts']).ended;
     symlinkSync(join(lender, 'node_modules'), join(borrower, 'node_modules'));
@@ -213,7 +213,7 @@ describe('installing', () => {
     assert.equal(JSON.parse(ended.stdout).ground, '1.0.0');
   });
 
-  test('says why when npm fails, and does not start the entry', async () => {
+  test('prints the reason when npm fails, and does not start the entry', async () => {
     const root = project();
     rmSync(join(root, 'ground-1.0.0.tgz'));
     const ended = await launch(root, ['apps/server.ts']).ended;
@@ -225,14 +225,14 @@ describe('installing', () => {
 
 describe('running the entry', () => {
   const root = project();
-  before(async () => assert.equal((await launch(root, ['apps/server.ts']).ended).code, 0));
+  beforeAll(async () => assert.equal((await launch(root, ['apps/server.ts']).ended).code, 0));
 
   for (const [kind, env] of [
     ['a Node that replaces itself', {}],
     ['an older Node', OLDER_NODE],
   ] as const) {
     describe(`from ${kind}`, () => {
-      test('passes on arguments, exit code and the directory the user stood in', async () => {
+      test("passes on arguments, the exit code and the user's working directory", async () => {
         const entry = 'console.log(process.env.INIT_CWD); process.exit(Number(process.argv[2]));\n';
         write(join(root, 'apps', 'exit.ts'), entry);
         const ended = await launch(root, ['apps/exit.ts', '7'], { ...env, INIT_CWD: '/elsewhere' }).ended;
@@ -245,7 +245,7 @@ describe('running the entry', () => {
         assert.equal(ended.stdout.split(':')[0], join(root, 'node_modules', '.bin'));
       });
 
-      test('a signal reaches the entry, which may end in its own way', async () => {
+      test('passes a signal to the entry, which decides how it ends', async () => {
         const entry = "process.on('SIGTERM', () => { console.log('closed'); process.exit(3); });\n";
         write(join(root, 'apps', 'close.ts'), `${entry}setInterval(() => {}, 1000);\nconsole.log('ready');\n`);
         const running = launch(root, ['apps/close.ts'], env);
@@ -255,7 +255,7 @@ describe('running the entry', () => {
         assert.deepEqual([ended.code, ended.stdout], [3, 'ready\nclosed\n']);
       });
 
-      test('an entry ended by a signal ends the launcher by the same signal', async () => {
+      test('ends by the signal that ended the entry', async () => {
         write(join(root, 'apps', 'wait.ts'), "setInterval(() => {}, 1000);\nconsole.log('ready');\n");
         const running = launch(root, ['apps/wait.ts'], env);
         await running.said('ready');
@@ -271,7 +271,7 @@ describe('running the entry', () => {
   });
 });
 
-test('refuses a git that is missing or too old, and says what to do', async () => {
+test('refuses a git that is missing or too old, and prints what to do', async () => {
   const root = project();
   const bin = join(root, 'old');
   write(join(bin, 'git'), '#!/bin/sh\necho git version 2.38.9\n');

@@ -1,6 +1,6 @@
-/** The settings of the event log: a choice that cannot be carried out stops the start with the setting's name. */
+/** The settings of the event log: an unusable choice stops the start with the setting's name. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
 
 const read = (environment: Readonly<Record<string, string>>) => readSettings(environment, '/tmp');
@@ -25,7 +25,7 @@ describe('the setting of the event log', () => {
     assert.equal(read({ STRATA_EVENTSTORE_URL: address }).eventStoreDb, null);
   });
 
-  test('is refused by name without its address, and with one that cannot be used', () => {
+  test('is refused by name without an address, and with an unusable one', () => {
     const store = { STRATA_EVENT_STORE: 'eventstoredb' };
     assert.match(faultsOf(store), /STRATA_EVENTSTORE_URL is not set: expected .*esdb:/);
     assert.match(faultsOf({ ...store, STRATA_EVENTSTORE_URL: 'http://host' }), /STRATA_EVENTSTORE_URL is set, but/);

@@ -1,9 +1,9 @@
-/** The libraries of engines that were not chosen are not loaded: they would double the start of every command. */
+/** The server loads only the libraries of chosen engines: the others would double the start of every command. */
 import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';
-import { test } from 'node:test';
+import { test } from 'vitest';
 
-/** The packages that a module loads, directly or through others, before it is asked for anything. */
+/** The packages that importing a module loads, directly or through other modules. */
 async function packagesOf(load: () => Promise<unknown>): Promise<ReadonlySet<string>> {
   const packages = new Set<string>();
   const hooks = registerHooks({

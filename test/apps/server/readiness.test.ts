@@ -1,27 +1,27 @@
-/** What a node says of itself: ready, and what it does less well. */
+/** The readiness of a node, and its degraded parts. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test, vi } from 'vitest';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createDuty, readiness } from '../../../apps/server/readiness.ts';
+import { createPartHealth, readiness } from '../../../apps/server/readiness.ts';
 
-describe('A duty', () => {
+describe('The health of a part', () => {
   test('is degraded from its failure until it works again', () => {
-    const duty = createDuty(() => 0);
-    assert.equal(duty.isDegraded(), false);
-    duty.fails();
-    assert.equal(duty.isDegraded(), true);
-    duty.works();
-    assert.equal(duty.isDegraded(), false);
+    const health = createPartHealth(() => 0);
+    assert.equal(health.isDegraded(), false);
+    health.fails();
+    assert.equal(health.isDegraded(), true);
+    health.works();
+    assert.equal(health.isDegraded(), false);
   });
 
-  test('that failed long ago, and is not tried here any more, is another one to do', () => {
+  test('is not degraded long after the last failure, since another node may have taken over', () => {
     let now = 1_000;
-    const duty = createDuty(() => now);
-    duty.fails();
+    const health = createPartHealth(() => now);
+    health.fails();
     now += 19_999;
-    assert.equal(duty.isDegraded(), true);
+    assert.equal(health.isDegraded(), true);
     now += 1;
-    assert.equal(duty.isDegraded(), false);
+    assert.equal(health.isDegraded(), false);
   });
 });
 
@@ -29,7 +29,7 @@ describe('Readiness', () => {
   const degraded = { isDegraded: () => true };
   const fine = { isDegraded: () => false };
 
-  test('rests on what answers need; a duty that is not done is named and makes nothing unready', async () => {
+  test('depends only on the parts that answers need, and reports any other failed part as degraded', async () => {
     assert.deepEqual(await readiness({ log: Promise.resolve(7) }, { workflows: degraded, webhooks: fine }), {
       ready: true,
       parts: { log: 'ok', workflows: 'degraded', webhooks: 'ok' },
@@ -40,11 +40,12 @@ describe('Readiness', () => {
     });
   });
 
-  test('counts what does not answer in time as down', async (context) => {
-    context.mock.timers.enable({ apis: ['setTimeout'] });
-    const asked = readiness({ log: new Promise(() => undefined), vault: Promise.resolve() }, {});
+  test('counts a check that does not answer in time as down', async (context) => {
+    context.onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    const checked = readiness({ log: new Promise(() => undefined), vault: Promise.resolve() }, {});
     await nextTurn();
-    context.mock.timers.tick(2_000);
-    assert.deepEqual(await asked, { ready: false, parts: { log: 'no answer', vault: 'ok' } });
+    vi.advanceTimersByTime(2_000);
+    assert.deepEqual(await checked, { ready: false, parts: { log: 'no answer', vault: 'ok' } });
   });
 });

@@ -1,6 +1,6 @@
-/** The server's settings: what is taken, and what stops the start. */
+/** The server's settings: the accepted values, and those that stop the start. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
 
 describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
@@ -14,7 +14,7 @@ describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
     assert.equal(read('true'), true);
   });
 
-  test('stops the start with anything else, and says what was expected', () => {
+  test('stops the start with any other value, and prints the expected one', () => {
     for (const value of ['1', 'TRUE', 'yes', ' true']) {
       assert.throws(() => read(value), {
         name: 'SettingsError',
@@ -25,16 +25,16 @@ describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
 });
 
 describe('STRATA_ROLES', () => {
-  test('runs every role unless told otherwise', () => {
+  test('is every role by default', () => {
     assert.deepEqual(readSettings({}, '/').roles, ['api', 'git', 'website', 'worker']);
   });
 
-  test('takes one or several, with spaces around them', () => {
+  test('takes one role or several, with spaces around them', () => {
     assert.deepEqual(readSettings({ STRATA_ROLES: 'worker' }, '/').roles, ['worker']);
     assert.deepEqual(readSettings({ STRATA_ROLES: 'git, api' }, '/').roles, ['api', 'git']);
   });
 
-  test('refuses what is no role, or no list, by the name of the setting', () => {
+  test('refuses an unknown role or an empty list by the name of the setting', () => {
     for (const value of ['api,wroker', 'all', 'api,', ',', 'API']) {
       assert.throws(
         () => readSettings({ STRATA_ROLES: value }, '/'),

@@ -1,8 +1,8 @@
-/** The settings of Temporal: what cannot be carried out stops the start by name, and what is secret is not repeated. */
+/** The settings of Temporal: an unusable one stops the start by name, and no message repeats a secret. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -22,7 +22,7 @@ function faultsOf(environment: Environment): string {
 }
 
 describe('the settings of Temporal', () => {
-  test('are those of the embedded engine unless it is chosen with its address', () => {
+  test('choose the embedded engine unless Temporal is chosen with its address', () => {
     assert.equal(read({}), null);
     assert.equal(read({ STRATA_WORKFLOWS: 'embedded', STRATA_TEMPORAL_ADDRESS: 'temporal:7233' }), null);
     assert.deepEqual(read(CHOSEN), { address: 'temporal:7233', namespace: 'default', tls: null, apiKey: null });
@@ -30,7 +30,7 @@ describe('the settings of Temporal', () => {
     assert.match(faultsOf({ STRATA_WORKFLOWS: 'cadence' }), /STRATA_WORKFLOWS is "cadence": expected one of embedded,/);
   });
 
-  test('take any host and port, and are refused by name without them', () => {
+  test('take any host and port, and refuse an address without them by name', () => {
     for (const address of ['127.0.0.1:7233', '[::1]:7233', 'ns.a1b2c.tmprl.cloud:7233', 'a:1', 'host_1:65535']) {
       assert.equal(read({ ...CHOSEN, STRATA_TEMPORAL_ADDRESS: address })?.address, address);
     }
@@ -45,7 +45,7 @@ describe('the settings of Temporal', () => {
     assert.match(faultsOf({ ...CHOSEN, STRATA_TEMPORAL_NAMESPACE: 'a b' }), /STRATA_TEMPORAL_NAMESPACE is "a b"/);
   });
 
-  test('never show what may be a secret', () => {
+  test('never print a possible secret', () => {
     const withUser = faultsOf({ ...CHOSEN, STRATA_TEMPORAL_ADDRESS: 'ada:hunter2@temporal:7233' });
     assert.match(withUser, /STRATA_TEMPORAL_ADDRESS is set, but with something before an @/);
     assert.doesNotMatch(withUser, /hunter2/);
@@ -62,7 +62,7 @@ describe('the settings of Temporal', () => {
     assert.match(faultsOf({ ...keyed, STRATA_TEMPORAL_TLS: 'false' }), /STRATA_TEMPORAL_TLS is "false": expected true/);
   });
 
-  test('read certificates, which imply TLS; those of the client go together', async (context) => {
+  test('read certificates, which imply TLS, and require a client certificate and its key together', async (context) => {
     const folder = await tempDir(context);
     for (const name of ['ca', 'cert', 'key']) await writeFile(path.join(folder, name), name);
     const ca = { ...CHOSEN, STRATA_TEMPORAL_TLS_CA: 'ca' };

@@ -1,10 +1,11 @@
 /**
  * Lint rules of this project, loaded by oxlint (.oxlintrc.json).
  *
- * Must stay true: rules look at syntax only, so that they say the same in an editor and in `npm run check`.
+ * Must stay true: the rules read only syntax, so that an editor and `npm run check` report the same.
  */
+import { handlePromisesAtOnce } from './promise-handlers.ts';
 
-/** The part of an ESTree node that this rule looks at. */
+/** The parts of an ESTree node that these rules read. */
 interface SyntaxNode {
   readonly type: string;
   readonly parent?: SyntaxNode | null;
@@ -16,6 +17,9 @@ interface SyntaxNode {
   readonly typeName?: SyntaxNode;
   readonly callee?: SyntaxNode;
   readonly arguments?: readonly SyntaxNode[];
+  readonly property?: SyntaxNode;
+  readonly computed?: boolean;
+  readonly value?: unknown;
 }
 
 interface RuleContext {
@@ -25,7 +29,7 @@ interface RuleContext {
 const PARSER_NAME = /^(parse|decode|read)(?![a-z])/;
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
 
-/** The name a function goes by: its own, or that of the constant, method or property that holds it. */
+/** Returns a function's own name, or the name of the constant, method or property that holds it. */
 function functionName(node: SyntaxNode): string | undefined {
   return node.id?.name ?? node.parent?.id?.name ?? node.parent?.key?.name;
 }
@@ -44,9 +48,9 @@ function makes(functionOf: string, type: string): boolean {
 }
 
 /**
- * A cast claims what the compiler cannot see, so it stands only where the claim was just checked: in a function
- * named `parse…`, `decode…` or `read…`, in the one named after the type it makes (`objectId` makes an `ObjectId`),
- * or in a constant at the top of a module. `as const` claims nothing and is free.
+ * A cast claims what the compiler cannot check. So it is allowed only where code has just checked the claim: in a
+ * function named `parse…`, `decode…` or `read…`, in a function named after the type it makes (`objectId` makes an
+ * `ObjectId`), or in a constant at the top of a module. `as const` claims nothing and is always allowed.
  */
 const noCastOutsideParser = {
   create(context: RuleContext) {
@@ -65,7 +69,7 @@ const noCastOutsideParser = {
   },
 };
 
-/** `as unknown as T` says that the types have nothing in common: not even a parser may claim that. */
+/** `as unknown as T` casts between unrelated types, which is not allowed even in a parser. */
 const noCastOfCast = {
   create(context: RuleContext) {
     return {
@@ -89,11 +93,40 @@ const noCurrentDate = {
   },
 };
 
+/** The parts of the API's context that use cases read: apps/api/context.ts. */
+const READ_BY_USE_CASES = new Set(['entities', 'objects', 'readModels']);
+
+/** The name of a member or of a key in a pattern; undefined for one that is computed. */
+function memberName(name: SyntaxNode | undefined, computed: boolean | undefined): unknown {
+  return computed === true || name?.type === 'Literal' ? name?.value : name?.name;
+}
+
+/**
+ * A handler of the REST API only translates between HTTP and use cases. It passes its context on, and reads no entity,
+ * read model or Git object itself.
+ */
+const handlersOnlyTranslate = {
+  create(context: RuleContext) {
+    const check = (node: SyntaxNode, name: unknown): void => {
+      if (typeof name !== 'string' || !READ_BY_USE_CASES.has(name)) return;
+      context.report({ node, message: `A handler only translates: read ${name} in core/use-cases/reading/` });
+    };
+    return {
+      MemberExpression: (node: SyntaxNode) => check(node, memberName(node.property, node.computed)),
+      Property(node: SyntaxNode) {
+        if (node.parent?.type === 'ObjectPattern') check(node, memberName(node.key, node.computed));
+      },
+    };
+  },
+};
+
 export default {
   meta: { name: 'strata' },
   rules: {
+    'handlers-only-translate': handlersOnlyTranslate,
     'no-cast-of-cast': noCastOfCast,
     'no-cast-outside-parser': noCastOutsideParser,
     'no-current-date': noCurrentDate,
+    'promises-handled-at-once': handlePromisesAtOnce,
   },
 };

@@ -1,7 +1,7 @@
 /**
  * All scenarios, in the table's order.
  *
- * Must stay true: names are the words of `--only`.
+ * Must stay true: the names are the values of `--only`.
  */
 import { PUSH_SCENARIOS } from './pushes.ts';
 import { READ_SCENARIOS } from './reads.ts';
@@ -10,10 +10,10 @@ import type { Scenario } from './scenario.ts';
 
 export const SCENARIOS: readonly Scenario[] = [...READ_SCENARIOS, ...PUSH_SCENARIOS, ...REST_SCENARIOS];
 
-/** Measured otherwise than by replayed load. */
+/** Scenarios measured without replayed load. */
 export const REAL_CLIENT = { name: 'real-client', title: 'wall time of a real git client' };
 export const MEMORY = { name: 'memory', title: 'memory during a 1 GiB push and 20 clones' };
-/** Measured alone, without servers. */
+/** Scenarios measured alone, without the servers of the others. */
 export const LOG = { name: 'log', title: 'appends and subscribers of each event log, alone' };
 export const WEBHOOKS = { name: 'webhooks', title: 'a healthy receiver beside 10,000 deliveries to a dead one, alone' };
 

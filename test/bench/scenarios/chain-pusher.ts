@@ -1,8 +1,8 @@
 /**
- * Small pushes as operations: the requests of a recorded push, with the next commit of the chain in its place.
+ * Small pushes as operations: the requests of a recorded push, with the chain's next commit in its place.
  *
- * Must stay true: the head of each request and the capabilities are what a real git sent to this very side; only old
- * id, new id and pack change (gitprotocol-pack(5), reference update request).
+ * Must stay true: the head of each request and the capabilities are what a real git sent to this side; only the old id,
+ * the new id and the pack change (gitprotocol-pack(5), reference update request).
  */
 import { createConnection } from '../connection.ts';
 import { perform } from '../load.ts';
@@ -16,15 +16,15 @@ const REF = 'refs/heads/bench';
 const ZERO_ID = '0'.repeat(40);
 
 export interface ChainPusher {
-  /** The next push to the repository of this number; null at the chain's end. */
+  /** Returns the next push to the repository with this index; null at the end of the chain. */
   next(repository: number): Operation | null;
-  /** The id of the branch after the pushes handed out so far. */
+  /** Returns the branch's tip after the pushes returned so far. */
   tip(repository: number): string;
-  /** Pushes not yet handed out. */
+  /** Returns the number of pushes not returned yet. */
   remaining(repository: number): number;
 }
 
-/** The first commit of the chain is pushed to every repository here: by real git to the first, replayed to the others. */
+/** Pushes the chain's first commit to every repository: with the real git to the first, replayed to the others. */
 export async function startChainPusher(
   context: BenchContext,
   side: Side,
@@ -73,7 +73,7 @@ export async function startChainPusher(
   };
 }
 
-/** What git wrote after the NUL of its first command. */
+/** Returns the capabilities that git wrote after the NUL of its first command. */
 function capabilitiesOf(push: RecordedExchange): string {
   const body = push.body.toString('latin1');
   const length = Number.parseInt(body.slice(0, 4), 16);
@@ -82,7 +82,7 @@ function capabilitiesOf(push: RecordedExchange): string {
   return capabilities;
 }
 
-/** pkt-line (gitprotocol-common(5)): four hex digits of length, themselves included. */
+/** pkt-line (gitprotocol-common(5)): four hex digits of the length, which includes them. */
 function packet(text: string): string {
   return (text.length + 4).toString(16).padStart(4, '0') + text;
 }

@@ -1,7 +1,7 @@
 /**
  * The commands whose wall time is measured with a real git.
  *
- * Must stay true: run number n is the same command with the same local state for every server.
+ * Must stay true: a run number means the same command with the same local state for every server.
  */
 import path from 'node:path';
 import { git } from '../git.ts';
@@ -10,21 +10,21 @@ import type { BenchContext } from './scenario.ts';
 export interface ClientRun {
   readonly url: string;
   readonly run: number;
-  /** A folder that does not exist yet, removed after the run. */
+  /** A folder that does not exist before the run and is removed after it. */
   readonly destination: string;
 }
 
-/** Arguments of git for one run. */
+/** Returns git's arguments for one run. */
 export type ClientArguments = (run: ClientRun) => readonly string[];
 
 export interface ClientCommand {
   readonly name: string;
   readonly title: string;
-  /** Of the gap between the peer and the floor, the part that the product must close (git-path.md). */
+  /** The part of the gap between the peer and the floor that the product must close (docs/git-path.md). */
   readonly targetShare: number;
   readonly runsMax: number;
   readonly repository: 'project' | 'empty for each run';
-  /** Runs 0 and 1 must have happened, in order, before any later one. */
+  /** Whether runs 0 and 1 must happen in order before any later run. */
   readonly sequential: boolean;
   prepare(
     context: BenchContext,

@@ -1,7 +1,7 @@
 /**
- * Whether a server's memory stays flat: one push of 1 GiB and 20 clones at once, by real git clients.
+ * Measures whether a server's memory stays flat: one push of 1 GiB and 20 clones at once, by real git clients.
  *
- * Must stay true: the pushed bytes cannot be compressed, so 1 GiB crosses the wire; clones start together with the push.
+ * Must stay true: the pushed bytes do not compress, so 1 GiB crosses the wire; the clones start together with the push.
  */
 import { createCipheriv } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -21,12 +21,14 @@ const BLOBS = 256;
 const CLONES = 20;
 const SAMPLE_INTERVAL_MS = 100;
 
-/** A bare repository whose one commit holds 256 files of 4 MiB of noise; made when it is not there yet. */
+/**
+ * Returns a bare repository whose one commit holds 256 files of 4 MiB of noise; makes it when it does not exist yet.
+ */
 export async function prepareLargeFolder(context: BenchContext): Promise<string> {
   const folder = path.join(context.workFolder, 'large.git');
   if (existsSync(folder)) return folder;
   await git(['init', '--quiet', '--bare', '--initial-branch=main', folder]);
-  // Noise does not deflate: trying would only cost time.
+  // Noise does not deflate, so trying would only take time.
   const options = ['-c', 'core.compression=0', '-c', 'fastimport.unpackLimit=0'];
   await git([...options, 'fast-import', '--quiet', '--done'], { cwd: folder, input: Readable.from(largeHistory()) });
   return folder;
@@ -72,7 +74,7 @@ export async function measureMemory(context: BenchContext, side: Side, largeFold
   };
 }
 
-/** A fast-import stream; the key stream of a cipher is noise that is the same at every run. */
+/** A fast-import stream; the key stream of a cipher is noise that is the same in every run. */
 function* largeHistory(): Generator<string | Buffer> {
   const cipher = createCipheriv('aes-128-ctr', Buffer.alloc(16, 1), Buffer.alloc(16, 2));
   const zeros = Buffer.alloc(BLOB_BYTES);

@@ -1,7 +1,8 @@
 /**
  * Pushes: small ones in a chain, one of 3,000 refs, and the first import of the whole project.
  *
- * Must stay true: each push does its full work: a commit the server has not seen, or a repository that is empty.
+ * Must stay true: each push does its full work: it brings a commit that is new to the server, or the repository is
+ * empty.
  */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -77,7 +78,7 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Each client pushes the chain into a repository of its own; fresh ones are made before the chain runs out. */
+/** Each client pushes the chain into a repository of its own; new ones are made before the chain runs out. */
 async function prepareSmallPushes(context: BenchContext, side: Side, clients: number): Promise<PreparedWorkload> {
   let generation = 0;
   let repositories: readonly Repository[] = [];
@@ -105,7 +106,7 @@ async function prepareSmallPushes(context: BenchContext, side: Side, clients: nu
   return {
     async replenish() {
       const left = remaining();
-      // As many as the last round took, and some: else this round could end early.
+      // One fifth more than the last round used, or this round could end early.
       if (left < (remainingBefore - left) * 1.2) await begin();
       remainingBefore = remaining();
     },
@@ -122,7 +123,7 @@ interface IntoEmpty {
   readonly perSecondMax: number;
 }
 
-/** The same recorded push into one empty repository after the other. */
+/** Replays the same recorded push into a series of empty repositories. */
 async function prepareIntoEmpty(context: BenchContext, side: Side, push: IntoEmpty): Promise<PreparedWorkload> {
   const recordedInto = await side.createRepository(`${push.name}-recorded`, 'empty');
   const exchanges: readonly RecordedExchange[] = await record(side, recordedInto, push.folder, push.command);
@@ -157,7 +158,7 @@ async function prepareIntoEmpty(context: BenchContext, side: Side, push: IntoEmp
   };
 }
 
-/** 3,000 branches on 100 commits: made once, pushed by every side. */
+/** Returns a repository of 3,000 branches on 100 commits: made once, pushed to every side. */
 async function manyRefsFolder(context: BenchContext): Promise<string> {
   const folder = path.join(context.workFolder, 'many-refs.git');
   if (existsSync(folder)) return folder;

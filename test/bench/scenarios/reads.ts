@@ -1,8 +1,8 @@
 /**
- * Polling and cloning: what a real git sends, recorded once a side and repeated.
+ * Polling and cloning: what a real git sends, recorded once for each side and repeated.
  *
- * Must stay true: every repetition is the same request, as repeated polls and clones are; the one scenario that
- * measures an answer nobody asked for before changes the repository each time.
+ * Must stay true: every repetition is the same request, as repeated polls and clones are; only the scenario that
+ * measures an answer not computed before changes the repository each time.
  */
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
@@ -92,7 +92,7 @@ export const READ_SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Each client has its own copies: recording leaves clones behind. */
+/** Makes a new folder for a recording, since recording leaves clones behind. */
 async function clientFolder(context: BenchContext): Promise<string> {
   return mkdtemp(path.join(context.workFolder, 'client-'));
 }
@@ -113,7 +113,7 @@ async function prepareRepeated(
   };
 }
 
-/** One clone a round, after a push that made every earlier answer useless. */
+/** One clone in each round, after a push that invalidates every earlier answer. */
 async function prepareCloneAfterPush(context: BenchContext, side: Side): Promise<PreparedWorkload> {
   const repository = await side.createRepository('read-after-push', 'project');
   const pusher = await startChainPusher(context, side, [repository]);
@@ -140,7 +140,9 @@ async function prepareCloneAfterPush(context: BenchContext, side: Side): Promise
   };
 }
 
-/** git compresses bodies above 1 KiB; ids have one length, so the packets stay right. */
+/**
+ * Replaces an id in the body. git compresses bodies above 1 KiB; all ids have one length, so the packets stay valid.
+ */
 function replaceInBody(exchange: RecordedExchange, from: string, to: string): RecordedExchange {
   const compressed = exchange.body.length > 2 && exchange.body.readUInt16BE(0) === GZIP_MAGIC;
   const body = compressed ? gunzipSync(exchange.body) : exchange.body;

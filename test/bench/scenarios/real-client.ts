@@ -1,8 +1,8 @@
 /**
- * Wall time of a real git client, alone, against each side and against the floor.
+ * Measures the wall time of a real git client, alone, against each side and against the floor.
  *
- * Must stay true: servers take turns run by run; the floor's canned answers are those the peer (or the only side) gave
- * to the same command.
+ * Must stay true: the servers alternate run by run; the floor's canned answers are those that the peer (or the only
+ * side) gave to the same command.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import type { ClientArguments, ClientCommand } from './client-commands.ts';
 import { clientOptions, record, urlOf } from './recording.ts';
 import type { BenchContext } from './scenario.ts';
 
-/** Runs 0 and 1 warm up; the floor is recorded at run 1. */
+/** Runs 0 and 1 warm up; the floor replays the answers to run 1. */
 const RECORDED_RUN = 1;
 const FIRST_MEASURED_RUN = 2;
 const RUNS_MIN = 3;
@@ -27,16 +27,19 @@ interface Job {
   readonly destination: string;
 }
 
-/** A server that the command is sent to: the floor or a side. */
+/** A server that the command runs against: the floor or a side. */
 interface Station {
   readonly label: string;
   readonly elapsedMs: number[];
-  /** Milliseconds that the client took. */
+  /** Returns the client's wall time in milliseconds. */
   runOnce(run: number): Promise<number>;
   dispose(): Promise<void>;
 }
 
-/** @param sides the subject first, the peer last. */
+/**
+ * Measures one command.
+ * @param sides the subject first, the peer last.
+ */
 export async function measureRealClient(
   command: ClientCommand,
   context: BenchContext,
@@ -64,7 +67,7 @@ export async function measureRealClient(
   }
 }
 
-/** The peer is recorded at one run; the floor then sees that run again and again. */
+/** Records the peer's answers to one run; the floor then serves that run in every repetition. */
 async function openFloor(job: Job, peer: Side): Promise<Station> {
   const content = job.command.repository === 'project' ? 'project' : 'empty';
   const repository = await peer.createRepository(`client-${job.command.name}-recorded`, content);
@@ -110,7 +113,7 @@ async function openSide(job: Job, side: Side): Promise<Station> {
   };
 }
 
-/** Wall time of the command; what it left behind is removed outside of it. */
+/** Measures the wall time of the command, and then removes what it left. */
 async function timeGit(job: Job, side: Side, args: readonly string[]): Promise<number> {
   const start = performance.now();
   await git([...clientOptions(side), ...args], { cwd: job.cwd });
@@ -130,7 +133,7 @@ function summarise(command: ClientCommand, stations: readonly Station[]): Client
   return { name, title, runs: floor?.elapsedMs.length ?? 0, floorMs, sides, share, targetShare };
 }
 
-/** How much of the way from the peer to the floor the subject has gone; null when there is no way. */
+/** Returns the part of the gap between peer and floor that the subject closes; null when there is no gap. */
 function closedShare(peerMs: number, subjectMs: number, floorMs: number): number | null {
   return peerMs > floorMs ? (peerMs - subjectMs) / (peerMs - floorMs) : null;
 }

@@ -1,13 +1,13 @@
 /**
- * Scenarios' way to the recorder: run a real git command against a side and get what it sent.
+ * Runs a real git command against a side through the recorder, and returns what git sent.
  *
- * Must stay true: credentials go with the first request, so that no recorded operation holds a 401.
+ * Must stay true: git sends its credentials with the first request, so that no recorded operation has a 401.
  */
 import { git } from '../git.ts';
 import { type RecordedExchange, startRecorder } from '../recorder.ts';
 import { basicAuthorization, type Repository, type Side } from '../sides/side.ts';
 
-/** Global options of git that make it send its credentials at once, and as a first-time client would. */
+/** Global options of git that make it send its credentials at once. */
 export function clientOptions(side: Side): readonly string[] {
   return ['-c', `http.extraHeader=Authorization: ${basicAuthorization(side)}`];
 }
@@ -16,7 +16,7 @@ export function urlOf(port: number, repository: Repository): string {
   return `http://127.0.0.1:${port}${repository.path}`;
 }
 
-/** Runs `git <command>` with the repository's URL as the recorder shows it, and returns the requests it sent. */
+/** Runs `git <command>` with a URL that leads through the recorder, and returns the requests that git sent. */
 export async function record(
   side: Side,
   repository: Repository,

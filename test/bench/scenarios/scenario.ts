@@ -1,5 +1,5 @@
 /**
- * What a scenario is, and what it is given.
+ * What a scenario is, and the context it gets.
  *
  * Must stay true: a scenario prepares each side by the same steps and leaves no repository behind.
  */
@@ -11,11 +11,11 @@ import type { Side } from '../sides/side.ts';
 
 export interface BenchContext {
   readonly project: Project;
-  /** Removed at the end; scenarios put clients' copies here. */
+  /** Removed at the end; scenarios put the clients' copies here. */
   readonly workFolder: string;
   readonly secondsPerRound: number;
   readonly rounds: number;
-  /** Made once, when first asked for. */
+  /** Prepared at the first call and shared by all. */
   commitChain(): Promise<CommitChain>;
 }
 
@@ -24,24 +24,24 @@ export interface PreparedWorkload extends Workload {
   dispose(): Promise<void>;
 }
 
-/** What git-path.md asks of the product. */
+/** The targets of the product (docs/git-path.md). */
 export interface Target {
-  /** The product's rate over the peer's, at least; by the label of the peer's variant. */
+  /** The least ratio of the product's rate to the peer's, by the label of the peer's variant. */
   readonly ratios?: Readonly<Record<string, number>>;
-  /** The product's rate, at least. */
+  /** The least rate of the product. */
   readonly perSecond?: number;
 }
 
 export interface Scenario {
   readonly name: string;
   readonly title: string;
-  /** Connections, each with one operation under way. */
+  /** The number of connections, each with one operation at a time. */
   readonly clients: number;
   readonly kind: 'read' | 'push' | 'rest';
   readonly target: Target;
-  /** Of the peer, beside its default. */
+  /** Variants of the peer to measure besides its default. */
   readonly variants?: readonly HttpBackendVariant[];
-  /** Operations in one round, for scenarios whose every operation needs a fresh start. */
+  /** Multiplies the number of rounds, for scenarios that make only one operation in each. */
   readonly roundFactor?: number;
   prepare(context: BenchContext, side: Side): Promise<PreparedWorkload>;
 }

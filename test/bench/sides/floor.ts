@@ -1,7 +1,7 @@
 /**
- * The floor under a real client's wall time: a server that answers canned bytes and does nothing else.
+ * The floor below a real client's wall time: a server that sends canned answers and does nothing else.
  *
- * Must stay true: it answers the requests of one recorded command, in order, and starts again from the first.
+ * Must stay true: it answers the requests of one recorded command, in order, and then starts again with the first.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -15,7 +15,7 @@ export interface Floor {
 export async function startFloor(exchanges: readonly RecordedExchange[]): Promise<Floor> {
   let next = 0;
   const server = createServer((incoming, outgoing) => {
-    // The whole request is taken before the answer, as every server must for a push.
+    // Reads the whole request before the answer, as every server must for a push.
     incoming.resume();
     incoming.once('end', () => {
       const canned = exchanges[next % exchanges.length];

@@ -1,8 +1,9 @@
 /**
- * The peer: git's own HTTP server program behind nginx and fcgiwrap, set up as in good production.
+ * The peer: git's own HTTP server program behind nginx and fcgiwrap, configured as in good production.
  *
- * Must stay true: nothing here slows it. Unix socket, processes kept ready, sendfile, keep-alive without a limit, no access
- * log, credentials checked by plain comparison (a hashed password would cost it about 1 ms a request), packed refs.
+ * Must stay true: nothing here slows it down. It has a Unix socket, prepared processes, sendfile, unlimited keep-alive,
+ * no access log, credentials checked by plain comparison (a hashed password would cost about 1 ms per request) and
+ * packed refs.
  */
 import { access, constants, cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
@@ -21,25 +22,25 @@ export interface HttpBackendPrograms {
   readonly fcgiwrap: string;
 }
 
-/** Null when one of Debian's packages nginx and fcgiwrap is missing. */
+/** Returns null when Debian's package nginx or fcgiwrap is not installed. */
 export async function findHttpBackendPrograms(): Promise<HttpBackendPrograms | null> {
   const nginx = await findProgram('nginx');
   const fcgiwrap = await findProgram('fcgiwrap');
   return nginx === null || fcgiwrap === null ? null : { nginx, fcgiwrap };
 }
 
-/** What one of the peer's repositories has beyond git's defaults. */
+/** What the peer's repositories have beyond git's defaults. */
 export interface HttpBackendVariant {
   readonly label: string;
   readonly durability: string;
-  /** Name and value for the repository's configuration. */
+  /** Names and values for the repository's configuration. */
   readonly config: Readonly<Record<string, string>>;
-  /** Repacked into one pack with a bitmap and a commit-graph, as scheduled maintenance would. */
+  /** Whether they are repacked into one pack with a bitmap and a commit-graph, as scheduled maintenance would do. */
   readonly maintained: boolean;
 }
 
 export interface HttpBackend {
-  /** The same server with other repositories. */
+  /** Returns a side on the same server, with repositories of this variant. */
   sideOf(variant: HttpBackendVariant): Side;
 }
 
@@ -70,7 +71,7 @@ export async function startHttpBackend(programs: HttpBackendPrograms, context: S
     cwd: folder,
   });
 
-  // fcgiwrap hands its environment on to git: the same as a service manager would give.
+  // fcgiwrap passes its environment on to git; this is what a service manager would set.
   const environment = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1' };
   const nginxArguments = [
     '-e',
@@ -138,7 +139,7 @@ function nginxSettings(options: {
   readonly cgi: string;
 }): string {
   const { folder, port, socket, repositories, cgi } = options;
-  // As root nginx would give its workers to another user, who could not reach the socket.
+  // When nginx runs as root, it would run its workers as another user, who could not reach the socket.
   const user = process.getuid?.() === 0 ? `user ${userInfo().username};` : '';
   return `
 daemon off;

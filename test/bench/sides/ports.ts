@@ -1,7 +1,7 @@
 /**
- * Free ports, and waiting until a server answers on one.
+ * Finds free ports, and waits until a server answers on one.
  *
- * Must stay true: loopback only, every wait bounded.
+ * Must stay true: only the loopback interface is used; every wait is bounded.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const START_WAIT_MS = 60_000;
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free at the time of the call. */
 export async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -21,7 +21,7 @@ export async function findFreePort(): Promise<number> {
   return address.port;
 }
 
-/** @param isReady judges the status of an answer; a connection that fails is tried again. */
+/** Waits until an answer's status satisfies `isReady`; a connection that fails is tried again. */
 export async function waitUntilAnswering(url: string, isReady: (status: number) => boolean): Promise<void> {
   const deadline = performance.now() + START_WAIT_MS;
   let last = 'no answer';

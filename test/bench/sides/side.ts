@@ -1,5 +1,5 @@
 /**
- * What is measured: a server that holds Git repositories over HTTP, as the scenarios see it.
+ * A side: a server with Git repositories over HTTP, as the scenarios use it.
  *
  * Must stay true: every side gets the same repositories, the same credentials and the same requests.
  */
@@ -11,49 +11,52 @@ export type RepositoryContent = 'empty' | 'project';
 
 export interface Repository {
   readonly name: string;
-  /** Of the repository's URL, such as `/r/bench/example.git`. */
+  /** The path of the repository's URL, such as `/r/bench/example.git`. */
   readonly path: string;
 }
 
 export interface RestAccess {
-  /** Value of the Authorization header. */
+  /** The value of the Authorization header. */
   readonly authorization: string;
-  /** Path of the repository's resource, such as `/v1/repos/bench/example`. */
+  /** Returns the path of the repository's resource, such as `/v1/repos/bench/example`. */
   pathOf(repository: Repository): string;
 }
 
 export interface Side {
-  /** As in the table. */
+  /** The name in the table. */
   readonly label: string;
-  /** Targets are the product's alone. */
+  /** Only the product has targets. */
   readonly role: 'product' | 'peer';
   readonly group: ProcessGroup;
   readonly port: number;
-  /** HTTP Basic credentials, the same length on every side. */
+  /** HTTP Basic credentials, of the same length on every side. */
   readonly username: string;
   readonly password: string;
-  /** Null: this side has no REST interface. */
+  /** Null: this side has no REST API. */
   readonly rest: RestAccess | null;
-  /** What an acknowledged push has survived, in a few words; kept true by `durability.ts` where it can be measured. */
+  /** What an acknowledged push survives, in a few words; `durability.ts` verifies it where it can be measured. */
   readonly durability: string;
-  /** @param purpose unique among this side's repositories; the name may have more. */
+  /**
+   * Makes a repository.
+   * @param purpose unique among this side's repositories; the name may be longer.
+   */
   createRepository(purpose: string, content: RepositoryContent): Promise<Repository>;
   removeRepository(repository: Repository): Promise<void>;
-  /** The last lines that the server logged, for a failed run. */
+  /** Returns the end of the server's log, for a failed run. */
   logTail(): string;
 }
 
 export interface SideContext {
   readonly project: Project;
-  /** A folder of this side's own, removed at the end. */
+  /** A folder for this side alone, removed at the end. */
   readonly folder: string;
-  /** Its processes; ended by whoever made it, also when the side fails to start. */
+  /** Its processes; its creator ends them, also when the side fails to start. */
   readonly group: ProcessGroup;
 }
 
 const LOG_CHARACTERS_SHOWN = 2_000;
 
-/** The end of a log file; '' when there is none. */
+/** Returns the end of a log file; '' when there is none. */
 export function readLogTail(file: string): string {
   return readText(file).slice(-LOG_CHARACTERS_SHOWN);
 }

@@ -1,7 +1,7 @@
 /**
  * Starts the sides that a run compares.
  *
- * Must stay true: the subject is first; every server started here is ended by `end`, also when another fails to start.
+ * Must stay true: the subject is first; `end` ends every server started here, also when another one fails to start.
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,20 +13,23 @@ import { DEFAULT_VARIANT, type HttpBackend, type HttpBackendPrograms, startHttpB
 import type { Side, SideContext } from './side.ts';
 import { startStrata } from './strata.ts';
 
-/** Long enough to close the embedded PostgreSQL in good order. */
+/** Long enough to close the embedded PostgreSQL cleanly. */
 const PRODUCT_GRACE_MS = 20_000;
-/** fcgiwrap leaves its children behind when it ends, so waiting longer would be in vain. */
+/** fcgiwrap leaves its children behind when it ends, so a longer wait would not help. */
 const PEER_GRACE_MS = 300;
 
 export interface StartedSides {
-  /** One of each server. */
+  /** One side for each server. */
   readonly servers: readonly Side[];
-  /** Those a scenario compares, the subject first; none when no side can take part. */
+  /** Returns the sides that a scenario compares, the subject first; empty when no side can take part. */
   sidesFor(scenario: Scenario): readonly Side[];
   end(): Promise<void>;
 }
 
-/** @param programs null only when http-backend takes no part. */
+/**
+ * Starts the servers.
+ * @param programs null only when http-backend does not take part.
+ */
 export async function startSides(
   options: BenchOptions,
   project: Project,

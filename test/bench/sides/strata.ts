@@ -1,8 +1,8 @@
 /**
  * The service itself, started as `npm start` starts it, with an account and a token made by strata-admin.
  *
- * Must stay true: a data directory of its own, no setting beyond port, folder and log level, so that what is measured
- * is what a newcomer gets: embedded PostgreSQL, layers on the file system, durable before the answer.
+ * Must stay true: it has a data directory of its own and no setting except port, folder and log level, so that the
+ * bench measures the default installation: embedded PostgreSQL, layers on the file system, durable before the answer.
  */
 import { spawn } from 'node:child_process';
 import { mkdir, open } from 'node:fs/promises';
@@ -40,7 +40,7 @@ export async function startStrata(context: SideContext): Promise<Side> {
       reject(new Error(`The server ended with status ${status}:\n${readLogTail(logFile)}`));
     });
   });
-  // At the end of the bench it ends too, when nobody waits for this any more.
+  // The server also exits at the end of the bench, when nothing awaits this promise any more.
   ended.catch(() => undefined);
   await Promise.race([waitUntilAnswering(`http://127.0.0.1:${port}/readyz`, (status) => status === 200), ended]);
   const token = await createAccountAndToken(environment);

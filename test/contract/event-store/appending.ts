@@ -1,12 +1,12 @@
-/** How appends are decided: expected revisions, guards, retries. Part of the event store's contract. */
+/** How appends succeed or conflict: expected revisions, guards, retries. Part of the event store's contract. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { asNew, newEvent, newStream } from '../../support/events.ts';
 
 export function appendingContract(store: () => EventStore): void {
   describe('appending', () => {
-    test('numbers the events of a stream from 0 and returns the last', async () => {
+    test('numbers the events of a stream from 0 and returns the last revision', async () => {
       const stream = newStream();
       const first = await store().append({ stream, expected: 'none', events: [newEvent(), newEvent()] });
       assert.ok(first.outcome === 'appended');
@@ -17,7 +17,7 @@ export function appendingContract(store: () => EventStore): void {
       assert.ok(second.position > first.position);
     });
 
-    test('returns an event exactly as it was given', async () => {
+    test('stores an event so that a read returns it unchanged', async () => {
       const stream = newStream();
       const event = newEvent({
         version: 7,
@@ -26,13 +26,13 @@ export function appendingContract(store: () => EventStore): void {
         causationId: newEvent().id,
         data: { nul: '\0', nested: [{ b: null, a: true }, [], {}], n: Number.MAX_SAFE_INTEGER, '\u{e000}': "'$1'" },
       });
-      const orphan = newEvent({ accountId: null, data: {} });
+      const orphan = newEvent({ accountId: null, isRecord: false, data: {} });
       await store().append({ stream, expected: 'none', events: [event, orphan] });
       const read = await store().readStream(stream, { direction: 'forwards', limit: 10 });
       assert.deepEqual(read.map(asNew), [event, orphan]);
     });
 
-    test('refuses another expectation than the stream stands at, and says where it stands', async () => {
+    test('conflicts at any expected revision but the actual one, and returns the actual one', async () => {
       const stream = newStream();
       const event = newEvent();
       const early = await store().append({ stream, expected: 0, events: [event] });
@@ -45,7 +45,7 @@ export function appendingContract(store: () => EventStore): void {
       assert.equal((await store().readStream(stream, { direction: 'forwards', limit: 10 })).length, 1);
     });
 
-    test('lets one of many racing appends win', async () => {
+    test('lets exactly one of many concurrent appends succeed', async () => {
       const stream = newStream();
       const racing = Array.from({ length: 20 }, () =>
         store().append({ stream, expected: 'none', events: [newEvent()] }),
@@ -55,7 +55,7 @@ export function appendingContract(store: () => EventStore): void {
       assert.ok(results.every((result) => result.outcome === 'appended' || result.actual === 0));
     });
 
-    test('does not let one losing append spoil those made at the same moment', async () => {
+    test('does not let an append that conflicts fail concurrent ones', async () => {
       const taken = newStream();
       await store().append({ stream: taken, expected: 'none', events: [newEvent()] });
       const streams = Array.from({ length: 10 }, () => newStream());
@@ -70,10 +70,9 @@ export function appendingContract(store: () => EventStore): void {
       );
     });
 
-    test('appends all events of a request or none', async () => {
+    test('appends all events of a request, or none of them', async () => {
       const stream = newStream();
-      const again = newEvent();
-      await store().append({ stream, expected: 'none', events: [again] });
+      await store().append({ stream, expected: 'none', events: [newEvent()] });
       const result = await store().append({ stream, expected: 3, events: [newEvent(), newEvent(), newEvent()] });
       assert.equal(result.outcome, 'conflict');
       assert.equal((await store().readStream(stream, { direction: 'forwards', limit: 10 })).length, 1);
@@ -81,7 +80,7 @@ export function appendingContract(store: () => EventStore): void {
   });
 
   describe('guards', () => {
-    test('let an append pass while the guarded streams stand where it saw them', async () => {
+    test('let an append succeed while the guarded streams are at the expected revisions', async () => {
       const [token, absent, stream] = [newStream('accessToken'), newStream('account'), newStream()];
       await store().append({ stream: token, expected: 'none', events: [newEvent(), newEvent()] });
       const guards = [
@@ -92,7 +91,7 @@ export function appendingContract(store: () => EventStore): void {
       assert.equal(result.outcome, 'appended');
     });
 
-    test('refuse it when one of them moved, and name that stream', async () => {
+    test('make it conflict when one of those streams is at another revision, and name that stream', async () => {
       const [token, stream] = [newStream('accessToken'), newStream()];
       await store().append({ stream: token, expected: 'none', events: [newEvent()] });
       const revoked = await store().append({ stream: token, expected: 0, events: [newEvent()] });
@@ -100,15 +99,15 @@ export function appendingContract(store: () => EventStore): void {
       const guards = [{ stream: token, revision: 0 }];
       const late = await store().append({ stream, expected: 'none', events: [newEvent()], guards });
       assert.deepEqual(late, { outcome: 'conflict', stream: token, actual: 1 });
-      const unborn = [{ stream: newStream('accessToken'), revision: 0 }];
-      const early = await store().append({ stream, expected: 'none', events: [newEvent()], guards: unborn });
-      assert.deepEqual(early, { outcome: 'conflict', stream: unborn[0]?.stream, actual: 'none' });
+      const withoutEvents = [{ stream: newStream('accessToken'), revision: 0 }];
+      const early = await store().append({ stream, expected: 'none', events: [newEvent()], guards: withoutEvents });
+      assert.deepEqual(early, { outcome: 'conflict', stream: withoutEvents[0]?.stream, actual: 'none' });
       assert.deepEqual(await store().readStream(stream, { direction: 'forwards', limit: 1 }), []);
     });
   });
 
   describe('retrying', () => {
-    test('the same ids with the same expectation gives the first answer again', async () => {
+    test('with the same ids and the same expected revision returns the first result', async () => {
       const stream = newStream();
       const request = { stream, expected: 'none', events: [newEvent(), newEvent()] } as const;
       const first = await store().append(request);
@@ -119,7 +118,7 @@ export function appendingContract(store: () => EventStore): void {
       assert.equal((await store().readStream(stream, { direction: 'forwards', limit: 10 })).length, 3);
     });
 
-    test('an append whose guard has moved since it was committed still gives its first answer', async () => {
+    test('returns the first result also if a guarded stream has changed since the commit', async () => {
       const [token, stream] = [newStream('accessToken'), newStream()];
       await store().append({ stream: token, expected: 'none', events: [newEvent()] });
       const guards = [{ stream: token, revision: 0 }];
@@ -129,7 +128,7 @@ export function appendingContract(store: () => EventStore): void {
       assert.deepEqual(await store().append(request), first);
     });
 
-    test('at the same moment as the first attempt appends once', async () => {
+    test('concurrently with the first attempt appends once', async () => {
       const stream = newStream();
       const request = { stream, expected: 'none', events: [newEvent(), newEvent()] } as const;
       const results = await Promise.all(Array.from({ length: 5 }, () => store().append(request)));
@@ -138,7 +137,7 @@ export function appendingContract(store: () => EventStore): void {
       assert.equal((await store().readStream(stream, { direction: 'forwards', limit: 10 })).length, 2);
     });
 
-    test('with other content under the same ids conflicts', async () => {
+    test('with the same ids and other content conflicts', async () => {
       const stream = newStream();
       const event = newEvent();
       const second = newEvent();
@@ -147,6 +146,7 @@ export function appendingContract(store: () => EventStore): void {
         [{ ...event, data: { note: 'other' } }, second],
         [{ ...event, type: 'OtherThingHappened' }, second],
         [{ ...event, actor: { kind: 'admin', id: 'test' } } as const, second],
+        [{ ...event, isRecord: false }, second],
         [event, second, newEvent()],
         [second, event],
       ];

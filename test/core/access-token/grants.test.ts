@@ -1,6 +1,6 @@
-/** Which grant passes which check: the whole matrix. */
+/** The full matrix of which grant passes which check. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { GRANTS, type Grant, permits } from '../../../core/kernel/grants.ts';
 
 const ALSO: { readonly [G in Grant]?: readonly Grant[] } = {

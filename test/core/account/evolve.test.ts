@@ -1,149 +1,109 @@
-/** What an account's history amounts to. */
+/** The state that an account's events fold into. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { AccountEvent } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
-import { plusMs, type RepositoryId, uuid, type WebhookId } from '../../../core/kernel/ids.ts';
+import { plusMs } from '../../../core/kernel/ids.ts';
+import {
+  accountClosed,
+  accountCreated,
+  accountErased,
+  accountReopened,
+  passwordHashRef,
+  repositoryCreated,
+  repositoryDeleted,
+  repositoryId,
+  webhookCreated,
+  webhookDeleted,
+} from '../../support/account-history.ts';
 import { FIRST_AT, given } from '../../support/fold.ts';
 
-const id: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000001');
-const created: AccountEvent = {
-  type: 'AccountCreated',
-  data: { username: 'ada', email_ref: 'e'.repeat(64), password_hash_ref: 'a'.repeat(64), plan: 'FREE' },
-};
-const repositoryCreated: AccountEvent = {
-  type: 'RepositoryCreated',
-  data: { repository_id: id, name: 'Tools', description: null, default_branch: 'trunk', storage_bucket_id: null },
-};
-
 function open(...history: readonly AccountEvent[]) {
-  const state = given(accounts, created, ...history);
+  const state = given(accounts, accountCreated, ...history);
   assert.ok(state.status === 'open');
   return state;
 }
 
 describe("An account's state", () => {
-  test('holds its own facts and its repositories by id and by name', () => {
-    const state = open(repositoryCreated);
-    assert.equal(state.username, 'ada');
-    assert.equal(state.plan, 'FREE');
-    assert.equal(state.createdAt, FIRST_AT);
-    assert.deepEqual(state.repositories.get(id), {
-      id,
-      name: 'Tools',
-      description: null,
-      initialDefaultBranch: 'trunk',
-      storageBucketId: null,
-      createdAt: plusMs(FIRST_AT, 1_000),
+  test('holds its own facts, and has no repositories and webhooks at first', () => {
+    const { repositories, repositoryNames, webhooks, ...own } = open();
+    assert.deepEqual(own, {
+      status: 'open',
+      username: 'ada',
+      emailRef: 'e'.repeat(64),
+      passwordHashRef,
+      plan: 'FREE',
+      createdAt: FIRST_AT,
     });
-    assert.equal(state.repositoryNames.get('tools'), id);
+    assert.deepEqual([repositories.size, repositoryNames.size, webhooks.size], [0, 0, 0]);
   });
 
-  test('follows changes of plan, password and descriptions', () => {
+  test('follows changes of plan and password', () => {
     const state = open(
-      repositoryCreated,
       { type: 'PlanChanged', data: { plan: 'PRO' } },
       { type: 'PasswordChanged', data: { password_hash_ref: 'b'.repeat(64) } },
-      { type: 'RepositoryDescribed', data: { repository_id: id, description: 'All of them' } },
     );
-    assert.equal(state.plan, 'PRO');
-    assert.equal(state.passwordHashRef, 'b'.repeat(64));
-    assert.equal(state.repositories.get(id)?.description, 'All of them');
-    assert.equal(state.repositories.size, 1);
+    assert.deepEqual([state.plan, state.passwordHashRef], ['PRO', 'b'.repeat(64)]);
   });
 
-  test('forgets a deleted repository whole', () => {
-    const state = open(repositoryCreated, { type: 'RepositoryDeleted', data: { repository_id: id, name: 'Tools' } });
-    assert.equal(state.repositories.size, 0);
-    assert.equal(state.repositoryNames.size, 0);
-    assert.equal(state.repositories.weight, 0);
+  test('changes only in the facet that an event belongs to', () => {
+    const before = open(repositoryCreated(1, 'Tools'));
+    const after = open(repositoryCreated(1, 'Tools'), webhookCreated(1));
+    assert.deepEqual([...after.repositories.keys()], [...before.repositories.keys()]);
+    assert.equal(after.webhooks.size, 1);
   });
 
-  test('once erased keeps what its erasure still has to do, and nothing else', () => {
-    const [described, other] = [repositoryCreated, uuid<RepositoryId>('0190f3e2-7c1a-7b4e-9a35-00000000000f')];
+  test('keeps everything while it is closed, until it is reopened, and holds the time of its erasure', () => {
+    const history = [repositoryCreated(1, 'Tools'), webhookCreated(1)];
+    const before = open(...history);
+    const state = given(accounts, accountCreated, ...history, accountClosed);
+    assert.ok(state.status === 'closed');
+    const { status: _, closedAt, eraseAt, ...contents } = state;
+    assert.deepEqual([closedAt, eraseAt], [plusMs(FIRST_AT, 3_000), '2026-12-05T10:00:00.000Z']);
+    const { status: __, ...expected } = before;
+    assert.deepEqual(contents, expected);
+    assert.deepEqual(open(...history, accountClosed, accountReopened), before);
+    assert.equal(accounts.sizeBytes(state), accounts.sizeBytes(before));
+    assert.equal(open(...history, accountClosed, accountReopened, webhookDeleted(1)).webhooks.size, 0);
+  });
+
+  test('still takes the end of an interrupted deletion and its erasure while it is closed', () => {
+    const closed = [accountCreated, repositoryCreated(1, 'Tools'), accountClosed];
+    const finished = given(accounts, ...closed, repositoryDeleted(1, 'Tools'));
+    assert.ok(finished.status === 'closed' && finished.repositories.size === 0);
+    const erased = given(accounts, ...closed, accountErased);
+    assert.ok(erased.status === 'erased' && erased.repositories.size === 1);
+  });
+
+  test('keeps only what its erasure still needs after it was erased', () => {
     const state = given(
       accounts,
-      created,
-      described,
-      { ...repositoryCreated, data: { ...repositoryCreated.data, repository_id: other, name: 'other' } },
-      { type: 'AccountErased', data: {} },
-      { type: 'RepositoryDeleted', data: { repository_id: id, name: 'Tools' } },
+      accountCreated,
+      repositoryCreated(1, 'Tools'),
+      repositoryCreated(2, 'other'),
+      webhookCreated(1),
+      accountErased,
+      repositoryDeleted(1, 'Tools'),
     );
     assert.ok(state.status === 'erased');
     assert.deepEqual(
       [state.username, state.emailRef, [...state.repositories.keys()]],
-      ['ada', 'e'.repeat(64), [other]],
+      ['ada', 'e'.repeat(64), [repositoryId(2)]],
     );
-    assert.deepEqual(Object.keys(state).sort(), ['emailRef', 'repositories', 'status', 'username']);
+    assert.deepEqual(Object.keys(state).sort(), ['emailRef', 'repositories', 'repositoryNames', 'status', 'username']);
   });
 
-  test('follows its webhooks: a rotation keeps the secret before, another URL keeps none', () => {
-    const webhook: WebhookId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000002');
-    const webhook_id = webhook;
-    const until = '2026-11-22T10:00:00.000Z';
-    const hookCreated: AccountEvent = {
-      type: 'WebhookCreated',
-      data: { webhook_id, url_ref: '1'.repeat(64), secret_ref: '2'.repeat(64), events: ['push'], active: true },
-    };
-    const rotated = (digit: string): AccountEvent => ({
-      type: 'WebhookSecretRotated',
-      data: { webhook_id, secret_ref: digit.repeat(64), previous_valid_until: until },
-    });
-    const first = plusMs(FIRST_AT, 1_000);
-    assert.deepEqual(open(hookCreated).webhooks.get(webhook), {
-      id: webhook,
-      urlRef: '1'.repeat(64),
-      secretRef: '2'.repeat(64),
-      previousSecret: null,
-      events: ['push'],
-      active: true,
-      createdAt: first,
-      updatedAt: first,
-    });
-    const twice = open(hookCreated, rotated('3'), rotated('4')).webhooks.get(webhook);
-    assert.equal(twice?.secretRef, '4'.repeat(64));
-    assert.deepEqual(twice.previousSecret, { ref: '3'.repeat(64), validUntil: until });
-    const changed = open(
-      hookCreated,
-      rotated('3'),
-      { type: 'WebhookUrlChanged', data: { webhook_id, url_ref: '5'.repeat(64), secret_ref: '6'.repeat(64) } },
-      { type: 'WebhookEventsChanged', data: { webhook_id, events: ['ping'] } },
-      { type: 'WebhookDeactivated', data: { webhook_id } },
-    );
-    assert.deepEqual(changed.webhooks.get(webhook), {
-      id: webhook,
-      urlRef: '5'.repeat(64),
-      secretRef: '6'.repeat(64),
-      previousSecret: null,
-      events: ['ping'],
-      active: false,
-      createdAt: first,
-      updatedAt: plusMs(FIRST_AT, 5_000),
-    });
-    assert.equal(open(hookCreated, { type: 'WebhookDeleted', data: { webhook_id } }).webhooks.size, 0);
-    assert.throws(() => open({ type: 'WebhookDeleted', data: { webhook_id } }), TypeError);
-  });
-
-  test('refuses a history that cannot be', () => {
-    const erased: AccountEvent = { type: 'AccountErased', data: {} };
-    assert.throws(() => given(accounts, erased), TypeError);
-    assert.throws(() => given(accounts, created, erased, erased), TypeError);
-    assert.throws(() => given(accounts, created, erased, { type: 'PlanChanged', data: { plan: 'PRO' } }), TypeError);
-    assert.throws(() => given(accounts, repositoryCreated), TypeError);
-    assert.throws(() => given(accounts, { type: 'Abandoned', data: {} }, repositoryCreated), TypeError);
-    const described: AccountEvent = { type: 'RepositoryDescribed', data: { repository_id: id, description: 'x' } };
-    assert.throws(() => given(accounts, created, described), TypeError);
-  });
-
-  test('weighs more the longer its descriptions are', () => {
-    const described = (description: string | null): AccountEvent => ({
-      type: 'RepositoryDescribed',
-      data: { repository_id: id, description },
-    });
-    const short = accounts.sizeBytes(open(repositoryCreated, described('x')));
-    const long = accounts.sizeBytes(open(repositoryCreated, described('x'.repeat(1_000))));
-    assert.ok(long >= short + 999);
-    const again = accounts.sizeBytes(open(repositoryCreated, described('x'.repeat(1_000)), described('x')));
-    assert.equal(again, short);
+  test('throws for an impossible history', () => {
+    const planChanged: AccountEvent = { type: 'PlanChanged', data: { plan: 'PRO' } };
+    assert.throws(() => given(accounts, accountErased), TypeError);
+    assert.throws(() => given(accounts, accountCreated, accountErased, accountErased), TypeError);
+    assert.throws(() => given(accounts, accountCreated, accountErased, planChanged), TypeError);
+    assert.throws(() => given(accounts, accountCreated, accountReopened), TypeError);
+    assert.throws(() => given(accounts, accountCreated, accountClosed, accountClosed), TypeError);
+    assert.throws(() => given(accounts, accountCreated, accountErased, accountReopened), TypeError);
+    assert.throws(() => given(accounts, repositoryCreated(1, 'Tools')), TypeError);
+    assert.throws(() => given(accounts, accountCreated, accountErased, repositoryCreated(1, 'Tools')), TypeError);
+    assert.throws(() => given(accounts, webhookCreated(1)), TypeError);
+    assert.throws(() => given(accounts, { type: 'Abandoned', data: {} }, repositoryCreated(1, 'Tools')), TypeError);
   });
 });

@@ -1,6 +1,6 @@
-/** What accounts, repositories and e-mail addresses may be called. */
+/** The rules for the names of accounts and repositories, and for e-mail addresses. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import {
   emailKey,
   emailRefusal,
@@ -13,7 +13,7 @@ import {
 const code = (refusal: { readonly code: string } | null) => refusal?.code ?? 'taken';
 
 describe('A username', () => {
-  test('has 2 to 39 of a-z, 0-9 and single inner hyphens', () => {
+  test('has 2 to 39 characters of a-z, 0-9 and single inner hyphens', () => {
     for (const name of ['ab', 'a1', '42', 'a-b-c', 'a'.repeat(39)])
       assert.equal(code(usernameRefusal(name)), 'taken', name);
     for (const name of [
@@ -39,7 +39,7 @@ describe('A username', () => {
     }
   });
 
-  test('is no path of the website or the API, nothing people would take for us, and no device of Windows', () => {
+  test('is refused if it is a path of the website or the API, seems official, or is a device of Windows', () => {
     const paths =
       'sign-up sign-in sign-out settings access-tokens mfa-tokens webhooks storage-buckets oidc-trust usage';
     const more = 'history docs v1 metrics healthz readyz';
@@ -52,14 +52,14 @@ describe('A username', () => {
       assert.equal(code(usernameRefusal(name)), 'taken', name);
   });
 
-  test('that became reserved later can still be looked up', () => {
+  test('can still be looked up after it became reserved', () => {
     assert.equal(isUsernameForm('admin'), true);
     for (const name of ['', 'Admin', 'a'.repeat(40), '../x']) assert.equal(isUsernameForm(name), false, name);
   });
 });
 
 describe('The name of a repository', () => {
-  test('has 1 to 100 of letters, digits, dots, hyphens and underscores', () => {
+  test('has 1 to 100 letters, digits, dots, hyphens and underscores', () => {
     for (const name of ['a', 'A.b-c_d', '_', '1', 'x'.repeat(100), 'git', 'a.git.b', 'lock', 'a.locked']) {
       assert.equal(repositoryNameRefusal(name), null, name);
     }
@@ -81,22 +81,22 @@ describe('The name of a repository', () => {
     }
   });
 
-  test('does not look like an option, a hidden file, a way up or a suffix of git', () => {
+  test('is refused if it looks like an option, a hidden file, a parent folder or a suffix that git uses', () => {
     for (const name of ['-a', '.a', '.', '..', 'a..b', 'a.', 'a.git', 'a.GIT', '.git', 'a.lock', 'a.Lock']) {
       assert.equal(code(repositoryNameRefusal(name)), 'repository-name-invalid', name);
     }
   });
 
-  test('is no device of Windows, whatever follows a dot', () => {
+  test('is refused if it is a device of Windows, with or without a suffix', () => {
     for (const name of ['con', 'NUL', 'aux.js', 'Com1', 'lpt9.tar.gz']) {
       assert.equal(code(repositoryNameRefusal(name)), 'repository-name-invalid', name);
     }
     for (const name of ['console', 'com', 'nul-', 'x.con']) assert.equal(repositoryNameRefusal(name), null, name);
   });
 
-  test('is compared without the case of A to Z, and of no other letter', () => {
+  test('is compared without regard to the case of A to Z, but not of other letters', () => {
     assert.equal(repositoryNameKey('My.Repo'), repositoryNameKey('mY.rEPO'));
-    // The Kelvin sign is a k to Unicode: a path that holds one must find nothing.
+    // Unicode folds the Kelvin sign to k. A path that holds it must find nothing.
     assert.notEqual(repositoryNameKey('\u212a'), repositoryNameKey('k'));
   });
 });
@@ -123,7 +123,7 @@ describe('An e-mail address', () => {
     }
   });
 
-  test('is compared without case', () => {
+  test('is compared without regard to case', () => {
     assert.equal(emailKey('Ada@Example.ORG'), emailKey('ada@example.org'));
   });
 });

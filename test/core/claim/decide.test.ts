@@ -1,6 +1,6 @@
-/** Claims of names: pending, taken over, held and released. */
+/** Decisions about claims of names: pending, taken over, held and released. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { ClaimCommand } from '../../../core/claim/commands.ts';
 import { decideClaim } from '../../../core/claim/decide.ts';
 import type { ClaimEvent } from '../../../core/claim/events.ts';
@@ -31,13 +31,13 @@ function history(...events: readonly ClaimEvent[]) {
 }
 
 describe('A name', () => {
-  test('that is free is claimed for ten minutes', () => {
+  test('can be claimed for ten minutes while it is free', () => {
     assert.deepEqual(history()(claim(ada, before)), [
       { type: 'Claimed', data: { account: ada, until: plusMs(before, 600_000) } },
     ]);
   });
 
-  test('that is pending is taken for everybody else up to its last millisecond, abandoned or not', () => {
+  test('cannot be claimed by another account while its claim is pending and has not lapsed, abandoned or not', () => {
     const decide = history(claimed(ada));
     for (const now of [before, until]) {
       assert.equal(decide(claim(bob, now)), 'taken');
@@ -45,7 +45,7 @@ describe('A name', () => {
     }
   });
 
-  test('past its time is taken over only from the account that was abandoned for it', () => {
+  test('can be taken over after its claim has lapsed, but only from the account that was abandoned for it', () => {
     const decide = history(claimed(ada));
     assert.equal(decide(claim(bob, after)), 'taken');
     assert.equal(decide(claim(bob, after, eve)), 'taken');
@@ -54,11 +54,11 @@ describe('A name', () => {
     ]);
   });
 
-  test('that is pending may be claimed anew by its own account, which gives it more time', () => {
+  test('can be claimed again by the account of its pending claim, which gets more time', () => {
     assert.notEqual(history(claimed(ada))(claim(ada, after)), 'taken');
   });
 
-  test('is confirmed by its own account alone, once', () => {
+  test('is confirmed only by the account that claimed it, and only once', () => {
     assert.deepEqual(history(claimed(ada))({ type: 'Confirm', account: ada }), [confirmed(ada)]);
     assert.equal(history(claimed(ada))({ type: 'Confirm', account: bob }), 'taken');
     assert.equal(history()({ type: 'Confirm', account: ada }), 'taken');
@@ -66,13 +66,13 @@ describe('A name', () => {
     assert.equal(history(claimed(ada), claimed(bob))({ type: 'Confirm', account: ada }), 'taken');
   });
 
-  test('that is held stays so for ever: no time and no abandoning opens it, nor does its own account', () => {
+  test('can never be claimed while it is held, after any time, abandoned or not, even by its own account', () => {
     const decide = history(claimed(ada), confirmed(ada));
     assert.equal(decide(claim(bob, after, ada)), 'taken');
     assert.equal(decide(claim(ada, after)), 'taken');
   });
 
-  test('is released by its own account alone, pending or held, and is free then', () => {
+  test('is released only by its own account, whether pending or held, and is free then', () => {
     for (const events of [[claimed(ada)], [claimed(ada), confirmed(ada)]]) {
       assert.deepEqual(history(...events)({ type: 'Release', account: bob }), []);
       assert.deepEqual(history(...events)({ type: 'Release', account: ada }), [released(ada)]);
@@ -81,7 +81,7 @@ describe('A name', () => {
     }
   });
 
-  test('and an e-mail address are claimed by the same rules in streams of their own', () => {
+  test('has the same rules as an e-mail address, on streams of its own category', () => {
     assert.deepEqual([usernameClaims.category, emailClaims.category], ['username', 'email']);
     assert.deepEqual(given(emailClaims, claimed(ada), confirmed(ada)), { status: 'held', account: ada });
   });

@@ -1,9 +1,9 @@
-/** The rules of a device login: who may decide what, and until when. */
+/** The rules of a device login: which commands it takes in which state, and until when. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { DeviceSessionCommand } from '../../../core/device-session/commands.ts';
 import { decideDeviceSession } from '../../../core/device-session/decide.ts';
-import type { DeviceSessionEvent } from '../../../core/device-session/events.ts';
+import type { DeviceLoginDenied, DeviceLoginGranted, DeviceSessionEvent } from '../../../core/device-session/events.ts';
 import { deviceSessions } from '../../../core/device-session/evolve.ts';
 import { type AccountId, plusMs, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { vaultRef } from '../../../core/ports/vault.ts';
@@ -25,11 +25,14 @@ const requested: DeviceSessionEvent = {
     expires_at: expiresAt,
   },
 };
-const granted: DeviceSessionEvent = {
+const granted: DeviceLoginGranted = {
   type: 'DeviceLoginGranted',
-  data: { account, name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repository_ids: [], expires_at: null },
+  data: {
+    ...{ account, name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repository_ids: [], expires_at: null },
+    request: null,
+  },
 };
-const denied: DeviceSessionEvent = { type: 'DeviceLoginDenied', data: { account } };
+const denied: DeviceLoginDenied = { type: 'DeviceLoginDenied', data: { account, request: null } };
 const expired: DeviceSessionEvent = { type: 'DeviceLoginExpired', data: {} };
 const claimed: DeviceSessionEvent = {
   type: 'DeviceLoginClaimed',
@@ -54,7 +57,7 @@ function decide(history: readonly DeviceSessionEvent[], command: DeviceSessionCo
   return 'refused' in decision ? decision.refused.code : decision.events.map(({ type }) => type).join();
 }
 
-/** What a command comes to in each state. */
+/** Returns the result of a command in each state. */
 function outcomes(command: DeviceSessionCommand): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(HISTORIES).map(([name, history]) => [name, decide(history, command)]));
 }
@@ -63,7 +66,7 @@ const ownsRepository = (): boolean => false;
 const tokenOf = { tokenId: uuid<never>(tokenId), tokenSecretHash: 'f'.repeat(64), tokenPrefix: 'strata_abcd' };
 
 describe('A device login', () => {
-  test('is granted or denied while it is pending, and only then', () => {
+  test('is granted or denied only while it is pending', () => {
     const ends = {
       absent: 'device-session-not-found',
       granted: 'device-session-decided',
@@ -83,7 +86,7 @@ describe('A device login', () => {
     }
   });
 
-  test('is claimed while it is granted, and only then', () => {
+  test('is claimed only while it is granted', () => {
     const claim = { type: 'ClaimDeviceLogin', ...tokenOf, now: inTime } as const;
     assert.deepEqual(outcomes(claim), {
       absent: 'device-session-not-found',
@@ -100,7 +103,7 @@ describe('A device login', () => {
     assert.equal(decide([requested], { ...claim, now: expiresAt }), 'device-session-expired');
   });
 
-  test('expires from its time on while nothing ended it', () => {
+  test('expires at its time if nothing has ended it before', () => {
     const expire = { type: 'ExpireDeviceLogin', now: expiresAt } as const;
     for (const [name, outcome] of Object.entries(outcomes(expire))) {
       assert.equal(outcome, name === 'pending' || name === 'granted' ? 'DeviceLoginExpired' : '', name);
@@ -108,13 +111,13 @@ describe('A device login', () => {
     assert.equal(decide([requested], { ...expire, now: inTime }), '');
   });
 
-  test('is closed once, after its end', () => {
+  test('is closed once, after it has ended', () => {
     for (const [name, outcome] of Object.entries(outcomes({ type: 'CloseDeviceLogin' }))) {
       assert.equal(outcome, ['denied', 'expired', 'claimed'].includes(name) ? 'DeviceLoginClosed' : '', name);
     }
   });
 
-  test('is granted only with what a new token may carry', () => {
+  test('is granted only with settings that a new token may have', () => {
     const grant = (more: object) =>
       decide([requested], {
         type: 'GrantDeviceLogin',
@@ -126,7 +129,7 @@ describe('A device login', () => {
     assert.equal(grant({ name: '' }), 'token-name-length');
   });
 
-  test('refuses two requests under one id, as a bug', () => {
+  test('throws for a second request with the same id', () => {
     const request = {
       type: 'RequestDeviceLogin',
       ...{ userCode: 'WXYZ-1234', secretHash: 'a'.repeat(64), addressRef: null, expiresAt },
@@ -134,5 +137,35 @@ describe('A device login', () => {
     } as const;
     assert.equal(decide([], request), 'DeviceLoginRequested');
     assert.throws(() => decide([requested], request), TypeError);
+  });
+});
+
+describe('A device login whose stream begins with the decision', () => {
+  const request = {
+    requested_at: '2026-11-21T10:00:00.000Z',
+    session_expires_at: expiresAt,
+    hostname_ref: '7'.repeat(64),
+    address_ref: null,
+  };
+  const grantedFirst: DeviceSessionEvent = { ...granted, data: { ...granted.data, request } };
+  const deniedFirst: DeviceSessionEvent = { ...denied, data: { ...denied.data, request } };
+  const claim = { type: 'ClaimDeviceLogin', ...tokenOf, now: inTime } as const;
+
+  test('can be claimed before it expires', () => {
+    assert.equal(decide([grantedFirst], claim), 'DeviceLoginClaimed');
+    assert.equal(decide([grantedFirst], { ...claim, now: expiresAt }), 'device-session-expired');
+    assert.equal(decide([deniedFirst], claim), 'device-login-denied');
+    const state = given(deviceSessions, grantedFirst, claimed);
+    assert.ok(state.status === 'claimed');
+    assert.deepEqual([state.account, state.settings, state.secretHash], [account, settings, null]);
+  });
+
+  test('is decided only once', () => {
+    const grant = { type: 'GrantDeviceLogin', account, settings, ownsRepository, now: inTime } as const;
+    assert.equal(decide([grantedFirst], grant), 'device-session-decided');
+    assert.equal(decide([deniedFirst], { type: 'DenyDeviceLogin', account, now: inTime }), 'device-session-decided');
+    assert.throws(() => given(deviceSessions, requested, grantedFirst), TypeError, 'its request is there twice');
+    assert.throws(() => given(deviceSessions, granted), TypeError, 'it has no request');
+    assert.throws(() => given(deviceSessions, grantedFirst, deniedFirst), TypeError);
   });
 });

@@ -1,6 +1,6 @@
-/** Refs that are folders of other refs: against the plain definition, and within bounded work. */
+/** Refs whose names are folders of other refs: compared with the plain definition, and in bounded work. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { refCollisions } from '../../../core/git/ref-collisions.ts';
 import { byRefOrder, type RefName, refName } from '../../../core/git/ref-name.ts';
@@ -9,7 +9,7 @@ function refs(...names: readonly string[]): RefName[] {
   return names.map((name) => refName(`refs/heads/${name}`)).sort(byRefOrder);
 }
 
-/** The definition itself, quadratic. */
+/** Implements the definition itself, in quadratic time. */
 function collidingByDefinition(existing: RefName[], creates: RefName[], deletes: RefName[]): RefName[] {
   const after = new Set([...existing, ...creates]);
   for (const ref of deletes) after.delete(ref);
@@ -18,7 +18,7 @@ function collidingByDefinition(existing: RefName[], creates: RefName[], deletes:
 }
 
 describe('Ref collisions', () => {
-  test('a ref cannot be created inside another or around others', () => {
+  test('include a ref created inside another, and one whose name is the folder of others', () => {
     const collisions = refCollisions({ existing: refs('a', 'b/c'), creates: refs('a/x', 'b', 'd'), deletes: [] });
     assert.deepEqual(collisions, [
       { ref: 'refs/heads/a/x', with: 'refs/heads/a' },
@@ -26,7 +26,7 @@ describe('Ref collisions', () => {
     ]);
   });
 
-  test('a ref may take the place of those the same push deletes', () => {
+  test('do not include a ref that replaces refs deleted by the same push', () => {
     assert.deepEqual(refCollisions({ existing: refs('a'), creates: refs('a/b'), deletes: refs('a') }), []);
     const existing = refs('a/b', 'a/c');
     assert.deepEqual(refCollisions({ existing, creates: refs('a'), deletes: refs('a/b', 'a/c') }), []);
@@ -34,7 +34,7 @@ describe('Ref collisions', () => {
     assert.deepEqual(collisions, [{ ref: 'refs/heads/a', with: 'refs/heads/a/c' }]);
   });
 
-  test('two created refs that collide with each other are both named', () => {
+  test('include both of two created refs that collide', () => {
     const collisions = refCollisions({ existing: [], creates: refs('a', 'a/b', 'c'), deletes: [] });
     assert.deepEqual(
       collisions.map(({ ref }) => ref),
@@ -42,7 +42,7 @@ describe('Ref collisions', () => {
     );
   });
 
-  test('names between a ref and its folder in byte order do not hide it', () => {
+  test('are found even if other names are between the two in byte order', () => {
     const existing = refs('a', 'a!', 'a-b', 'a.b', 'a0');
     assert.deepEqual(
       refCollisions({ existing, creates: refs('a/b'), deletes: [] }).map((collision) => collision.with),
@@ -77,7 +77,7 @@ describe('Ref collisions', () => {
     );
   });
 
-  test('attack: names nested 2,000 folders deep among 50,000 refs are judged without quadratic work', () => {
+  test('attack: for names nested 2,000 folders deep among 50,000 refs are found without quadratic work', () => {
     let comparisons = 0;
     const existing = Array.from({ length: 50_000 }, (_, index) => refName(`refs/heads/b${index}`)).sort(byRefOrder);
     const counted = new Proxy(existing, {
@@ -88,7 +88,7 @@ describe('Ref collisions', () => {
     });
     const creates = Array.from({ length: 200 }, (_, index) => refName(`refs/heads/${'a/'.repeat(2_000)}${index}`));
     assert.deepEqual(refCollisions({ existing: counted, creates, deletes: [] }), []);
-    // Three searches of 16 steps for each of the first three components, and nothing below them.
-    assert.ok(comparisons < 200 * 4 * 3 * 20, `${comparisons} look-ups`);
+    // Three searches of 16 steps for each of the first three components, and none below them.
+    assert.ok(comparisons < 200 * 4 * 3 * 20, `${comparisons} lookups`);
   });
 });

@@ -1,7 +1,7 @@
-/** Names of refs against git's own verdict, and our rules beyond git's. */
+/** Names of refs: git's rules compared with git itself, and Strata's further rules. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { branchOfRef, byRefOrder, parseBranchName, parseRefName, refName } from '../../../core/git/ref-name.ts';
 import { utf8Length } from '../../../core/git/utf8.ts';
@@ -9,15 +9,15 @@ import { git, temporaryFolder } from '../../support/git-process.ts';
 
 function verdict(name: string): string {
   const parsed = parseRefName(name);
-  return typeof parsed === 'string' ? 'taken' : parsed.refused;
+  return typeof parsed === 'string' ? 'accepted' : parsed.refused;
 }
 
-/** Pieces from which hostile names are made: each rule of git-check-ref-format(1) can be met or just missed. */
+/** Parts of hostile names: they can break, or almost break, each rule of git-check-ref-format(1). */
 const PIECES = ['a', 'b1', 'é', '😀', '\u{fffd}', '-', '.', '..', '/', '//', '@', '{', '@{', '.lock', '.lock/', 'lock'];
 PIECES.push('~', '^', ':', '?', '*', '[', ']', '\\', ' ', '\t', '\u007f', '\u0080', '\u0001', 'HEAD', '.git', '!', '0');
 
 describe('A ref name', () => {
-  test('is malformed for us exactly when it is for git check-ref-format', () => {
+  test('is malformed exactly when git check-ref-format refuses it', () => {
     const names = [
       '',
       '/',
@@ -46,7 +46,7 @@ describe('A ref name', () => {
     }
   });
 
-  test('is funny to receive-pack exactly when it is malformed for us, over thousands of hostile names', () => {
+  test('is malformed exactly when receive-pack calls it funny, for thousands of hostile names', () => {
     const component = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 5 });
     const namespaces = fc.constantFrom('refs/heads/', 'refs/tags/', 'refs/notes/', 'refs/');
     const names = new Set(
@@ -54,22 +54,22 @@ describe('A ref name', () => {
         .sample(fc.tuple(namespaces, component), { numRuns: 4_000, seed: 7 })
         .map(([space, rest]) => space + rest.join('')),
     );
-    // Deletions need no pack, but allow refs of one level such as refs/a: left out here, they are seen above.
-    const asked = [...names].filter((name) => name.slice('refs/'.length).includes('/'));
-    const funny = funnyToReceivePack(asked);
-    assert.ok(asked.length > 2_000 && funny.size > 500 && funny.size < asked.length - 200);
-    for (const name of asked) {
+    // Deletions need no pack, but git allows them refs of one level such as refs/a: the test above has these.
+    const sent = [...names].filter((name) => name.slice('refs/'.length).includes('/'));
+    const funny = funnyToReceivePack(sent);
+    assert.ok(sent.length > 2_000 && funny.size > 500 && funny.size < sent.length - 200);
+    for (const name of sent) {
       assert.equal(verdict(name) === 'ref-name-malformed', funny.has(name), JSON.stringify(name));
     }
   });
 
   for (const [name, expected] of [
-    ['refs/heads/main', 'taken'],
-    ['refs/tags/v1.0', 'taken'],
-    ['refs/notes/commits', 'taken'],
-    ['refs/heads/refs/heads/x', 'taken'],
-    ['refs/tags/HEAD', 'taken'],
-    ['refs/heads/a/HEAD', 'taken'],
+    ['refs/heads/main', 'accepted'],
+    ['refs/tags/v1.0', 'accepted'],
+    ['refs/notes/commits', 'accepted'],
+    ['refs/heads/refs/heads/x', 'accepted'],
+    ['refs/tags/HEAD', 'accepted'],
+    ['refs/heads/a/HEAD', 'accepted'],
     ['refs/replace/1234', 'ref-replace'],
     ['refs/pull/1/head', 'ref-outside-namespaces'],
     ['refs/remotes/origin/main', 'ref-outside-namespaces'],
@@ -77,13 +77,13 @@ describe('A ref name', () => {
     ['refs/headsx/a', 'ref-outside-namespaces'],
     ['refs/heads/-a', 'ref-component-starts-with-dash'],
     ['refs/heads/a/--upload-pack=x', 'ref-component-starts-with-dash'],
-    ['refs/heads/a-', 'taken'],
+    ['refs/heads/a-', 'accepted'],
     ['refs/heads/HEAD', 'branch-name-ambiguous'],
     [`refs/heads/${'a'.repeat(40)}`, 'branch-name-ambiguous'],
     [`refs/heads/${'A'.repeat(40)}`, 'branch-name-ambiguous'],
-    [`refs/heads/${'a'.repeat(39)}`, 'taken'],
-    [`refs/heads/x/${'a'.repeat(40)}`, 'taken'],
-    [`refs/tags/${'a'.repeat(40)}`, 'taken'],
+    [`refs/heads/${'a'.repeat(39)}`, 'accepted'],
+    [`refs/heads/x/${'a'.repeat(40)}`, 'accepted'],
+    [`refs/tags/${'a'.repeat(40)}`, 'accepted'],
     ['refs/heads/a\ud800', 'ref-name-malformed'],
     ['refs/heads/a\u0000b', 'ref-name-malformed'],
     ['refs/heads/a\nb', 'ref-name-malformed'],
@@ -91,24 +91,24 @@ describe('A ref name', () => {
     test(`${JSON.stringify(name)} is ${expected}`, () => assert.equal(verdict(name), expected));
   }
 
-  test('may take 250 bytes a component and 4,096 in all, and not one more', () => {
-    assert.equal(verdict(`refs/heads/${'x'.repeat(250)}`), 'taken');
+  test('may have 250 bytes in a component and 4,096 in all, and not one more', () => {
+    assert.equal(verdict(`refs/heads/${'x'.repeat(250)}`), 'accepted');
     assert.equal(verdict(`refs/heads/${'x'.repeat(251)}`), 'ref-component-too-long');
-    assert.equal(verdict(`refs/heads/${'é'.repeat(125)}`), 'taken');
+    assert.equal(verdict(`refs/heads/${'é'.repeat(125)}`), 'accepted');
     assert.equal(verdict(`refs/heads/${'é'.repeat(125)}x`), 'ref-component-too-long');
     const whole = `refs/heads/${'x/'.repeat(2_042)}x`;
     assert.equal(whole.length, 4_096);
-    assert.equal(verdict(whole), 'taken');
+    assert.equal(verdict(whole), 'accepted');
     assert.equal(verdict(`${whole}x`), 'ref-name-too-long');
     assert.equal(verdict(`refs/heads/${'é/'.repeat(1_362)}`), 'ref-name-too-long');
   });
 
-  test('keeps case and Unicode form apart', () => {
+  test('differs from names of another case or Unicode form', () => {
     assert.notEqual(refName('refs/heads/\u00e9'), refName('refs/heads/e\u0301'));
     assert.notEqual(refName('refs/heads/A'), refName('refs/heads/a'));
   });
 
-  test('of a branch goes to the short name', () => {
+  test('of a branch has a short name', () => {
     const short = parseBranchName('feature/x');
     assert.ok(typeof short === 'string');
     assert.equal(branchOfRef(refName('refs/heads/feature/x')), 'feature/x');
@@ -120,7 +120,7 @@ describe('A ref name', () => {
 });
 
 describe('The order of refs', () => {
-  test('is the order of their bytes in UTF-8, where UTF-16 order differs too', () => {
+  test('is the order of their UTF-8 bytes, even where the order of UTF-16 differs', () => {
     const names = ['refs/heads/\uffee', 'refs/heads/\u{1f600}'];
     assert.deepEqual(names.toSorted(byRefOrder), names);
     assert.deepEqual(names.toSorted(), names.toReversed());
@@ -134,14 +134,14 @@ describe('The order of refs', () => {
     );
   });
 
-  test('counts a lone surrogate as the three bytes an encoder writes for it', () => {
+  test('counts a lone surrogate as the three bytes that an encoder writes for it', () => {
     for (const text of ['\ud800', 'a\udc00b', '\udc00\ud800', '\ud83d\ude00\ud83d']) {
       assert.equal(utf8Length(text), Buffer.byteLength(text));
     }
   });
 });
 
-/** The names that git's receive-pack answers with `funny refname`, asked in one process. */
+/** Returns the names that git's receive-pack refuses as `funny refname`, in one process. */
 function funnyToReceivePack(names: readonly string[]): ReadonlySet<string> {
   const folder = temporaryFolder('ref-names');
   try {

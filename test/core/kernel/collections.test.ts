@@ -1,6 +1,6 @@
-/** The immutable map and list, against the platform's own. */
+/** The immutable map and list, compared with `Map` and `Array`. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { AppendList } from '../../../core/kernel/append-list.ts';
 import { PersistentMap } from '../../../core/kernel/persistent-map.ts';
@@ -18,7 +18,7 @@ function applied(map: ReadonlyMap<string, number>, made: readonly (readonly [str
 }
 
 describe('A persistent map', () => {
-  test('holds what a Map would, after any changes, and no older copy ever changes', () => {
+  test('holds the entries of a Map after the same changes, and no older copy changes', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(key, fc.integer())), fc.array(changes, { maxLength: 8 }), (first, rounds) => {
         const versions = [{ map: PersistentMap.from(first), model: new Map(first) }];
@@ -40,7 +40,7 @@ describe('A persistent map', () => {
     );
   });
 
-  test('branches: two copies of one map do not see each other', () => {
+  test('may be copied twice, and the copies do not affect each other', () => {
     fc.assert(
       fc.property(changes, changes, changes, (first, left, right) => {
         const base = PersistentMap.from<string, number>([]).with(first);
@@ -63,8 +63,8 @@ describe('A persistent map', () => {
 });
 
 describe('A list that grows at its end', () => {
-  test('holds what an array would, and no older copy ever changes', () => {
-    // Each step extends some earlier list, so that lists also branch.
+  test('holds the items of an array after the same changes, and no older copy changes', () => {
+    // Each step extends any earlier list, so that some lists are extended twice.
     const steps = fc.array(fc.tuple(fc.nat(), fc.integer()), { maxLength: 60 });
     fc.assert(
       fc.property(fc.array(fc.integer(), { maxLength: 5 }), steps, (first, extensions) => {
@@ -83,7 +83,7 @@ describe('A list that grows at its end', () => {
     );
   });
 
-  test('shows its own items while a newer one grows behind it', () => {
+  test('iterates over its own items while a newer list adds items to the same array', () => {
     const list = AppendList.from([1, 2]);
     const seen: number[] = [];
     for (const item of list) {

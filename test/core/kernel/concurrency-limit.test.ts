@@ -1,11 +1,11 @@
-/** Turns: so many at once, in order. */
+/** The limit of concurrent work, and its order. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import { createTurns } from '../../../core/kernel/concurrency-limit.ts';
+import { describe, test } from 'vitest';
+import { createConcurrencyLimit } from '../../../core/kernel/concurrency-limit.ts';
 
-describe('Turns', () => {
-  test('are taken by so many at once and no more, first come, first served', async () => {
-    const turns = createTurns(2);
+describe('A concurrency limit', () => {
+  test('runs no more work at once than it allows, in the order of the calls', async () => {
+    const limited = createConcurrencyLimit(2);
     let running = 0;
     let most = 0;
     const started: number[] = [];
@@ -17,7 +17,7 @@ describe('Turns', () => {
       running -= 1;
       return n;
     };
-    const results = await Promise.all(Array.from({ length: 20 }, (_, n) => turns(work(n))));
+    const results = await Promise.all(Array.from({ length: 20 }, (_, n) => limited(work(n))));
     assert.equal(most, 2);
     assert.deepEqual(started, results);
     assert.deepEqual(
@@ -26,8 +26,8 @@ describe('Turns', () => {
     );
   });
 
-  test('are not overtaken, nor exceeded, by those who come as one ends', async () => {
-    const turns = createTurns(2);
+  test('keeps the order and the limit when calls arrive just as work ends', async () => {
+    const limited = createConcurrencyLimit(2);
     let running = 0;
     let most = 0;
     const started: string[] = [];
@@ -39,22 +39,22 @@ describe('Turns', () => {
       running -= 1;
     };
     const chains = ['a', 'b', 'c', 'd'].map(async (name) => {
-      await turns(work(name));
-      await turns(work(`${name} again`));
+      await limited(work(name));
+      await limited(work(`${name} again`));
     });
     await Promise.all(chains);
     assert.equal(most, 2);
     assert.deepEqual(started.slice(0, 4), ['a', 'b', 'c', 'd']);
   });
 
-  test('are given on by work that fails', async () => {
-    const turns = createTurns(1);
+  test('starts the next work after work that fails', async () => {
+    const limited = createConcurrencyLimit(1);
     const failing = Array.from({ length: 3 }, () =>
-      turns(async () => {
+      limited(async () => {
         throw new Error('broken');
       }),
     );
     for (const failed of await Promise.allSettled(failing)) assert.equal(failed.status, 'rejected');
-    assert.equal(await turns(async () => 'done'), 'done');
+    assert.equal(await limited(async () => 'done'), 'done');
   });
 });

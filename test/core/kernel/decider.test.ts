@@ -1,6 +1,6 @@
-/** Reading stored events in the version of today. */
+/** Reading stored events in their current version. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import {
   accept,
   type DomainEvent,
@@ -16,7 +16,8 @@ import type { JsonObject } from '../../../core/kernel/json.ts';
 type Painted = DomainEvent<'Painted', { readonly colour: string; readonly coats: number; readonly path: string }>;
 type Sold = DomainEvent<'Sold', Record<never, never>>;
 
-function noting(version: number) {
+/** Returns an upcaster that adds its version to `path`. */
+function tracing(version: number) {
   return ({ path = '1', ...data }: JsonObject): JsonObject => {
     assert.ok(typeof path === 'string');
     return { ...data, path: `${path} ${version}` };
@@ -24,7 +25,7 @@ function noting(version: number) {
 }
 
 const kinds: EventKinds<Painted | Sold> = {
-  Painted: { version: 3, record: true, upcasters: [noting(2), noting(3)] },
+  Painted: { version: 3, record: true, upcasters: [tracing(2), tracing(3)] },
   Sold: RECORD_V1,
 };
 
@@ -38,18 +39,18 @@ describe('A stored event', () => {
     assert.deepEqual(readEvent(kinds, stored('Painted', 2)), { type: 'Painted', data: { path: '1 3' } });
   });
 
-  test('of the current version is read as it is', () => {
+  test('of the current version is read unchanged', () => {
     const data = { colour: 'red', coats: 2, path: 'own' };
     assert.deepEqual(readEvent(kinds, stored('Painted', 3, data)), { type: 'Painted', data });
   });
 
-  test('is left as it was stored', () => {
+  test('is not changed by reading', () => {
     const event = stored('Painted', 1, { colour: 'red' });
     readEvent(kinds, event);
     assert.deepEqual(event.data, { colour: 'red' });
   });
 
-  test('of an unknown type or version is refused with its place', () => {
+  test('of an unknown type or version is refused with its stream and revision', () => {
     for (const [type, version] of [
       ['Burnt', 1],
       ['toString', 1],
@@ -70,7 +71,7 @@ describe('A stored event', () => {
 });
 
 describe('A decision', () => {
-  test('is events to append, possibly none, or one refusal', () => {
+  test('holds the events to append, possibly none, or one refusal', () => {
     assert.deepEqual(accept(), { events: [] });
     assert.deepEqual(accept('a', 'b'), { events: ['a', 'b'] });
     assert.deepEqual(refuse({ code: 'email-taken' }), { refused: { code: 'email-taken' } });

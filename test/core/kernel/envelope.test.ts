@@ -1,6 +1,6 @@
 /** Names of streams. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { categoryOf, entityIdOf, streamName } from '../../../core/kernel/envelope.ts';
 
 describe("A stream's name", () => {

@@ -1,6 +1,6 @@
-/** Ids and instants: one form each, and arithmetic on instants without a clock. */
+/** Ids and instants: each has one form, and instants have arithmetic without a clock. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import {
   later,
@@ -15,7 +15,7 @@ import {
 } from '../../../core/kernel/ids.ts';
 
 describe('A UUID', () => {
-  test('is taken in either case and kept in lower case', () => {
+  test('is accepted in either case and returned in lower case', () => {
     assert.equal(parseUuid('0190F3E2-7C1A-7B4E-9A35-2B8F5F0F7A11'), '0190f3e2-7c1a-7b4e-9a35-2b8f5f0f7a11');
   });
 
@@ -52,7 +52,7 @@ describe('An instant', () => {
     noInvalidDate: true,
   });
 
-  test('is any that the calendar has', () => {
+  test('may be any instant of the calendar', () => {
     fc.assert(fc.property(instant, (date) => assert.equal(timestamp(date.toISOString()), date.toISOString())));
     assert.equal(parseTimestamp('2024-02-29T00:00:00.000Z'), '2024-02-29T00:00:00.000Z');
     assert.equal(parseTimestamp('2000-02-29T23:59:59.999Z'), '2000-02-29T23:59:59.999Z');
@@ -83,7 +83,7 @@ describe('An instant', () => {
     }
   });
 
-  test('moves by milliseconds as the platform says', () => {
+  test('moves by milliseconds as a Date does', () => {
     const span = fc.integer({ min: -10 * 365 * 86_400_000, max: 10 * 365 * 86_400_000 });
     fc.assert(
       fc.property(instant, span, (date, spanMs) => {
@@ -95,7 +95,7 @@ describe('An instant', () => {
     );
   });
 
-  test('does not leave the years it can be written in', () => {
+  test('cannot move outside the years 1 to 9999', () => {
     assert.throws(() => plusMs(timestamp('9999-12-31T23:59:59.999Z'), 1), TypeError);
     assert.throws(() => plusMs(timestamp('0001-01-01T00:00:00.000Z'), -1), TypeError);
   });

@@ -1,10 +1,10 @@
-/** Canonical JSON: RFC 8785 within what events may hold, and the refusal of everything else. */
+/** Canonical JSON: RFC 8785 for the values that events may hold, and the refusal of all others. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, textsIn } from '../../../core/kernel/json.ts';
 
-/** Any value an event may hold; keys and texts of all of Unicode, control characters and `__proto__` included. */
+/** Any value that an event may hold, with keys and texts from all of Unicode, control characters and `__proto__`. */
 const { value: anyValue } = fc.letrec<{ value: JsonValue }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
@@ -47,18 +47,18 @@ describe('Canonical JSON', () => {
     ]);
   });
 
-  test('writes strings and literals as RFC 8785, section 3.2.2, says', () => {
+  test('writes strings and literals as in RFC 8785, section 3.2.2', () => {
     const value = { literals: [null, true, false], string: '€$\u000f\nA\'B"\\\\"/' };
     const expected = String.raw`{"literals":[null,true,false],"string":"€$\u000f\nA'B\"\\\\\"/"}`;
     assert.equal(canonicalJson(value), expected);
   });
 
-  test('sorts members at every depth and leaves the order of lists alone', () => {
+  test('sorts members at every depth and keeps the order of lists', () => {
     const value = { b: [{ d: 1, c: [] }, 3, 2], a: {}, '': 0 };
     assert.equal(canonicalJson(value), '{"":0,"a":{},"b":[{"c":[],"d":1},3,2]}');
   });
 
-  test('takes the integers that every reader holds exactly, and no others', () => {
+  test('accepts the integers that every reader represents exactly, and no other numbers', () => {
     assert.equal(
       canonicalJson([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 0]),
       `[${2 ** 53 - 1},${1 - 2 ** 53},0]`,
@@ -68,7 +68,7 @@ describe('Canonical JSON', () => {
     }
   });
 
-  test('refuses what has no JSON, or more than JSON', () => {
+  test('refuses values that have no JSON, or that JSON does not hold completely', () => {
     const holed: JsonValue[] = [1];
     holed[2] = 3;
     const refused: readonly unknown[] = [
@@ -90,7 +90,7 @@ describe('Canonical JSON', () => {
     }
   });
 
-  test('is the same text once it was read back, and loses nothing', () => {
+  test('is the same text after parsing and writing it again, and loses nothing', () => {
     fc.assert(
       fc.property(anyValue, (value) => {
         const text = canonicalJson(value);
@@ -111,7 +111,7 @@ describe('Canonical JSON', () => {
     );
   });
 
-  test('is of an object only where a value has members', () => {
+  test('counts only values with members as objects', () => {
     assert.deepEqual(
       [{}, [], null, 'a', 1].map((value) => isJsonObject(value)),
       [true, false, false, false, false],
@@ -119,7 +119,7 @@ describe('Canonical JSON', () => {
   });
 });
 
-test('The texts in a value are found however deep they stand, and keys are none', () => {
+test('The texts in a value are its strings at any depth, without the keys', () => {
   const value = { key: 'a', list: ['b', { deep: [['c']], none: null }], number: 1, yes: true };
   assert.deepEqual([...textsIn(value)], ['a', 'b', 'c']);
   assert.deepEqual([[...textsIn('alone')], [...textsIn(null)], [...textsIn(7)]], [['alone'], [], []]);

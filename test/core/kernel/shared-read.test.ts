@@ -1,19 +1,19 @@
-/** One query for many callers, never one that was sent before its caller came. */
+/** One query for many callers, never one that was sent before the call. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { shareRead } from '../../../core/kernel/shared-read.ts';
 
-/** A read whose answers are given by the test, each with the number of its query. */
+/** A shared read whose queries end when the test calls their `answers`; each query returns its own number. */
 function openReads() {
   const answers: (() => void)[] = [];
   let failNext = false;
-  let underWay = 0;
+  let running = 0;
   const read = shareRead(async () => {
-    underWay += 1;
-    assert.equal(underWay, 1, 'one query at a time');
+    running += 1;
+    assert.equal(running, 1, 'one query at a time');
     const number = answers.length;
     await new Promise<void>((resolve) => answers.push(resolve));
-    underWay -= 1;
+    running -= 1;
     if (failNext) throw new Error('lost');
     return number;
   });
@@ -28,8 +28,8 @@ function openReads() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('a shared read', () => {
-  test('answers callers that come while a query is under way by the next one, all together', async () => {
+describe('A shared read', () => {
+  test('answers all calls made while a query runs with the next query', async () => {
     const { read, answers } = openReads();
     const first = read();
     const [second, third] = [read(), read()];
@@ -47,7 +47,7 @@ describe('a shared read', () => {
     assert.equal(await fourth, 2);
   });
 
-  test('starts at once when none is under way', async () => {
+  test('starts at once when no query runs', async () => {
     const { read, answers } = openReads();
     for (let n = 0; n < 3; n++) {
       const answer = read();

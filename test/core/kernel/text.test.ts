@@ -1,18 +1,18 @@
-/** Lengths and cases of texts. */
+/** Length, lower case and cutting of texts. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { asciiLowerCase, codePointCount, cutText, startOfText } from '../../../core/kernel/text.ts';
 
 describe('A text', () => {
-  test('is as long as it has code points', () => {
+  test('has as length the number of its code points', () => {
     assert.deepEqual(['', 'abc', 'é', 'e\u0301', '😀😀'].map(codePointCount), [0, 3, 1, 2, 2]);
   });
 
-  test('in lower case has changed in A to Z alone', () => {
+  test('in lower case differs only in A to Z', () => {
     assert.equal(asciiLowerCase('AbcXYZ-É\u212a\u0130'), 'abcxyz-É\u212a\u0130');
   });
 
-  test('that is cut says so by its last character, and halves none', () => {
+  test('that is cut ends with an ellipsis, and no character is split', () => {
     assert.equal(cutText('abcd', 4), 'abcd');
     assert.equal(cutText('abcde', 4), 'abc…');
     assert.equal(cutText('a😀bc', 4), 'a😀…');
@@ -21,7 +21,7 @@ describe('A text', () => {
     assert.equal(cutText('abc', 1), '…');
   });
 
-  test('has a start that is as long as asked, without half a character', () => {
+  test('has a start of the requested length, in which a split character is U+FFFD', () => {
     assert.deepEqual(
       [startOfText('abc', 3), startOfText('abcd', 3), startOfText('ab😀', 3), startOfText('\ufeffa\0b', 3)],
       ['abc', 'abc', 'ab\ufffd', '\ufeffa\0'],

@@ -1,6 +1,6 @@
-/** What becomes of each command of a push. */
+/** The result of each command of a push. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import type { RequestedUpdate, UpdateRefs } from '../../../core/repository/commands.ts';
@@ -22,7 +22,7 @@ function decide(
   return decideRefs(state, { updates, atomic: false, initialDefaultBranch: null, ...more });
 }
 
-/** The verdicts in the order of the commands: null for accepted. */
+/** Returns the codes in the order of the commands; null for an accepted one. */
 function codes(...given: Parameters<typeof decide>) {
   return decide(...given).results.map(({ code }) => code);
 }
@@ -30,13 +30,13 @@ function codes(...given: Parameters<typeof decide>) {
 const main = (at: ObjectId = A): RepositoryEvent => pushed([moved(branch('main'), null, at)]);
 
 describe('A command of a push', () => {
-  test('is accepted where it names exactly what the ref is', () => {
+  test("is accepted if it names exactly the ref's current value", () => {
     assert.deepEqual(codes([], [wanted(branch('main'), null, A)]), [null]);
     assert.deepEqual(codes([main()], [wanted(branch('main'), A, B)]), [null]);
     assert.deepEqual(codes([main()], [wanted(branch('main'), A, null)]), [null]);
   });
 
-  test('is refused where someone else moved, made or removed the ref first', () => {
+  test('is refused if another push moved, created or deleted the ref first', () => {
     assert.deepEqual(codes([main(B)], [wanted(branch('main'), A, C)]), ['ref-moved']);
     assert.deepEqual(codes([main(B)], [wanted(branch('main'), A, null)]), ['ref-moved']);
     assert.deepEqual(codes([main(B)], [wanted(branch('main'), null, C)]), ['ref-exists']);
@@ -45,12 +45,12 @@ describe('A command of a push', () => {
     assert.deepEqual(codes([], [wanted(branch('main'), A, null)]), ['ref-missing']);
   });
 
-  test('is refused where its new tip does not exist', () => {
+  test('is refused if its new tip does not exist', () => {
     assert.deepEqual(codes([], [wanted(branch('main'), null, A, { tip: null })]), ['object-missing']);
     assert.deepEqual(codes([], [wanted(tag('v1'), null, A, { tip: null })]), ['object-missing']);
   });
 
-  test('puts commits only on branches, and anything on tags', () => {
+  test('may point branches only to commits, and tags to any object', () => {
     for (const type of ['tree', 'blob', 'tag'] as const) {
       const tip = { id: A, type, peeled: null };
       assert.deepEqual(codes([], [wanted(branch('main'), null, A, { tip })]), ['branch-needs-commit']);
@@ -58,7 +58,7 @@ describe('A command of a push', () => {
     }
   });
 
-  test('says who it is about, in the order the commands came', () => {
+  test('has a result that names its ref, in the order of the commands', () => {
     const updates = [wanted(tag('z'), null, A), wanted(branch('b'), A, B), wanted(branch('a'), null, A)];
     assert.deepEqual(decide([], updates).results, [
       { ref: tag('z'), code: null },
@@ -69,7 +69,7 @@ describe('A command of a push', () => {
 });
 
 describe('Refs that would collide', () => {
-  test('are refused where one becomes a folder of another', () => {
+  test('are refused if one would be a folder of another', () => {
     assert.deepEqual(codes([main()], [wanted(branch('main/x'), null, A)]), ['ref-collides']);
     assert.deepEqual(codes([pushed([moved(branch('a/b'), null, A)])], [wanted(branch('a'), null, A)]), [
       'ref-collides',
@@ -78,36 +78,36 @@ describe('Refs that would collide', () => {
     assert.deepEqual(codes([], both), ['ref-collides', 'ref-collides', null]);
   });
 
-  test('are accepted where the same push makes room', () => {
+  test('are accepted if the same push deletes the ref in the way', () => {
     assert.deepEqual(codes([main()], [wanted(branch('main'), A, null), wanted(branch('main/x'), null, B)]), [
       null,
       null,
     ]);
   });
 
-  test('are refused where the deletion that would make room is itself refused', () => {
+  test('are refused if the deletion of the ref in the way is itself refused', () => {
     const updates = [wanted(branch('main'), B, null), wanted(branch('main/x'), null, B)];
     assert.deepEqual(codes([main()], updates), ['ref-moved', 'ref-collides']);
   });
 
-  test('are not counted where they were refused already', () => {
+  test('are not counted if they were refused for another reason', () => {
     const updates = [wanted(branch('a'), null, A, { tip: null }), wanted(branch('a/b'), null, A)];
     assert.deepEqual(codes([], updates), ['object-missing', null]);
   });
 
-  test('do not bother a push that only moves and deletes', () => {
+  test('are not checked for a push that only moves and deletes refs', () => {
     assert.deepEqual(codes([main()], [wanted(branch('main'), A, B)]), [null]);
   });
 });
 
 describe('An atomic push', () => {
-  test('is accepted whole', () => {
+  test('is accepted as a whole', () => {
     const updates = [wanted(branch('main'), A, B), wanted(tag('v1'), null, B)];
     assert.deepEqual(codes([main()], updates, { atomic: true }), [null, null]);
     assert.equal(decide([main()], updates, { atomic: true }).updates.length, 2);
   });
 
-  test('is refused whole, each ref by its own reason or by the others', () => {
+  test('is refused as a whole, each ref for its own reason or because of the others', () => {
     const updates = [
       wanted(branch('main'), B, C),
       wanted(tag('v1'), null, B),
@@ -122,12 +122,12 @@ describe('An atomic push', () => {
     assert.equal(decision.defaultBranch, null);
   });
 
-  test('is refused whole for a collision', () => {
+  test('is refused as a whole for a collision', () => {
     const updates = [wanted(branch('main/x'), null, A), wanted(tag('v1'), null, B)];
     assert.deepEqual(codes([main()], updates, { atomic: true }), ['ref-collides', 'atomic-push-refused']);
   });
 
-  test('that is none goes through in part', () => {
+  test('is accepted in part if it was not requested as atomic', () => {
     const decision = decide([main()], [wanted(branch('main'), B, C), wanted(tag('v1'), null, B)]);
     assert.deepEqual(
       decision.updates.map(({ ref }) => ref),
@@ -137,7 +137,7 @@ describe('An atomic push', () => {
 });
 
 describe('What a push stores', () => {
-  test('names each move by its kind', () => {
+  test('names the kind of each update', () => {
     const history = [
       pushed([moved(branch('main'), null, A), moved(branch('old'), null, A), moved(branch('x'), null, A)]),
     ];
@@ -155,14 +155,14 @@ describe('What a push stores', () => {
     ]);
   });
 
-  test('holds what an annotated tag leads to, and the type of its object', () => {
+  test('holds the type of the object, and what an annotated tag peels to', () => {
     const tip = { id: A, type: 'tag', peeled: { id: B, type: 'commit' } } as const;
     assert.deepEqual(decide([], [wanted(tag('v1'), null, A, { tip })]).updates, [
       { ref: tag('v1'), before: ZERO_OBJECT_ID, after: A, type: 'tag', peeled: B, kind: 'create' },
     ]);
   });
 
-  test('leaves out what is so already, which is still accepted', () => {
+  test('leaves out updates that change nothing, which are still accepted', () => {
     const decision = decide([main()], [wanted(branch('main'), A, A), wanted(branch('x'), null, B)]);
     assert.deepEqual(
       decision.results.map(({ code }) => code),
@@ -171,12 +171,12 @@ describe('What a push stores', () => {
     assert.deepEqual(decision.updates, [moved(branch('x'), null, B)]);
   });
 
-  test('is nothing where every ref is so already, or refused', () => {
+  test('is empty if every command changes nothing or is refused', () => {
     assert.deepEqual(decide([main()], [wanted(branch('main'), A, A)]).updates, []);
     assert.deepEqual(decide([main()], [wanted(branch('main'), B, C)]).updates, []);
   });
 
-  test('may be deletions alone', () => {
+  test('may consist of deletions only', () => {
     const decision = decide([main()], [wanted(branch('main'), A, null)]);
     assert.deepEqual(decision.updates, [moved(branch('main'), A, null)]);
     assert.equal(decision.defaultBranch, null);
@@ -191,46 +191,46 @@ describe('The default branch', () => {
       { initialDefaultBranch: initial },
     ).defaultBranch;
 
-  test('is main when the first push brings it, whatever else it brings', () => {
+  test('is main if the first push creates it, whatever else it creates', () => {
     assert.equal(chosen(['main']), 'main');
     assert.equal(chosen(['a', 'main', 'z']), 'main');
   });
 
-  test('is the only branch of the first push, else the first in byte order', () => {
+  test('is the only branch of the first push, or else the first in byte order', () => {
     assert.equal(chosen(['trunk']), 'trunk');
     assert.equal(chosen(['z', 'b', 'a']), 'a');
-    // U+FF61 comes before U+1F600 in bytes, and after it in UTF-16.
+    // U+FF61 sorts before U+1F600 in bytes, and after it in UTF-16.
     assert.equal(chosen(['\u{1f600}', '\uff61']), '\uff61');
     assert.equal(chosen(['b', 'B']), 'B');
   });
 
-  test('stays where the push brings it', () => {
+  test('stays the fallback if the push creates that', () => {
     assert.equal(chosen(['master']), null);
     assert.equal(chosen(['main', 'master']), null);
   });
 
-  test("stays the creator's choice, brought or not", () => {
+  test("stays the creator's choice, whether or not the push creates it", () => {
     assert.equal(chosen(['main'], [], 'trunk'), null);
     assert.equal(chosen(['trunk', 'main'], [], 'trunk'), null);
   });
 
-  test("stays its owner's choice", () => {
+  test("stays the owner's choice", () => {
     assert.equal(chosen(['main'], [{ type: 'DefaultBranchChanged', data: { default_branch: 'master' } }]), null);
   });
 
-  test('is chosen once: later pushes leave it, also after its deletion', () => {
+  test('is chosen only once: later pushes keep it, even after its branch was deleted', () => {
     assert.equal(chosen(['main'], [pushed([moved(branch('master'), null, A)])]), null);
     const emptied = [pushed([moved(branch('master'), null, A)]), pushed([moved(branch('master'), A, null)])];
     assert.equal(chosen(['main'], emptied), null);
   });
 
-  test('is chosen by the first push that brings a branch: tags and notes choose nothing', () => {
+  test('is chosen by the first push that creates a branch; tags and notes choose nothing', () => {
     const tags = pushed([moved(tag('v1'), null, A)]);
     assert.equal(decide([], [wanted(tag('v1'), null, A)]).defaultBranch, null);
     assert.equal(chosen(['main'], [tags]), 'main');
   });
 
-  test('is chosen among the branches that were accepted', () => {
+  test('is chosen from the accepted branches only', () => {
     const updates = [wanted(branch('main'), null, A, { tip: null }), wanted(branch('z'), null, A)];
     assert.equal(decide([], updates).defaultBranch, 'z');
     assert.equal(decide([], updates, { atomic: true }).defaultBranch, null);

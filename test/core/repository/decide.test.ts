@@ -1,6 +1,6 @@
-/** What an owner decides of a repository. */
+/** The decisions of a repository's owner. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { RepositoryCommand } from '../../../core/repository/commands.ts';
 import { decideRepository } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
@@ -20,28 +20,28 @@ function choose(branch: string, history: readonly RepositoryEvent[] = [], initia
 }
 
 describe('A repository', () => {
-  test('takes the default branch its owner chooses', () => {
+  test('takes the default branch that its owner chooses', () => {
     assert.deepEqual(choose('trunk'), [changed('trunk')]);
     assert.deepEqual(choose('main', [changed('trunk')]), [changed('main')]);
     assert.deepEqual(choose('main', [], 'trunk'), [changed('main')]);
   });
 
-  test('records the choice of the fallback too, since no push may choose another then', () => {
+  test('records the choice of the fallback too, so that no push chooses another one later', () => {
     assert.deepEqual(choose('master'), [changed('master')]);
   });
 
-  test('records no choice that stands already', () => {
+  test('makes no event for the choice of the current default branch', () => {
     assert.deepEqual(choose('trunk', [changed('trunk')]), []);
     assert.deepEqual(choose('trunk', [], 'trunk'), []);
     assert.deepEqual(choose('trunk', [changed('main')], 'trunk'), [changed('trunk')]);
   });
 
-  test('is closed once; closing it again is no event, so that a deletion cut in half can go on', () => {
+  test('is closed only once; closing it again makes no event, so that an interrupted deletion can continue', () => {
     assert.deepEqual(decide([], { type: 'CloseRepository' }), [closed]);
     assert.deepEqual(decide([closed], { type: 'CloseRepository' }), []);
   });
 
-  test('that is closed takes no default branch', () => {
+  test('refuses a default branch while it is closed', () => {
     assert.equal(choose('main', [closed]), 'repository-not-found');
   });
 });

@@ -1,6 +1,6 @@
-/** What a repository's history amounts to. */
+/** The state that a repository's events fold into. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../../../core/kernel/limits.ts';
 import type { RepositoryEvent, StoredRefUpdate } from '../../../core/repository/events.ts';
@@ -20,7 +20,7 @@ function open(...history: readonly RepositoryEvent[]) {
 const push = (...updates: readonly StoredRefUpdate[]): RepositoryEvent => pushed(updates);
 
 describe("A repository's state", () => {
-  test('holds each ref where the last push left it', () => {
+  test('holds the value that the last push gave to each ref', () => {
     const annotated = moved(tag('v1'), null, C, { type: 'tag', peeled: A });
     const state = open(
       push(moved(branch('main'), null, A), moved(branch('old'), null, A), annotated),
@@ -57,21 +57,13 @@ describe("A repository's state", () => {
     assert.equal(state.layersSizeBytes, 15);
   });
 
-  test('is closed for good', () => {
-    const closed: RepositoryEvent = { type: 'RepositoryClosed', data: {} };
-    assert.deepEqual(given(repositories, closed), { status: 'closed' });
-    for (const event of [closed, push(moved(branch('a'), null, A))]) {
-      assert.throws(() => given(repositories, closed, event), TypeError);
-    }
-  });
-
-  test('is not made from a wide push whose parts were not read', () => {
+  test('cannot be folded from a wide push whose parts were not read', () => {
     const parts = { stream: 'refUpdates-x', count: 1, updates: 1, sha256: '' };
     assert.throws(() => given(repositories, pushed([], { parts })), TypeError);
     assert.equal(open(pushed([moved(branch('a'), null, A)], { parts })).refs.size, 1);
   });
 
-  test('weighs more with every ref and the length of its name, and no less than nothing after', () => {
+  test('has a weight that grows with each ref and the length of its name, and returns to zero', () => {
     const none = repositories.sizeBytes(open());
     const short = repositories.sizeBytes(open(push(moved(branch('a'), null, A))));
     const long = repositories.sizeBytes(open(push(moved(branch('a'.repeat(200)), null, A))));
@@ -81,15 +73,15 @@ describe("A repository's state", () => {
   });
 });
 
-describe('A repository is clean', () => {
+describe('A repository', () => {
   const first = push(moved(branch('main'), null, A));
 
-  test('while refs were only made and moved forward', () => {
+  test('is clean while refs were only created and fast-forwarded', () => {
     assert.equal(open().clean, true);
     assert.equal(open(first, push(moved(branch('main'), A, B, { kind: 'fast-forward' }))).clean, true);
   });
 
-  test('until a ref is deleted, forced, or a command refused; and never again', () => {
+  test('stops being clean when a ref is deleted or forced or a command is refused, and stays so', () => {
     const later = push(moved(branch('x'), null, C));
     for (const dirty of [
       push(moved(branch('main'), A, null)),
@@ -102,7 +94,7 @@ describe('A repository is clean', () => {
   });
 });
 
-describe('Tips that refs left', () => {
+describe('Tips that a ref no longer names', () => {
   const times = (...ms: readonly number[]) => {
     const state = fold(
       repositories,
@@ -121,7 +113,7 @@ describe('Tips that refs left', () => {
     assert.deepEqual(times(0, 1_000, 1_001 + LEFT_TIP_SPAN_MS), [oid('a2')]);
   });
 
-  test('are those of deletions and forced moves; where a ref went forward its history still reaches them', () => {
+  test("are kept for deletions and forced moves; after a fast-forward the ref's history still reaches them", () => {
     const state = open(
       push(moved(branch('a'), null, A), moved(branch('b'), null, B), moved(branch('c'), null, C)),
       push(moved(branch('a'), A, null), moved(branch('b'), B, C), moved(branch('c'), C, A, { kind: 'fast-forward' })),
@@ -132,7 +124,7 @@ describe('Tips that refs left', () => {
     );
   });
 
-  test('are bounded, the newest kept', () => {
+  test('are bounded in number, and the newest are kept', () => {
     const names = Array.from({ length: LEFT_TIPS_MAX + 1 }, (_, n) => branch(`b${n}`));
     const id = (n: number) => oid(n.toString(16).padStart(8, '0'));
     const state = open(

@@ -1,7 +1,7 @@
-/** Pushes of many refs: in one event while that fits, else in parts, none of which reaches the bound of an append. */
+/** Pushes of many refs: one event if it fits, or else parts, each smaller than an append may be. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { digest } from '../../../adapters/node/digest.ts';
 import { refName } from '../../../core/git/ref-name.ts';
@@ -10,7 +10,7 @@ import { canonicalJson } from '../../../core/kernel/json.ts';
 import {
   APPEND_SIZE_BYTES_MAX,
   PUSH_COMMANDS_MAX,
-  PUSH_OPTION_BYTES_MAX,
+  PUSH_OPTIONS_BYTES_MAX,
   PUSH_OPTIONS_MAX,
   REF_COMPONENT_BYTES_MAX,
   REF_NAME_BYTES_MAX,
@@ -23,13 +23,13 @@ import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts
 import { newEvent } from '../../support/events.ts';
 import { layer, oid, pushed } from '../../support/repository-history.ts';
 
-/** The update that takes most bytes beside its name. */
+/** Returns the update that takes the most bytes beside its name. */
 function widest(ref: string): StoredRefUpdate {
   const id = oid('abc');
   return { ref: refName(ref), before: id, after: id, type: 'commit', peeled: id, kind: 'fast-forward' };
 }
 
-/** Names of the greatest length, in characters that JSON escapes where it can. */
+/** Returns names of the greatest length, in characters that JSON escapes if it can. */
 function longNames(count: number, filler: string): readonly string[] {
   return Array.from({ length: count }, (_, n) => {
     const component = filler.repeat(Math.floor((REF_COMPONENT_BYTES_MAX - 10) / Buffer.byteLength(filler)));
@@ -45,11 +45,12 @@ function sizeOf(data: RefsUpdated['data'] | ReturnType<typeof splitUpdates>[numb
   return checkAppend({ stream: streamName('repository', randomUUID()), expected: 'none', events }).sizeBytes;
 }
 
-const options = Array.from({ length: PUSH_OPTIONS_MAX }, () => '"'.repeat(PUSH_OPTION_BYTES_MAX));
+/** Much more than a push may bring: an append must still hold it. */
+const options = Array.from({ length: PUSH_OPTIONS_MAX }, () => '"'.repeat(PUSH_OPTIONS_BYTES_MAX));
 const fillers = ['x', '"', 'é', '\uff61', '\u{1f600}'];
 
 describe('The updates of a push', () => {
-  test('stand in one event as long as it is below the bound of an append, its options included', () => {
+  test('are in one event while it fits into an append together with its options', () => {
     for (const filler of fillers) {
       const all = longNames(300, filler).map(widest);
       for (const pushOptions of [[], ['o'.repeat(4_096)]]) {
@@ -62,7 +63,7 @@ describe('The updates of a push', () => {
     }
   });
 
-  test('of a usual push are one event', () => {
+  test('are one event for a usual push', () => {
     assert.equal(
       isNarrow(
         Array.from({ length: 2_000 }, (_, n) => widest(`refs/tags/v1.${n}`)),
@@ -72,13 +73,13 @@ describe('The updates of a push', () => {
     );
   });
 
-  test('stand in parts beside the most and longest options', () => {
+  test('are in parts beside the most and the longest options', () => {
     assert.equal(isNarrow([widest('refs/heads/main')], options), false);
     const parts = { stream: `refUpdates-${randomUUID()}`, count: 1, updates: 1, sha256: 'a'.repeat(64) };
     assert.ok(sizeOf(pushed([], { parts, layer: layer(1), push_options: options }).data) < APPEND_SIZE_BYTES_MAX);
   });
 
-  test('are split in order, nothing lost, each part below the bound of an append', () => {
+  test('are split in order without loss, and each part fits into an append', () => {
     const lists = [
       Array.from({ length: 20_000 }, (_, n) => `refs/heads/topic/${n}`),
       Array.from({ length: PUSH_COMMANDS_MAX }, (_, n) => `refs/tags/${n}`),
@@ -119,7 +120,7 @@ describe('A wide push', () => {
     return { events, event };
   }
 
-  test('of 20,000 refs is put together again from its parts', async () => {
+  test('of 20,000 refs is read back from its parts', async () => {
     const { events, event } = await stored();
     const whole = await withUpdatesInPlace({ events, digest }, event);
     assert.deepEqual(
@@ -127,10 +128,10 @@ describe('A wide push', () => {
       pushed(updates, { parts: (event.data as RefsUpdated['data']).parts }),
     );
     assert.deepEqual({ ...whole, data: null }, { ...event, data: null });
-    assert.equal(await withUpdatesInPlace({ events, digest }, whole), whole, 'and only once');
+    assert.equal(await withUpdatesInPlace({ events, digest }, whole), whole, 'it is put in place only once');
   });
 
-  test('is refused when its parts are not those it names', async () => {
+  test('throws if its parts are not the ones that it names', async () => {
     for (const more of [
       { sha256: 'a'.repeat(64) },
       { count: 1 },
@@ -142,7 +143,7 @@ describe('A wide push', () => {
     }
   });
 
-  test('leaves events alone that name no parts', async () => {
+  test('does not change if it names no parts', async () => {
     const { events, event } = await stored();
     for (const other of [
       { ...event, data: pushed([widest('refs/heads/main')]).data },

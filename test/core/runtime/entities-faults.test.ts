@@ -1,6 +1,6 @@
-/** Entities when the log breaks, loses its tail, or its snapshots are gone or wrong. */
+/** Entities in memory when a subscription fails, the log loses its tail, or snapshots are lost or wrong. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
 import type { LogPosition } from '../../../core/kernel/envelope.ts';
@@ -23,7 +23,7 @@ async function started(store: EventStore = createMemoryEventStore(), options: Pa
   };
 }
 
-/** What a failover leaves: another log with only the first events of this one. */
+/** Returns what a failover leaves: another log, with only the first `kept` events of this one. */
 async function withoutTail(log: EventStore, kept: number): Promise<EventStore> {
   const other = createMemoryEventStore();
   for (const event of await log.readAll(0n as LogPosition, kept)) {
@@ -33,8 +33,8 @@ async function withoutTail(log: EventStore, kept: number): Promise<EventStore> {
   return other;
 }
 
-describe('A subscription that breaks', () => {
-  test('begins anew, and nothing that happened meanwhile is missed', async () => {
+describe('A subscription that fails', () => {
+  test('starts again, and no event is lost', async () => {
     const { log, entities, sum, codes } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -54,7 +54,7 @@ describe('A subscription that breaks', () => {
     assert.equal(log.counts.subscriptions, 2);
   });
 
-  test('while an entity is read does not lose the events it did not deliver', async () => {
+  test('while an entity is read loses no event that it did not deliver', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -75,7 +75,7 @@ describe('A subscription that breaks', () => {
     assert.equal(await sum('a'), 3);
   });
 
-  test('is no busy loop while the log is down, and begins anew with the first barrier after', async () => {
+  test('causes no busy loop while the log is down, and starts again with the first barrier after', async () => {
     const { log, entities, sum, codes } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -98,7 +98,7 @@ describe('A subscription that breaks', () => {
     assert.equal(log.counts.subscriptions, 2);
   });
 
-  test('fails those who wait for what it will not deliver, when it cannot begin anew', async () => {
+  test('fails the waiting barriers if it cannot start again', async () => {
     const { log, entities } = await started();
     const delivery = gate();
     log.on.deliver = async () => {
@@ -115,7 +115,7 @@ describe('A subscription that breaks', () => {
     await waiting;
   });
 
-  test('serves those who wait for what it did not deliver as soon as it begins anew', async () => {
+  test('resolves the waiting barriers as soon as it has started again', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -134,7 +134,7 @@ describe('A subscription that breaks', () => {
     assert.equal(await sum('a'), 3);
   });
 
-  test('late events of the old one are not applied beside the new one', async () => {
+  test('applies no late events after the next subscription has started', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await addInLog(log, 'a', 2);
@@ -160,9 +160,10 @@ describe('A subscription that breaks', () => {
 });
 
 describe('A log that lost its tail', () => {
-  test('takes with it what memory knew of it', async () => {
+  test('removes the lost events from the entities in memory', async () => {
     const { log, entities, sum, codes } = await started();
-    await addInLog(log, 'a', 1, 2);
+    await addInLog(log, 'a', 1);
+    await addInLog(log, 'a', 2);
     await entities.barrier();
     assert.equal(await sum('a'), 3);
     log.exchange(await withoutTail(log, 1));
@@ -174,9 +175,10 @@ describe('A log that lost its tail', () => {
     assert.equal(await sum('a'), 11);
   });
 
-  test('also takes what was being read of it', async () => {
+  test('removes the lost events from a read that is running', async () => {
     const { log, entities, sum } = await started();
-    await addInLog(log, 'a', 1, 2);
+    await addInLog(log, 'a', 1);
+    await addInLog(log, 'a', 2);
     await entities.barrier();
     const answer = gate();
     log.on.read = () => answer.passed;
@@ -190,7 +192,7 @@ describe('A log that lost its tail', () => {
     assert.equal(await sum('a'), 1);
   });
 
-  test('is told of once to who was reading what it told of', async () => {
+  test('does not fail a running read that waits for a lost event', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -207,12 +209,12 @@ describe('A log that lost its tail', () => {
     assert.equal(await reading, 1);
   });
 
-  test('does not come back by an event that was being completed', async () => {
+  test('does not get a lost event back that was being completed', async () => {
     const completed = gate();
-    let hold = false;
+    let isBlocking = false;
     const { log, entities, sum } = await started(createMemoryEventStore(), {
       complete: async (event) => {
-        if (hold) await completed.passed;
+        if (isBlocking) await completed.passed;
         return event;
       },
     });
@@ -220,11 +222,11 @@ describe('A log that lost its tail', () => {
     await addInLog(log, 'b', 1);
     await entities.barrier();
     await sum('a');
-    hold = true;
+    isBlocking = true;
     await addInLog(log, 'a', 2);
     await settle();
     log.exchange(await withoutTail(log, 1));
-    hold = false;
+    isBlocking = false;
     await entities.barrier();
     assert.equal(await sum('a'), 1);
     const applied = entities.appliedPosition();
@@ -234,9 +236,10 @@ describe('A log that lost its tail', () => {
     assert.equal(entities.appliedPosition(), applied);
   });
 
-  test('and grew again is found out by the next reload, by the event that is another', async () => {
+  test('and grew again is detected by the next reload, because the last event has another id', async () => {
     const { log, entities, sum } = await started();
-    await addInLog(log, 'a', 1, 2);
+    await addInLog(log, 'a', 1);
+    await addInLog(log, 'a', 2);
     await entities.barrier();
     assert.equal(await sum('a'), 3);
     const other = await withoutTail(log, 1);
@@ -246,7 +249,7 @@ describe('A log that lost its tail', () => {
     assert.equal(await sum('a'), 31);
   });
 
-  test('whole leaves an entity unborn', async () => {
+  test('completely leaves the entity without events', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1, 2);
     await sum('a');
@@ -260,7 +263,7 @@ describe('A log that lost its tail', () => {
 describe('A snapshot', () => {
   const ones = (count: number) => Array.from({ length: count }, () => 1);
 
-  /** A log with so many events in one stream, appended by a node that follows it. */
+  /** A log with `count` events in one stream, and a node that has the entity in memory while they are appended. */
   async function grown(count: number, snapshots: Snapshots) {
     const store = createMemoryEventStore();
     const node = await started(store, { snapshots });
@@ -274,7 +277,7 @@ describe('A snapshot', () => {
 
   const saved = (snapshots: Snapshots, upTo?: number) => snapshots.latest(tallyStream('a'), 1, upTo);
 
-  test('is saved at every thousandth event, not before, and the first of them is read from it', async () => {
+  test('is saved at every thousandth event, not before, and another node reads on from it', async () => {
     const snapshots = createMemorySnapshots();
     const { store, node } = await grown(SNAPSHOT_INTERVAL_EVENTS - 1, snapshots);
     assert.equal(await saved(snapshots), null);
@@ -288,7 +291,7 @@ describe('A snapshot', () => {
     assert.equal(other.log.counts.reads, 1);
   });
 
-  test('is saved by whoever had to read a thousand events, and is as good as they', async () => {
+  test('is saved by a node that had to read a thousand events, and gives the same entity', async () => {
     const snapshots = createMemorySnapshots();
     const store = createMemoryEventStore();
     await addInLog(store, 'a', ...ones(SNAPSHOT_INTERVAL_EVENTS));
@@ -300,10 +303,10 @@ describe('A snapshot', () => {
     const second = await started(store, { snapshots });
     assert.deepEqual(await second.entities.get(tallies, 'a'), folded);
     await settle();
-    assert.equal((await saved(snapshots))?.revision, SNAPSHOT_INTERVAL_EVENTS + 4, 'five events are worth none');
+    assert.equal((await saved(snapshots))?.revision, SNAPSHOT_INTERVAL_EVENTS + 4, 'no new one after so few events');
   });
 
-  test('of a history that the log does not hold is passed over', async () => {
+  test('of a history that the log does not hold is ignored', async () => {
     const store = createMemoryEventStore();
     await addInLog(store, 'a', 1, 2);
     for (const revision of [1, 7]) {
@@ -315,7 +318,7 @@ describe('A snapshot', () => {
     }
   });
 
-  test('of another form is passed over and reported', async () => {
+  test('of another form is ignored and reported', async () => {
     const store = createMemoryEventStore();
     await addInLog(store, 'a', 1, 2);
     for (const state of [
@@ -333,7 +336,7 @@ describe('A snapshot', () => {
     }
   });
 
-  test('that cannot be read or saved costs time and nothing else', async () => {
+  test('that cannot be read or saved costs only time', async () => {
     const down: Snapshots = {
       latest: async () => {
         throw new Error('outage');

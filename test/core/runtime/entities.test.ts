@@ -1,6 +1,6 @@
-/** Entities in memory: what they show after a barrier, while they are read, and when memory is short. */
+/** Entities in memory: after a barrier, while they are read, and when the cache is full. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { newEvent } from '../../support/events.ts';
 import { startNode } from '../../support/node.ts';
@@ -20,7 +20,7 @@ async function started(options: Parameters<typeof startNode>[1] = {}) {
 }
 
 describe('An entity', () => {
-  test('is the fold of its stream, however long', async () => {
+  test('is the fold of its stream, even if the stream is long', async () => {
     const { log, entities } = await started();
     for (let n = 0; n < 25; n += 1) await addInLog(log, 'a', ...Array.from({ length: 10 }, () => 1));
     const entity = await entities.get(tallies, 'a');
@@ -32,7 +32,7 @@ describe('An entity', () => {
     );
   });
 
-  test('without events is unborn, and takes no memory', async () => {
+  test('without events has the initial state, and takes no memory', async () => {
     const { entities } = await started();
     const { state, revision, position, lastAt, lastEventId } = await entities.get(tallies, 'a');
     assert.deepEqual(
@@ -43,13 +43,33 @@ describe('An entity', () => {
     assert.deepEqual(entities.residents(), { count: 0, sizeBytes: 0 });
   });
 
-  test('is read from the log once, also when many ask at once', async () => {
+  test('is read from the log once, even by many concurrent callers', async () => {
     const { log, sum } = await started();
     await addInLog(log, 'a', 1);
     const before = log.counts.reads;
     await Promise.all(Array.from({ length: 50 }, () => sum('a')));
     await sum('a');
     assert.equal(log.counts.reads - before, 1);
+  });
+
+  test('never has half of an append, even if one of the events takes long to complete', async () => {
+    const between = gate();
+    let completing = 0;
+    const { log, entities, sum } = await started({
+      complete: async (event) => {
+        completing += 1;
+        if (completing === 4) await between.passed;
+        return event;
+      },
+    });
+    await addInLog(log, 'a', 1);
+    assert.equal(await sum('a'), 1);
+    await addInLog(log, 'a', 10, 20, 30);
+    while (completing < 4) await settle();
+    assert.equal(await sum('a'), 1);
+    between.open();
+    await entities.barrier();
+    assert.equal(await sum('a'), 61);
   });
 
   test('follows the log while it is in memory', async () => {
@@ -60,10 +80,10 @@ describe('An entity', () => {
     for (const n of [2, 3]) await addInLog(log, 'a', n);
     await settle();
     assert.equal(await sum('a'), 6);
-    assert.equal(log.counts.reads - before, 2, "the test's own reads, none of the entities'");
+    assert.equal(log.counts.reads - before, 2, "the test's own reads, none by the entities");
   });
 
-  test('whose read failed is read anew', async () => {
+  test('is read again after a failed read', async () => {
     const { log, sum } = await started();
     await addInLog(log, 'a', 1);
     log.on.read = () => {
@@ -76,7 +96,9 @@ describe('An entity', () => {
 });
 
 describe('While an entity is read', () => {
-  /** A read whose answer was taken before what happens in the meantime. */
+  /**
+   * Reads an entity; the log answers the read with its state before `meanwhile`, but only after `meanwhile` has run.
+   */
   async function whileReading(meanwhile: (node: Awaited<ReturnType<typeof started>>) => Promise<void>) {
     const node = await started();
     await addInLog(node.log, 'a', 1);
@@ -90,7 +112,7 @@ describe('While an entity is read', () => {
     return { node, sum: await reading };
   }
 
-  test('an event that is delivered is in the answer', async () => {
+  test('an event that the log delivers is in the result', async () => {
     const { node, sum } = await whileReading(async ({ log }) => {
       await addInLog(log, 'a', 2);
       await settle();
@@ -99,18 +121,18 @@ describe('While an entity is read', () => {
     assert.equal(await node.sum('a'), 3);
   });
 
-  test('who asks after a barrier shares the read and still sees what the barrier promised', async () => {
-    const asked: Promise<number>[] = [];
+  test('a caller after a barrier shares the read and still gets all events before the barrier', async () => {
+    const later: Promise<number>[] = [];
     await whileReading(async ({ log, entities, sum }) => {
       await addInLog(log, 'a', 2);
       await entities.barrier();
-      asked.push(sum('a'));
+      later.push(sum('a'));
       await settle();
     });
-    assert.deepEqual(await Promise.all(asked), [3]);
+    assert.deepEqual(await Promise.all(later), [3]);
   });
 
-  test('what this node appends itself is in the answer', async () => {
+  test('an event that this node appends is in the result', async () => {
     const { sum } = await whileReading(async ({ log, entities }) => {
       log.on.deliver = () => new Promise(() => undefined);
       const events = [newEvent({ type: 'Added', data: { n: 2 } })];
@@ -121,17 +143,17 @@ describe('While an entity is read', () => {
     assert.equal(sum, 3);
   });
 
-  test('a newer read that ends first is not undone by it', async () => {
+  test('a later read that ends first is not overwritten by the earlier one', async () => {
     const { node, sum } = await whileReading(async ({ log, entities }) => {
       log.on.deliver = () => new Promise(() => undefined);
       await addInLog(log, 'a', 2);
       assert.equal((await entities.reload(tallies, 'a')).state.sum, 3);
     });
     assert.equal(await node.sum('a'), 3);
-    assert.equal(sum, 3, 'and the older read answers with the newer state');
+    assert.equal(sum, 3, 'and the earlier read returns the newer state');
   });
 
-  test('a log that never shows what it told of is an outage, not a stale answer', async () => {
+  test('a log that does not return an event it has delivered is an outage, not an old result', async () => {
     const node = await started();
     await addInLog(node.log, 'a', 1);
     const page = await node.log.readStream(tallyStream('a'), { direction: 'forwards', limit: 10 });
@@ -139,7 +161,7 @@ describe('While an entity is read', () => {
     node.log.on.read = () => answer.passed;
     const reading = node.sum('a');
     await settle();
-    // A replica that lags: it goes on showing the page of before.
+    // A replica that is behind: it keeps returning the old page.
     const lagging = { ...node.log, readStream: async () => page };
     await addInLog(lagging, 'a', 2);
     await settle();
@@ -151,7 +173,7 @@ describe('While an entity is read', () => {
 });
 
 describe('A barrier', () => {
-  test('waits until what others appended before it is seen here', async () => {
+  test('waits until this node has applied what others appended before the call', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -171,7 +193,7 @@ describe('A barrier', () => {
     assert.equal(await sum('a'), 3);
   });
 
-  test('waits for all of it, however many batches it comes in', async () => {
+  test('waits for all of these events, even if they arrive in several batches', async () => {
     const { log, entities, sum } = await started();
     const deliveries = [gate(), gate()];
     let batch = 0;
@@ -192,7 +214,7 @@ describe('A barrier', () => {
     assert.equal(await sum('a'), 3);
   });
 
-  test('answers the position it waited for, which this node has applied', async () => {
+  test('returns the position that it waited for, which this node has applied', async () => {
     const { log, entities } = await started();
     await addInLog(log, 'a', 1, 2, 3);
     const position = await entities.barrier();
@@ -200,14 +222,14 @@ describe('A barrier', () => {
     assert.ok(entities.appliedPosition() >= position);
   });
 
-  test('is shared: a thousand at once ask the log twice', async () => {
+  test('is shared: a thousand concurrent calls read the head at most twice', async () => {
     const { log, entities } = await started();
     const { heads } = log.counts;
     await Promise.all(Array.from({ length: 1_000 }, () => entities.barrier()));
-    assert.ok(log.counts.heads - heads <= 2, `${log.counts.heads - heads} questions`);
+    assert.ok(log.counts.heads - heads <= 2, `${log.counts.heads - heads} reads of the head`);
   });
 
-  test('never rests on a head that was read before it was called', async () => {
+  test('never uses a head that was read before the call', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -233,7 +255,7 @@ describe('A barrier', () => {
     assert.equal(await sum('a'), 3);
   });
 
-  test('fails while the log is down, and no longer', async () => {
+  test('fails while the log is down, and succeeds after', async () => {
     const { log, entities } = await started();
     log.on.head = () => {
       throw new Error('outage');
@@ -243,7 +265,7 @@ describe('A barrier', () => {
     await entities.barrier();
   });
 
-  test('fails at once when the node has closed, waiting or not', async () => {
+  test('fails at once when the node closes, whether called before or after', async () => {
     const { log, entities } = await started();
     log.on.deliver = () => new Promise(() => undefined);
     await addInLog(log, 'a', 1);
@@ -255,7 +277,7 @@ describe('A barrier', () => {
   });
 });
 
-describe('What this node appended', () => {
+describe('An event that this node appended', () => {
   async function ownAppend() {
     const node = await started();
     await addInLog(node.log, 'a', 1);
@@ -270,7 +292,7 @@ describe('What this node appended', () => {
     return { ...node, delivery, observe };
   }
 
-  test('is seen before the log delivers it, and counted once when it does', async () => {
+  test('is in memory before the log delivers it, and is folded once', async () => {
     const { entities, sum, delivery, observe, codes } = await ownAppend();
     observe();
     assert.equal(await sum('a'), 6);
@@ -280,7 +302,7 @@ describe('What this node appended', () => {
     assert.deepEqual([entities.residents().count, codes()], [1, []]);
   });
 
-  test('is counted once when the log delivers it first', async () => {
+  test('is folded once if the log delivers it first', async () => {
     const { entities, sum, delivery, observe, codes } = await ownAppend();
     delivery.open();
     await entities.barrier();
@@ -290,7 +312,7 @@ describe('What this node appended', () => {
     assert.deepEqual([entities.residents().count, codes()], [1, []]);
   });
 
-  test('beyond a gap drops the entity, which is read anew', async () => {
+  test('after a gap in revisions drops the entity, which is then read again', async () => {
     const { log, entities, sum, codes } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -304,7 +326,7 @@ describe('What this node appended', () => {
     assert.equal(await sum('a'), 6);
   });
 
-  test('is no matter of the writer when it cannot be folded', async () => {
+  test('does not fail its writer when it cannot be folded', async () => {
     const { log, entities, sum, codes } = await started();
     await addInLog(log, 'a', 1);
     await sum('a');
@@ -315,7 +337,7 @@ describe('What this node appended', () => {
 });
 
 describe('A reload', () => {
-  test('shows what the log has, whatever was delivered', async () => {
+  test('returns what the log has, even if it was not delivered yet', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -323,10 +345,10 @@ describe('A reload', () => {
     log.on.deliver = () => new Promise(() => undefined);
     await addInLog(log, 'a', 2);
     assert.equal((await entities.reload(tallies, 'a')).state.sum, 3);
-    assert.equal(await sum('a'), 3, 'and memory knows it from then on');
+    assert.equal(await sum('a'), 3, 'and memory has it from then on');
   });
 
-  test('reads on from what memory holds', async () => {
+  test('continues from the entity in memory', async () => {
     const { log, entities } = await started();
     for (let n = 0; n < 5; n += 1) await addInLog(log, 'a', ...Array.from({ length: 100 }, () => 1));
     await entities.get(tallies, 'a');
@@ -335,7 +357,7 @@ describe('A reload', () => {
     assert.equal(log.counts.reads - before, 1);
   });
 
-  test('that races with the delivery of the same events counts them once', async () => {
+  test('that races with the delivery of the same events folds them once', async () => {
     const { log, entities, sum } = await started();
     await addInLog(log, 'a', 1);
     await entities.barrier();
@@ -350,7 +372,7 @@ describe('A reload', () => {
     assert.equal(await sum('a'), 3);
   });
 
-  test('of an entity that was dropped meanwhile answers right, and memory stays counted right', async () => {
+  test('of an entity that was dropped meanwhile returns the right state, and the cache size stays right', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 5_000 });
     await addInLog(log, 'a', 1);
     await sum('a');
@@ -378,7 +400,7 @@ describe('A reload', () => {
 });
 
 describe('The memory of entities', () => {
-  test('is bounded, and those that nobody asked for again go first', async () => {
+  test('is bounded, and entities that were not requested again are dropped first', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
     for (const id of ['a', 'b', 'c', 'd']) await addInLog(log, id, 1);
     await entities.barrier();
@@ -389,12 +411,12 @@ describe('The memory of entities', () => {
     assert.equal(entities.residents().count, 3);
     const { reads } = log.counts;
     for (const id of ['a', 'c', 'd']) await sum(id);
-    assert.equal(log.counts.reads, reads, 'b went');
+    assert.equal(log.counts.reads, reads, 'b was dropped');
     await sum('b');
     assert.equal(log.counts.reads, reads + 1);
   });
 
-  test('keeps the newest, though all others were asked for again', async () => {
+  test('keeps the newest entity, even if all others were requested again', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
     for (const id of ['a', 'b', 'c', 'd']) await addInLog(log, id, 1);
     await entities.barrier();
@@ -402,10 +424,10 @@ describe('The memory of entities', () => {
     assert.equal(entities.residents().count, 3);
     const { reads } = log.counts;
     for (const id of ['b', 'c', 'd']) await sum(id);
-    assert.equal(log.counts.reads, reads, 'a went');
+    assert.equal(log.counts.reads, reads, 'a was dropped');
   });
 
-  test('stays bounded as entities grow by what happens to them', async () => {
+  test('stays bounded when entities grow by new events', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
     for (const id of ['a', 'b', 'c']) await addInLog(log, id, 1);
     for (const id of ['a', 'b', 'c']) await sum(id);
@@ -415,7 +437,7 @@ describe('The memory of entities', () => {
     assert.equal(await sum('c'), 5);
   });
 
-  test('is not kept by what happens to it, if nobody asks for it again', async () => {
+  test('does not keep an entity that gets events but is not requested again', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
     for (const id of ['a', 'b', 'c']) await addInLog(log, id, 1);
     for (const id of ['a', 'b', 'c']) await sum(id);
@@ -424,10 +446,10 @@ describe('The memory of entities', () => {
     assert.deepEqual(entities.residents(), { count: 2, sizeBytes: 4_000 });
     const { reads } = log.counts;
     for (const id of ['b', 'c']) await sum(id);
-    assert.equal(log.counts.reads, reads, 'a went');
+    assert.equal(log.counts.reads, reads, 'a was dropped');
   });
 
-  test('holds the one in use even where it alone is too large', async () => {
+  test('holds the entity in use even if it alone is too large', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 3_000 });
     await addInLog(log, 'a', ...Array.from({ length: 10 }, () => 1));
     await sum('a');
@@ -438,7 +460,7 @@ describe('The memory of entities', () => {
     assert.deepEqual(entities.residents(), { count: 1, sizeBytes: 2_000 });
   });
 
-  test('is not filled by streams nobody asked for', async () => {
+  test('holds no stream that was not requested', async () => {
     const { log, entities } = await started();
     for (let n = 0; n < 20; n += 1) await addInLog(log, `tally${n}`, 1);
     await entities.barrier();
@@ -447,7 +469,7 @@ describe('The memory of entities', () => {
 });
 
 describe('An event that cannot be folded', () => {
-  test('fails its own stream alone, with the reason, and no other', async () => {
+  test('fails reads of its own stream with the reason, and no others', async () => {
     const { log, entities, sum, codes } = await started();
     await addInLog(log, 'a', 1);
     await addInLog(log, 'b', 1);
@@ -462,7 +484,7 @@ describe('An event that cannot be folded', () => {
     assert.equal(log.counts.subscriptions, 1);
   });
 
-  test('or completed, because its parts cannot be read, drops the entity until they can', async () => {
+  test('because its parts cannot be read drops the entity until they can', async () => {
     let broken = false;
     const { log, entities, sum, codes } = await started({
       complete: async (event) => {

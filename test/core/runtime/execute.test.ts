@@ -1,6 +1,6 @@
-/** Load, decide, append: lost races, refusals from memory, guards. */
+/** Load, decide, append: lost races, decisions on old state, guards. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { accept } from '../../../core/kernel/decider.ts';
 import { type AccountId, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { execute, type Guarding } from '../../../core/runtime/execute.ts';
@@ -14,14 +14,14 @@ const account: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');
 async function started() {
   const log = watchLog();
   const node = await startNode(log);
-  /** The sum after it, or the code of the refusal. */
+  /** Executes a decision; returns the sum after it, or the code of the refusal. */
   const run = async (decide: ReturnType<typeof add>, guarding?: Guarding) => {
     const about = { account, cause: CAUSE, ...(guarding === undefined ? {} : { guarding }) };
     const executed = await execute(node, tallies, 'a', about, decide);
     return 'refused' in executed ? executed.refused.code : executed.entity.state.sum;
   };
   const stored = async () => log.readStream(tallyStream('a'), { direction: 'forwards', limit: 1_000 });
-  /** Memory knows the first event only, and hears of nothing more. */
+  /** Makes the state in memory old: it has only the first event, and receives no more. */
   const stale = async (first: number, ...later: readonly number[]) => {
     await addInLog(log, 'a', first);
     await node.entities.barrier();
@@ -33,7 +33,7 @@ async function started() {
 }
 
 describe('A decision', () => {
-  test('is appended in an envelope that says who, when and why, in the current version', async () => {
+  test('is appended in an envelope with actor, time and cause, in the current version', async () => {
     const { run, stored, node } = await started();
     assert.equal(await run(add(5)), 5);
     const [event] = await stored();
@@ -41,12 +41,13 @@ describe('A decision', () => {
       { ...event, id: null },
       {
         ...{ id: null, stream: tallyStream('a'), revision: 0, position: 1n, type: 'Added', version: 1 },
+        ...{ appendIndex: 0, appendCount: 1, isRecord: true },
         ...{ accountId: account, occurredAt: node.clock.now(), data: { n: 5 }, ...CAUSE },
       },
     );
   });
 
-  test('is seen in memory at once, and answers the state right after it', async () => {
+  test('is in memory at once, and returns the state right after it', async () => {
     const { log, node, run } = await started();
     await run(add(1));
     await node.entities.get(tallies, 'a');
@@ -72,7 +73,7 @@ describe('A decision', () => {
     assert.equal((await stored()).length, 2);
   });
 
-  test('never happens before the event it follows, whatever the clock says', async () => {
+  test('is never earlier than the event before it, even if the clock goes back', async () => {
     const { node, run, stored } = await started();
     await run(add(1));
     node.clock.set(timestamp('2020-01-01T00:00:00.000Z'));
@@ -81,7 +82,7 @@ describe('A decision', () => {
     assert.equal(second?.occurredAt, first?.occurredAt);
   });
 
-  test('whose outcome is unknown is an error, not a guess', async () => {
+  test('whose outcome is unknown throws', async () => {
     const { log, run } = await started();
     log.on.appended = () => {
       throw new Error('the answer was lost');
@@ -91,7 +92,7 @@ describe('A decision', () => {
 });
 
 describe('A lost race', () => {
-  test('is decided again from the state that won', async () => {
+  test('is decided again from the new state', async () => {
     const { run, stale, stored } = await started();
     await stale(1, 2, 3);
     assert.equal(await run(add(10)), 16);
@@ -104,7 +105,7 @@ describe('A lost race', () => {
     assert.equal(await run(addUpTo(10, 5)), 'email-taken');
   });
 
-  test('is run by many at once with every decision made once', async () => {
+  test('among many concurrent callers leaves each decision appended once', async () => {
     const { run, stored } = await started();
     const results = await Promise.all(Array.from({ length: 30 }, () => run(addUpTo(20, 1))));
     assert.equal(results.filter((result) => result === 'email-taken').length, 10);
@@ -115,7 +116,7 @@ describe('A lost race', () => {
     assert.equal((await stored()).length, 20);
   });
 
-  test('that never ends is given up loudly', async () => {
+  test('throws after a hundred in a row', async () => {
     const { log, run } = await started();
     log.on.append = async (request) => {
       if (request.events[0]?.requestId === CAUSE.requestId) {
@@ -129,14 +130,14 @@ describe('A lost race', () => {
   });
 });
 
-describe('What memory alone knows', () => {
-  test('refuses nothing: the log is asked first', async () => {
+describe('The state in memory', () => {
+  test('does not refuse a decision before the log is read', async () => {
     const { run, stale } = await started();
     await stale(20, -15);
     assert.equal(await run(addUpTo(10, 1)), 6);
   });
 
-  test('calls nothing done: the log is asked first', async () => {
+  test('does not make a decision without events final before the log is read', async () => {
     const { run, stale, stored } = await started();
     await stale(1, 5);
     const becomeOne = ({ sum }: { readonly sum: number }) =>
@@ -145,7 +146,7 @@ describe('What memory alone knows', () => {
     assert.equal((await stored()).length, 3);
   });
 
-  test('is enough where it is what the log says', async () => {
+  test('decides if it is what the log has', async () => {
     const { log, run, stored } = await started();
     await addInLog(log, 'a', 3);
     assert.equal(await run(() => accept<TallyEvent>()), 3);
@@ -157,23 +158,23 @@ describe('What memory alone knows', () => {
 describe('A guard', () => {
   const guardOn = (id: string, revision: number) => ({ stream: tallyStream(id), revision });
 
-  test('that holds lets the append through, and one that lost its race is asked again', async () => {
+  test('that holds lets the append commit, and is made again after a lost race', async () => {
     const { log, run } = await started();
     await addInLog(log, 'guard', 1, 1);
-    let asked = 0;
-    const guarding: Guarding = async () => ({ guards: [guardOn('guard', asked++)] });
+    let calls = 0;
+    const guarding: Guarding = async () => ({ guards: [guardOn('guard', calls++)] });
     assert.equal(await run(add(1), guarding), 1);
-    assert.equal(asked, 2, 'revision 0 lost, revision 1 held');
+    assert.equal(calls, 2, 'revision 0 lost, revision 1 held');
   });
 
-  test('that no longer stands refuses, and nothing is appended', async () => {
+  test('that no longer holds refuses, and nothing is appended', async () => {
     const { log, run, stored } = await started();
     await addInLog(log, 'guard', 1);
     let first = true;
     const guarding: Guarding = async () => {
       if (!first) return { refused: { code: 'token-no-longer-valid' } };
       first = false;
-      // What it stands for changes between the question and the append.
+      // The guarded stream changes between this call and the append.
       log.on.append = async () => {
         log.on.append = undefined;
         await log.append({ stream: tallyStream('guard'), expected: 0, events: [newEvent()] });
@@ -184,7 +185,7 @@ describe('A guard', () => {
     assert.equal((await stored()).length, 0);
   });
 
-  test('on the very stream that is appended to is checked at the same revision', async () => {
+  test('on the stream that is appended to is checked at the expected revision', async () => {
     const { log, run } = await started();
     await addInLog(log, 'a', 1);
     const guarding: Guarding = async () => ({ guards: [guardOn('a', 0)] });

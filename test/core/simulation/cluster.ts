@@ -1,8 +1,8 @@
 /**
- * A simulated cluster: several nodes over one log, clients that push, read, create and delete at random, and a
- * world in which everything comes late, some of it never.
+ * A simulated cluster: several nodes on one log, and clients that push, read, create and delete at random. Every call
+ * to the log is delayed, and some calls fail.
  *
- * Must stay true: a seed decides the whole run, so a failure is repeated by its seed.
+ * Must stay true: the seed determines the whole run, so a failure can be repeated with its seed.
  */
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../support/memory/layer-store.ts';
@@ -34,7 +34,7 @@ const CLIENTS = 6;
 const OPERATIONS_PER_CLIENT = 12;
 const NAMES = ['one', 'two'];
 const REFS = ['refs/heads/main', 'refs/heads/a', 'refs/heads/a/b', 'refs/tags/v1'].map(refName);
-/** Room for a few entities: most are evicted before they are used again. */
+/** Memory for a few entities, so that most are dropped before they are used again. */
 const CACHE_BYTES = 6_000;
 const FAULT_PROBABILITY = 0.01;
 
@@ -42,7 +42,7 @@ export interface Run {
   readonly log: readonly RecordedEvent[];
   readonly reads: readonly ReadOperation[];
   readonly pushes: readonly PushOperation[];
-  /** What every node shows once all is quiet. */
+  /** What each node returns for each repository after all clients have ended. */
   readonly finally: readonly ReadOperation[];
 }
 
@@ -78,32 +78,35 @@ export async function simulate(seed: number): Promise<Run> {
     })(),
   );
   world.faulty = false;
-  scheduler.letGo();
+  scheduler.stopPausing();
   const last: ReadOperation[] = [];
   for (const node of world.nodes) for (const name of NAMES) last.push(await read(world, node, name));
   return { log: await store.readAll(LOG_START, 100_000), reads: world.reads, pushes: world.pushes, finally: last };
 }
 
-/** A node to which everything comes late, and some of it not at all. */
+/** Starts a node whose calls to the log are delayed and sometimes fail. */
 async function startSimulatedNode(world: World, shared: Parameters<typeof startNode>[1]): Promise<TestNode> {
   const { dice, scheduler } = world;
   const log = watchLog(world.store);
-  const late = async (): Promise<void> => {
+  const delayed = async (): Promise<void> => {
     await scheduler.pause();
     if (world.faulty && dice.chance(FAULT_PROBABILITY)) throw new Error('simulated fault');
   };
-  Object.assign(log.on, { append: late, appended: late, read: late, head: late, headTaken: late, deliver: late });
+  Object.assign(log.on, {
+    ...{ append: delayed, appended: delayed, read: delayed },
+    ...{ head: delayed, headTaken: delayed, deliver: delayed },
+  });
   const complete = async (event: RecordedEvent): Promise<RecordedEvent> => {
     await scheduler.pause();
     return event;
   };
   const clock = createTestClock();
-  // Clocks differ by hours, and none of it matters.
+  // The nodes' clocks differ by hours, which must not matter.
   clock.advance(dice.below(10_000_000));
   return startNode(log, { ...shared, clock, complete, cacheSizeBytesMax: CACHE_BYTES });
 }
 
-/** Nodes die and come back with nothing in memory. */
+/** Replaces nodes at random times by new ones with nothing in memory, as after a crash. */
 async function restarts({ nodes, dice, scheduler }: World, start: () => Promise<TestNode>): Promise<void> {
   for (let n = 0; n < 2; n += 1) {
     for (let turn = dice.below(400); turn > 0; turn -= 1) await scheduler.pause();
@@ -114,7 +117,7 @@ async function restarts({ nodes, dice, scheduler }: World, start: () => Promise<
   }
 }
 
-/** Until it starts: a fault may keep it from reading the head. */
+/** Retries until the node starts: a simulated fault may prevent it from reading the head. */
 async function started(start: () => Promise<TestNode>): Promise<TestNode> {
   for (;;) {
     try {
@@ -142,7 +145,7 @@ async function client(world: World): Promise<void> {
   }
 }
 
-/** Faults of the simulation, and the node's own word that it was stopped meanwhile. */
+/** Returns whether an error is a simulated fault, or comes from a node that was closed meanwhile. */
 function isSimulated(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   return error instanceof Error && (error.message === 'simulated fault' || code === 'log-unavailable');
@@ -201,7 +204,7 @@ async function push(world: World, node: TestNode, name: string): Promise<void> {
   }
 }
 
-/** One to three refs, each from where the client saw it, now and then from where it never was. */
+/** Commands for one or more refs: each from the tip that the client read, sometimes from a tip that never was. */
 function commandsOf(world: World, { entity }: FoundRepository) {
   const { dice } = world;
   const refs = REFS.filter(() => dice.chance(0.4));

@@ -1,18 +1,19 @@
-/** The sums of what was sent: by account and minute, none lost, none counted twice. */
+/** The sums of bytes sent, by account and minute: no byte is lost or counted twice. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
-import { streamName } from '../../../core/kernel/envelope.ts';
-import { type AccessTokenId, type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { transferEventKinds } from '../../../core/transfer/events.ts';
-import { createTransferMeter } from '../../../core/use-cases/transfer-meter.ts';
+import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
+import { type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { type Reader, transferEventKinds, transferStream } from '../../../core/usage/events.ts';
+import { createTransferMeter } from '../../../core/usage/meter.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 import { gate, settle, watchLog } from '../../support/watched-log.ts';
 
 const ada: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');
 const bob: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000b');
-const token: AccessTokenId = uuid('0190f3e2-7c1a-7b4e-9a35-0000000000f1');
+const token: Reader = { kind: 'token', id: '0190f3e2-7c1a-7b4e-9a35-0000000000f1' };
+const person: Reader = { kind: 'user', id: ada };
 const repository: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-0000000000f2');
 const other: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-0000000000f3');
 
@@ -20,42 +21,54 @@ function started() {
   const log = watchLog();
   const clock = createTestClock(timestamp('2026-11-30T23:59:50.000Z'));
   const meter = createTransferMeter({ events: log, clock, ids: uuids }, 'node1');
-  const send = (sentBytes: number, more: { readonly account?: AccountId; readonly repository?: RepositoryId } = {}) =>
-    meter.add({ account: ada, token, repository, sentBytes, ...more });
+  const send = (
+    sentBytes: number,
+    more: { readonly account?: AccountId; readonly repository?: RepositoryId; readonly reader?: Reader } = {},
+  ) => meter.add({ account: ada, reader: token, repository, sentBytes, ...more });
   const recordedOf = async (account: AccountId) => {
-    const events = await log.readStream(streamName('transfer', `${account}-node1`), {
-      direction: 'forwards',
-      limit: 100,
-    });
+    const all = await log.readAll(LOG_START, 1_000);
+    const events = all.filter((event) => event.accountId === account);
     return events.map((event) => ({ ...readEvent(transferEventKinds, event).data, occurredAt: event.occurredAt }));
   };
+  /** Returns the bytes in each of the account's streams, by the part of the stream's name after the account. */
+  const streamsOf = async (account: AccountId) => {
+    const byStream = new Map<string, number[]>();
+    for (const event of await log.readAll(LOG_START, 1_000)) {
+      const name = event.stream.replace(`transfer-${account}-`, '');
+      byStream.set(name, [...(byStream.get(name) ?? []), readEvent(transferEventKinds, event).data.sent_bytes]);
+    }
+    return Object.fromEntries(byStream);
+  };
   const sums = async (account: AccountId) => (await recordedOf(account)).map(({ sent_bytes }) => sent_bytes);
-  return { log, clock, meter, send, recordedOf, sums };
+  return { log, clock, meter, send, recordedOf, streamsOf, sums };
 }
 
 describe('The transfer of an account', () => {
-  test('is one event a minute, with its sums by token and repository', async () => {
+  test('is one event a minute, with its sums by reader and repository', async () => {
     const { meter, send, recordedOf } = started();
     send(10);
     send(5);
     send(7, { repository: other });
-    assert.equal(meter.unflushedBytes(ada), 22);
+    send(3, { reader: person });
+    assert.equal(meter.unflushedBytes(ada), 25);
     await meter.flush();
     assert.deepEqual(await recordedOf(ada), [
       {
         minute: '2026-11-30T23:59:00.000Z',
-        sent_bytes: 22,
-        by_token: [
-          { token_id: token, repository_id: repository, reads: 2, sent_bytes: 15 },
-          { token_id: token, repository_id: other, reads: 1, sent_bytes: 7 },
+        sent_bytes: 25,
+        by_reader: [
+          { reader: token, repository_id: repository, reads: 2, sent_bytes: 15 },
+          { reader: token, repository_id: other, reads: 1, sent_bytes: 7 },
+          { reader: person, repository_id: repository, reads: 1, sent_bytes: 3 },
         ],
+        details: null,
         occurredAt: '2026-11-30T23:59:50.000Z',
       },
     ]);
     assert.equal(meter.unflushedBytes(ada), 0);
   });
 
-  test('counts in the minute, and so the month, it was sent in, not that of the flush', async () => {
+  test('counts in the minute, and so the month, in which it was sent, not in that of the flush', async () => {
     const { clock, meter, send, recordedOf } = started();
     send(10);
     clock.advance(20_000);
@@ -68,7 +81,7 @@ describe('The transfer of an account', () => {
     ]);
   });
 
-  test('is kept apart from that of others, and nothing sent is no event', async () => {
+  test('is separate from that of others, and makes no event if nothing was sent', async () => {
     const { log, meter, send, sums } = started();
     await meter.flush();
     assert.equal(log.counts.appends, 0);
@@ -79,27 +92,68 @@ describe('The transfer of an account', () => {
     assert.deepEqual([await sums(ada), await sums(bob), log.counts.appends], [[1], [2], 2]);
   });
 
-  test('goes on in one stream', async () => {
-    const { meter, send, sums } = started();
+  test('is in one stream for each day', async () => {
+    const { meter, send, sums, streamsOf } = started();
     for (const bytes of [1, 2, 3]) {
       send(bytes);
       await meter.flush();
     }
     assert.deepEqual(await sums(ada), [1, 2, 3]);
     assert.equal(meter.flushes(), 3);
+    assert.deepEqual(await streamsOf(ada), { 'node1-20261130': [1, 2, 3] });
   });
 
-  test('goes on where a process of the same name ended', async () => {
+  test('starts a stream for each day on which it is appended, so that a day can be pruned whole', async () => {
+    const { clock, meter, send, streamsOf } = started();
+    send(1);
+    await meter.flush();
+    send(2);
+    clock.advance(20_000);
+    send(3);
+    await meter.flush();
+    send(4);
+    await meter.flush();
+    assert.deepEqual(await streamsOf(ada), { 'node1-20261130': [1], 'node1-20261201': [2, 3, 4] });
+  });
+
+  test('keeps its stream when an append is retried after midnight', async () => {
+    const { log, clock, meter, send, streamsOf } = started();
+    send(1);
+    log.on.appended = () => {
+      throw new Error('the answer was lost');
+    };
+    await assert.rejects(meter.flush());
+    log.on.appended = undefined;
+    clock.advance(20_000);
+    await meter.flush();
+    send(2);
+    await meter.flush();
+    assert.deepEqual(await streamsOf(ada), { 'node1-20261130': [1], 'node1-20261201': [2] });
+    assert.equal(meter.unflushedBytes(ada), 0);
+  });
+
+  test('does not return to an earlier day, even if the clock goes back', async () => {
+    const { clock, meter, send, streamsOf } = started();
+    clock.advance(20_000);
+    send(1);
+    await meter.flush();
+    clock.set(timestamp('2026-11-30T12:00:00.000Z'));
+    send(2);
+    await meter.flush();
+    assert.deepEqual(await streamsOf(ada), { 'node1-20261201': [1, 2] });
+  });
+
+  test('continues the stream of an earlier process with the same name', async () => {
     const { log, clock, meter, send, sums } = started();
     send(1);
     await meter.flush();
     const again = createTransferMeter({ events: log, clock, ids: uuids }, 'node1');
-    again.add({ account: ada, token, repository, sentBytes: 2 });
+    again.add({ account: ada, reader: token, repository, sentBytes: 2 });
     await again.flush();
     assert.deepEqual(await sums(ada), [1, 2]);
   });
 
-  test('never happens before what happened, whatever the clock says', async () => {
+  test('is never earlier than the event before it, even if the clock goes back', async () => {
     const { clock, meter, send, recordedOf } = started();
     send(1);
     await meter.flush();
@@ -111,17 +165,40 @@ describe('The transfer of an account', () => {
     assert.equal(second?.minute, '2026-11-30T12:00:00.000Z');
   });
 
-  test('names at most a thousand pairs, and counts all', async () => {
+  test('names at most a thousand pairs, and counts the bytes of all', async () => {
     const { meter, send, recordedOf } = started();
     for (let n = 0; n < 1_001; n += 1) send(1, { repository: uuids.next<RepositoryId>() });
     await meter.flush();
     const [recorded] = await recordedOf(ada);
-    assert.deepEqual([recorded?.by_token.length, recorded?.sent_bytes], [1_000, 1_001]);
+    assert.deepEqual([recorded?.by_reader.length, recorded?.sent_bytes], [1_000, 1_001]);
+  });
+});
+
+describe('Transfer events', () => {
+  test('of version 1, with sums by token and one stream for all days, can still be read', () => {
+    const by_token = [{ token_id: token.id, repository_id: repository, reads: 2, sent_bytes: 15 }];
+    const { data } = readEvent(transferEventKinds, {
+      stream: streamName('transfer', `${ada}-node1`),
+      revision: 0,
+      type: 'TransferRecorded',
+      version: 1,
+      data: { minute: '2026-11-30T23:59:00.000Z', sent_bytes: 15, by_token },
+    });
+    assert.deepEqual(data, {
+      minute: '2026-11-30T23:59:00.000Z',
+      sent_bytes: 15,
+      by_reader: [{ reader: token, repository_id: repository, reads: 2, sent_bytes: 15 }],
+      details: null,
+    });
+  });
+
+  test('are in streams named by account, node and day', () => {
+    assert.equal(transferStream(ada, 'node1', timestamp('2026-11-30T23:59:59.999Z')), `transfer-${ada}-node1-20261130`);
   });
 });
 
 describe('A flush that fails', () => {
-  test('loses nothing: the sums count as unflushed and come with the next', async () => {
+  test('loses nothing: the sums count as unflushed and are appended by the next', async () => {
     const { log, meter, send, sums } = started();
     send(10);
     log.on.append = () => {
@@ -157,7 +234,7 @@ describe('A flush that fails', () => {
     assert.deepEqual(await sums(ada), [10, 5]);
   });
 
-  test('for one account does not hold up the others', async () => {
+  test('for one account does not delay the others', async () => {
     const { log, meter, send, sums } = started();
     send(1);
     send(2, { account: bob });
@@ -169,8 +246,8 @@ describe('A flush that fails', () => {
   });
 });
 
-describe('Flushes at once', () => {
-  test('follow each other, and what comes meanwhile is in the next', async () => {
+describe('Concurrent flushes', () => {
+  test('run one after another, and bytes sent meanwhile are in the next', async () => {
     const { log, meter, send, sums } = started();
     send(1);
     const append = gate();
@@ -178,7 +255,7 @@ describe('Flushes at once', () => {
     const first = meter.flush();
     await settle();
     send(2);
-    assert.equal(meter.unflushedBytes(ada), 3, 'what is on its way counts');
+    assert.equal(meter.unflushedBytes(ada), 3, 'bytes that are being appended count');
     const second = meter.flush();
     append.open();
     await Promise.all([first, second]);

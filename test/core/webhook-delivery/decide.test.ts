@@ -1,6 +1,6 @@
-/** What becomes of a delivery: the table of spec.md, its schedule, and what comes twice or late. */
+/** Decisions about a delivery: the table of docs/interface.md, Webhooks, the schedule, and repeated and late commands. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { plusMs, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS, WEBHOOK_SERIES_MAX } from '../../../core/kernel/limits.ts';
@@ -25,26 +25,26 @@ const REQUEST: WebhookDeliveryCommand = {
 const answered = (status: number): AttemptResult => ({ kind: 'answered', status, answerSha256: '9'.repeat(64) });
 const TIMED_OUT: AttemptResult = { kind: 'failed', failure: 'timed-out', status: null, detail: null };
 
-/** A delivery that time passes for: each command is decided and its events applied at that moment. */
+/** A delivery with a clock. Each command is decided, and its events are folded, at the current time. */
 function delivery() {
   let state: WebhookDelivery = webhookDeliveries.initial;
   let now: Timestamp = FIRST_AT;
-  const tell = (command: WebhookDeliveryCommand): readonly WebhookDeliveryEvent[] => {
+  const decide = (command: WebhookDeliveryCommand): readonly WebhookDeliveryEvent[] => {
     const decision = decideWebhookDelivery(state, command);
     if ('refused' in decision) throw new Error(decision.refused.code);
     state = decision.events.reduce((before, event) => webhookDeliveries.evolve(before, event, now), state);
     return decision.events;
   };
-  const claim = (claimId = NODE_A) => tell({ type: 'ClaimAttempt', claimId, now });
-  const fallDue = () => tell({ type: 'MakeAttemptDue', now });
+  const claim = (claimId = NODE_A) => decide({ type: 'ClaimAttempt', claimId, now });
+  const fallDue = () => decide({ type: 'MakeAttemptDue', now });
   return {
     state: () => state,
     now: () => now,
     pass: (ms: number) => (now = plusMs(now, ms)),
-    tell,
+    decide,
     claim,
     fallDue,
-    /** Makes the next attempt, which takes so long. */
+    /** Makes the next attempt, which takes `durationMs`. */
     attempt: (result: AttemptResult, durationMs = 0) => {
       fallDue();
       assert.equal(claim().length, 1, 'it is due');
@@ -52,24 +52,24 @@ function delivery() {
       const { series, attempts } = state;
       const startedAt = now;
       now = plusMs(now, durationMs);
-      return tell({ type: 'RecordAttempt', series, attempt: attempts + 1, startedAt, durationMs, result });
+      return decide({ type: 'RecordAttempt', series, attempt: attempts + 1, startedAt, durationMs, result });
     },
   };
 }
 
 function requestedDelivery() {
   const one = delivery();
-  one.tell(REQUEST);
+  one.decide(REQUEST);
   return one;
 }
 
 const typesOf = (events: readonly WebhookDeliveryEvent[]): string[] => events.map(({ type }) => type);
 
 describe('A delivery', () => {
-  test('is requested once, and due at once', () => {
+  test('is requested once, and its first attempt is due at once', () => {
     const one = delivery();
-    assert.deepEqual(typesOf(one.tell(REQUEST)), ['WebhookDeliveryRequested']);
-    assert.deepEqual(one.tell(REQUEST), []);
+    assert.deepEqual(typesOf(one.decide(REQUEST)), ['WebhookDeliveryRequested']);
+    assert.deepEqual(one.decide(REQUEST), []);
     const { type: _, ...facts } = REQUEST;
     assert.deepEqual(one.state(), {
       ...facts,
@@ -81,7 +81,7 @@ describe('A delivery', () => {
     });
   });
 
-  test('succeeds with any 2xx, and is over', () => {
+  test('succeeds with any 2xx answer, and ends then', () => {
     for (const status of [200, 201, 204, 226, 299]) {
       const one = requestedDelivery();
       const [attempted, ...rest] = one.attempt(answered(status), 120);
@@ -106,7 +106,7 @@ describe('A delivery', () => {
     }
   });
 
-  test('is tried again after everything else that a receiver, a network or a name server does', () => {
+  test('is attempted again after any other answer of the receiver, and any failure of network or DNS', () => {
     const failures = [
       'timed-out',
       'name-not-found',
@@ -128,7 +128,7 @@ describe('A delivery', () => {
     }
   });
 
-  test('waits 8, 16, … 512 seconds from the end of each attempt, and fails with the eighth', () => {
+  test('waits 8, 16, … 512 seconds from the end of each attempt, and fails with the eighth attempt', () => {
     const one = requestedDelivery();
     for (const waitSeconds of [8, 16, 32, 64, 128, 256, 512]) {
       assert.deepEqual(typesOf(one.attempt(TIMED_OUT, 30_000)), ['WebhookDeliveryAttempted']);
@@ -146,7 +146,7 @@ describe('A delivery', () => {
     assert.deepEqual(one.claim(), []);
   });
 
-  test('fails at once, at whichever attempt, when nothing may be sent', () => {
+  test('fails at once, at any attempt, if nothing may be sent', () => {
     for (const why of [
       'webhook-inactive',
       'webhook-deleted',
@@ -170,13 +170,13 @@ describe('A delivery', () => {
     }
   });
 
-  test('takes all its attempts again when it is redelivered, from then on', () => {
+  test('gets all its attempts again when it is redelivered', () => {
     for (const end of [answered(200), { kind: 'not-sent', why: 'webhook-inactive' } as const]) {
       const one = requestedDelivery();
       one.attempt(end);
       one.pass(5_000);
-      assert.deepEqual(one.tell({ type: 'Redeliver' }), [{ type: 'WebhookRedelivered', data: { series: 2 } }]);
-      assert.deepEqual(one.tell({ type: 'Redeliver' }), [], 'it is under way');
+      assert.deepEqual(one.decide({ type: 'Redeliver' }), [{ type: 'WebhookRedelivered', data: { series: 2 } }]);
+      assert.deepEqual(one.decide({ type: 'Redeliver' }), [], 'it is under way');
       for (let attempt = 1; attempt <= WEBHOOK_ATTEMPTS_MAX; attempt += 1) {
         const [attempted] = one.attempt(TIMED_OUT);
         assert.ok(attempted?.type === 'WebhookDeliveryAttempted');
@@ -187,18 +187,18 @@ describe('A delivery', () => {
     }
   });
 
-  test('is made again as often as the limit says, and not once more', () => {
+  test('can be redelivered as often as the limit allows, and no more', () => {
     const one = requestedDelivery();
     for (let series = 1; series < WEBHOOK_SERIES_MAX; series += 1) {
       one.attempt(answered(200));
-      assert.equal(one.tell({ type: 'Redeliver' }).length, 1, String(series));
+      assert.equal(one.decide({ type: 'Redeliver' }).length, 1, String(series));
       one.pass(1_000);
     }
     one.attempt(answered(200));
-    assert.throws(() => one.tell({ type: 'Redeliver' }), { message: 'webhook-redelivery-limit-reached' });
+    assert.throws(() => one.decide({ type: 'Redeliver' }), { message: 'webhook-redelivery-limit-reached' });
   });
 
-  test('that was never requested takes no command', () => {
+  test('refuses every command if it was never requested', () => {
     const one = delivery();
     for (const command of [
       { type: 'Redeliver' },
@@ -206,13 +206,13 @@ describe('A delivery', () => {
       { type: 'MakeAttemptDue', now: FIRST_AT },
       { type: 'RecordAttempt', series: 1, attempt: 1, startedAt: FIRST_AT, durationMs: 0, result: TIMED_OUT },
     ] satisfies WebhookDeliveryCommand[]) {
-      assert.throws(() => one.tell(command), { message: 'webhook-delivery-not-found' });
+      assert.throws(() => one.decide(command), { message: 'webhook-delivery-not-found' });
     }
   });
 });
 
 describe('An attempt', () => {
-  test('is of who claimed it, until its claim runs out', () => {
+  test('belongs to the process that claimed it, until the claim lapses', () => {
     const one = requestedDelivery();
     const until = plusMs(FIRST_AT, WEBHOOK_CLAIM_SPAN_MS);
     assert.deepEqual(one.claim(NODE_A), [
@@ -221,17 +221,17 @@ describe('An attempt', () => {
     one.pass(WEBHOOK_CLAIM_SPAN_MS - 1);
     assert.deepEqual([...one.claim(NODE_B), ...one.fallDue()], []);
     one.pass(1);
-    assert.deepEqual(one.claim(NODE_B), [], 'not before it was said to be due');
+    assert.deepEqual(one.claim(NODE_B), [], 'not before the event that makes it due');
     const due = { series: 1, attempt: 1 };
     assert.deepEqual(one.fallDue(), [{ type: 'WebhookDeliveryAttemptFellDue', data: due }]);
     assert.deepEqual(one.fallDue(), [], 'said once');
-    assert.equal(one.claim(NODE_B).length, 1, 'its node died between the request and the record');
+    assert.equal(one.claim(NODE_B).length, 1, 'the first node stopped between the request and the record');
     const state = one.state();
     assert.ok(state.status === 'pending' && state.next.status === 'claimed');
-    assert.deepEqual([state.next.claimId, state.attempts], [NODE_B, 0], 'the same attempt, not the next');
+    assert.deepEqual([state.next.claimId, state.attempts], [NODE_B, 0], 'the same attempt, not the next one');
   });
 
-  test('falls due once for each wait, and never while there is nothing to wait for', () => {
+  test('falls due once for each wait, and never while nothing waits', () => {
     const one = requestedDelivery();
     one.pass(1_000_000_000);
     assert.deepEqual(one.fallDue(), [], 'it is due from the start');
@@ -240,14 +240,14 @@ describe('An attempt', () => {
     assert.deepEqual(one.fallDue(), [{ type: 'WebhookDeliveryAttemptFellDue', data: { series: 1, attempt: 2 } }]);
     assert.deepEqual(one.fallDue(), []);
     one.pass(-1);
-    assert.deepEqual(one.claim(), [], 'a clock behind the one that said so waits for its own time');
+    assert.deepEqual(one.claim(), [], 'a node whose clock is behind waits until its own clock reaches the time');
     one.pass(1);
     one.attempt(answered(200));
     one.pass(1_000_000_000);
     assert.deepEqual(one.fallDue(), [], 'it has ended');
   });
 
-  test('is claimed as an earlier version did: again once its claim had lapsed, and at its time', () => {
+  test('replays the claims of an earlier version, which claimed again after a lapsed claim and at its time', () => {
     const one = requestedDelivery();
     const claimed = { series: 1, attempt: 1, claim_id: NODE_A, until: plusMs(FIRST_AT, WEBHOOK_CLAIM_SPAN_MS) };
     const events: readonly WebhookDeliveryEvent[] = [
@@ -258,27 +258,27 @@ describe('An attempt', () => {
     assert.ok(state.status === 'pending' && state.next.status === 'claimed' && state.next.claimId === NODE_B);
   });
 
-  test('counts once, whoever records it first', () => {
+  test('counts once, whichever process records it first', () => {
     const one = requestedDelivery();
     one.claim();
     const record = { type: 'RecordAttempt', series: 1, attempt: 1, startedAt: FIRST_AT, durationMs: 5 } as const;
-    assert.equal(one.tell({ ...record, result: TIMED_OUT }).length, 1);
-    assert.deepEqual(one.tell({ ...record, result: TIMED_OUT }), []);
-    assert.deepEqual(one.tell({ ...record, result: answered(200) }), [], 'late');
-    assert.deepEqual(one.tell({ ...record, attempt: 3, result: answered(200) }), [], 'of no attempt that is next');
+    assert.equal(one.decide({ ...record, result: TIMED_OUT }).length, 1);
+    assert.deepEqual(one.decide({ ...record, result: TIMED_OUT }), []);
+    assert.deepEqual(one.decide({ ...record, result: answered(200) }), [], 'late');
+    assert.deepEqual(one.decide({ ...record, attempt: 3, result: answered(200) }), [], 'it is not the next attempt');
     assert.equal(one.state().status, 'pending');
   });
 
-  test('of an earlier series says nothing of this one', () => {
+  test('of an earlier series cannot be recorded in this one', () => {
     const one = requestedDelivery();
     one.attempt(answered(200));
-    one.tell({ type: 'Redeliver' });
+    one.decide({ type: 'Redeliver' });
     const late = { type: 'RecordAttempt', series: 1, attempt: 1, startedAt: FIRST_AT, durationMs: 0 } as const;
-    assert.deepEqual(one.tell({ ...late, result: answered(200) }), []);
+    assert.deepEqual(one.decide({ ...late, result: answered(200) }), []);
     assert.equal(one.state().status, 'pending');
   });
 
-  test('has the result that its exchange had', () => {
+  test('has the result of its exchange', () => {
     const sha256 = (body: Uint8Array): string => `hash of ${body.length}`;
     const body = new Uint8Array(3);
     assert.deepEqual(resultOf({ outcome: 'answered', status: 500, body, truncated: true }, sha256), {
@@ -295,14 +295,14 @@ describe('An attempt', () => {
   });
 });
 
-describe('Whatever receivers do', () => {
+describe('For any sequence of results', () => {
   const anyResult = fc.oneof(
     fc.integer({ min: 200, max: 599 }).map(answered),
     fc.constant(TIMED_OUT),
     fc.constant<AttemptResult>({ kind: 'not-sent', why: 'webhook-inactive' }),
   );
 
-  test('a delivery ends with its first success, refusal or eighth failure, and never before', () => {
+  test('a delivery ends with its first success, its first refusal or its eighth failure, and never before', () => {
     fc.assert(
       fc.property(fc.array(anyResult, { minLength: 8, maxLength: 8 }), fc.nat(30_000), (results, durationMs) => {
         const one = requestedDelivery();

@@ -1,6 +1,6 @@
-/** The bodies that receivers get, byte for byte, and the events and ids behind them. */
+/** The bodies that receivers get, byte for byte, and the events and ids that they are made of. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { type EventId, objectId, timestamp, uuid, type WebhookId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import {
@@ -14,9 +14,9 @@ import {
   WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
   WEBHOOK_PUSH_REFS_MAX,
 } from '../../../core/kernel/limits.ts';
-import type { CommitRow } from '../../../core/ports/read-models.ts';
+import type { CommitRow } from '../../../core/ports/history.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
-import { toldCommit, toldTag } from '../../../core/webhook-delivery/payload-texts.ts';
+import { payloadCommit, payloadTag } from '../../../core/webhook-delivery/payload-texts.ts';
 import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../../core/webhook-delivery/notifications.ts';
 import {
   type PayloadOwner,
@@ -82,7 +82,7 @@ const REPOSITORY = {
 };
 
 describe("A push's payload", () => {
-  test('is these bytes', () => {
+  test('has exactly these bytes', () => {
     const facts: RefEvent = {
       eventId,
       kind: 'push',
@@ -104,7 +104,7 @@ describe("A push's payload", () => {
     );
   });
 
-  test('lists new commits oldest first, and of very many the newest', () => {
+  test('lists new commits oldest first, and only the newest of very many', () => {
     const listed = (count: number): unknown[] => {
       const newCommits = Array.from({ length: count }, (_, n) => commit(count - n));
       const { commits } = payload({ newCommits });
@@ -119,13 +119,13 @@ describe("A push's payload", () => {
     assert.deepEqual([over.length, over[0]], [WEBHOOK_PAYLOAD_COMMITS_MAX, id(2)]);
   });
 
-  test('says whether the ref was made, moved or forced', () => {
+  test('states whether the ref was created, moved or forced', () => {
     assert.deepEqual([payload({})['created'], payload({})['deleted']], [false, false]);
     const forced = payload({ update: update({ kind: 'force-push' }), newCommits: [] });
     assert.deepEqual([forced['created'], forced['commits'], forced['before']], [false, [], id(1)]);
   });
 
-  test('of an annotated tag tells the tag object, what it leads to and what it says', () => {
+  test('holds the tag object of an annotated tag, its peeled commit and its message', () => {
     const tagged = update({
       ref: 'refs/tags/v1',
       before: ZERO_OBJECT_ID,
@@ -135,18 +135,18 @@ describe("A push's payload", () => {
       kind: 'create',
     });
     const annotation = { message: 'One\n', tagger: person('eve') };
-    const told = payload({ update: tagged, annotation, newCommits: [] });
+    const body = payload({ update: tagged, annotation, newCommits: [] });
     assert.deepEqual(
-      [told['ref_name'], told['ref_type'], told['after'], told['head_commit']],
+      [body['ref_name'], body['ref_type'], body['after'], body['head_commit']],
       ['v1', 'tag', id(9), { id: id(3) }],
     );
     const tag = { name: 'v1', target: id(3), annotated: true, message: 'One\n', tagger: person('eve') };
-    assert.deepEqual(told['tag'], tag);
+    assert.deepEqual(body['tag'], tag);
     const unsigned = payload({ update: tagged, annotation: { ...annotation, tagger: null } });
     assert.deepEqual(unsigned['tag'], { ...tag, tagger: null });
   });
 
-  test('of a light tag tells what it points to, a commit or not', () => {
+  test('holds the target of a lightweight tag, whether or not it is a commit', () => {
     const light = update({ ref: 'refs/tags/v2', after: id(3), kind: 'force-push' });
     const tag = { name: 'v2', target: id(3), annotated: false, message: null, tagger: null };
     assert.deepEqual(payload({ update: light })['tag'], tag);
@@ -154,7 +154,7 @@ describe("A push's payload", () => {
     assert.deepEqual([blob['head_commit'], blob['tag']], [null, tag]);
   });
 
-  test('writes the time of any commit', () => {
+  test('formats the time of any commit', () => {
     for (const [committedAt, text] of [
       [0, '1970-01-01T00:00:00.000Z'],
       [-5, '1970-01-01T00:00:00.000Z'],
@@ -169,14 +169,14 @@ describe("A push's payload", () => {
 });
 
 describe('A payload of a hostile history', () => {
-  /** As one push of the most refs that are told has it. */
+  /** The share of one payload in a push of the most refs that webhooks are notified of. */
   const SHARE_BYTES = Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / (2 * WEBHOOK_PUSH_REFS_MAX));
   const signature = (text: string) => ({ name: text, email: text, seconds: 1_700_000_000, offsetMinutes: 0 });
-  /** Everything in it is as large as it may be, in characters of which JSON takes six bytes. */
+  /** Every text in it has the greatest length, in characters that take six bytes each in JSON. */
   const hostile = (n: number): CommitRow => {
     const text = '\u0001'.repeat(100_000);
     const parents = Array.from({ length: 1_000 }, (_, at) => id(at));
-    return toldCommit({
+    return payloadCommit({
       id: id(n),
       tree: id(0),
       parents,
@@ -201,16 +201,16 @@ describe('A payload of a hostile history', () => {
     return { text, body, sizeBytes: Buffer.byteLength(text) };
   }
 
-  test('tells of commits, tags and people in bounded length', () => {
+  test('holds commits, tags and people at bounded length', () => {
     const { message, author, committer, parents } = hostile(1);
     const lengths = [author.name, author.email, committer.name, committer.email].map((text) => text.length);
     assert.deepEqual(lengths, Array(4).fill(WEBHOOK_PAYLOAD_NAME_LENGTH_MAX));
     assert.deepEqual([message.length, message.at(-1)], [WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX, '…']);
     assert.equal(parents.length, WEBHOOK_PAYLOAD_PARENTS_MAX);
-    const tag = toldTag({ id: id(1), tagger: null, message: 'x'.repeat(WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX + 1) });
+    const tag = payloadTag({ id: id(1), tagger: null, message: 'x'.repeat(WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX + 1) });
     assert.equal(tag.message.length, WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX);
     const whole = 'x'.repeat(WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX);
-    const limit = toldCommit({
+    const limit = payloadCommit({
       ...hostile(1),
       tree: id(0),
       author: signature(''),
@@ -220,17 +220,17 @@ describe('A payload of a hostile history', () => {
     assert.equal(limit.message, whole);
   });
 
-  test('is within its bound, all commits listed, their texts cut alike', () => {
+  test('stays within its bound, lists all commits, and cuts their texts to one length', () => {
     const newCommits = HOSTILE.map((one) => ({ ...one, parents: one.parents.slice(0, 2) }));
     const { body, sizeBytes } = made({ newCommits }, WEBHOOK_PAYLOAD_BYTES_MAX);
     assert.ok(sizeBytes <= WEBHOOK_PAYLOAD_BYTES_MAX, String(sizeBytes));
     assert.equal(body.commits.length, WEBHOOK_PAYLOAD_COMMITS_MAX);
     const [{ message, author }] = body.commits as [(typeof body.commits)[0]];
     assert.match(message, /^\u0001+…$/);
-    assert.ok(message.length >= 64 && author.name.length === message.length, 'no longer than others');
+    assert.ok(message.length >= 64 && author.name.length === message.length, 'all texts have the same length');
   });
 
-  test('is not cut while it fits, and by one byte more it is', () => {
+  test('is not cut while it fits, and is cut if it is one byte too long', () => {
     const facts = { newCommits: [commit(2), { ...commit(1), message: 'long '.repeat(10_000) }] };
     const { text, sizeBytes } = made(facts, WEBHOOK_PAYLOAD_BYTES_MAX);
     assert.equal(made(facts, sizeBytes).text, text);
@@ -239,24 +239,24 @@ describe('A payload of a hostile history', () => {
     assert.deepEqual(
       body.commits.map(({ message }) => message.length),
       [25_000, commit(2).message.length],
-      'the short text is left as it is',
+      'the short text is not cut',
     );
   });
 
-  test('leaves its oldest commits away where not even short texts fit', () => {
+  test('leaves out its oldest commits if even short texts do not fit', () => {
     const { body, sizeBytes } = made({}, SHARE_BYTES);
     assert.ok(sizeBytes <= SHARE_BYTES, String(sizeBytes));
     assert.ok(body.commits.length > 0 && body.commits.length < WEBHOOK_PAYLOAD_COMMITS_MAX);
-    assert.equal(body.commits.at(-1)?.id, id(1_000), 'the newest is there');
+    assert.equal(body.commits.at(-1)?.id, id(1_000), 'the newest commit is listed');
   });
 
-  test("fits with the longest names into the smallest share, a tag's text included", () => {
+  test("fits with the longest names into the smallest share, including a tag's texts", () => {
     const component = '"'.repeat(REF_COMPONENT_BYTES_MAX);
     const name = Array(40)
       .fill(component)
       .join('/')
       .slice(0, REF_NAME_BYTES_MAX - 11);
-    const annotation = toldTag({
+    const annotation = payloadTag({
       id: id(1),
       tagger: signature('\u0001'.repeat(300)),
       message: '\u0001'.repeat(100_000),
@@ -271,7 +271,7 @@ describe('A payload of a hostile history', () => {
 });
 
 describe('Other payloads', () => {
-  test('a creation tells what its push tells, as another event', () => {
+  test('a creation has the same members as its push, under another event id', () => {
     const created = update({ before: ZERO_OBJECT_ID, kind: 'create' });
     const { type, ...rest } = payload({ kind: 'create', update: created });
     assert.equal(type, 'create');
@@ -279,7 +279,7 @@ describe('Other payloads', () => {
     assert.deepEqual(rest, push);
   });
 
-  test('a deletion tells what was there, and lists nothing', () => {
+  test('a deletion names the old value, and lists no commits', () => {
     const gone = { after: ZERO_OBJECT_ID, type: null, kind: 'delete' } as const;
     const branch = payload({ kind: 'delete', update: update(gone), newCommits: [], headCommit: null });
     assert.deepEqual(
@@ -291,7 +291,7 @@ describe('Other payloads', () => {
     assert.deepEqual(tag['tag'], { name: 'v1', target: null, annotated: false, message: null, tagger: null });
   });
 
-  test('a ping is these bytes', () => {
+  test('a ping has exactly these bytes', () => {
     const webhook = {
       id: uuid<WebhookId>('0190f3e2-7c1a-7b4e-9a35-000000000400'),
       url: 'https://r.example/',
@@ -310,13 +310,13 @@ describe('Other payloads', () => {
     );
   });
 
-  test('a note makes none', () => {
+  test('a note has no payload', () => {
     assert.throws(() => payload({ update: update({ ref: 'refs/notes/commits' }) }), TypeError);
   });
 });
 
-describe('The events of a moved ref', () => {
-  test('are a creation and a push, a push, or a deletion, for branches and tags alone', () => {
+describe('The events of a ref update', () => {
+  test('are a creation and a push, a push, or a deletion, and only for branches and tags', () => {
     for (const ref of ['refs/heads/main', 'refs/tags/v1']) {
       assert.deepEqual(eventsOfUpdate({ ref, kind: 'create' }), ['create', 'push']);
       assert.deepEqual(eventsOfUpdate({ ref, kind: 'fast-forward' }), ['push']);
@@ -326,7 +326,7 @@ describe('The events of a moved ref', () => {
     assert.deepEqual(eventsOfUpdate({ ref: 'refs/notes/commits', kind: 'create' }), []);
   });
 
-  test('and their deliveries have ids that follow from what they are, for ever', () => {
+  test('have ids, as their deliveries do, that are derived from their facts and never change', () => {
     const refsUpdated: EventId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000015');
     const webhook: WebhookId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000400');
     const another: WebhookId = uuid('0190f3e2-7c1a-7b4e-9a35-000000000401');

@@ -1,16 +1,16 @@
-/** What a repository shows of its refs and commits, against a real git's own answers. */
+/** The refs and commits of a repository in the history model, compared with the answers of a real git. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { splitUpdates, updatesDigestText } from '../../../core/repository/wide-updates.ts';
 import { git } from '../../support/git-process.ts';
 import { isReadModelError, Pushed, serve } from '../../support/pushed-repository.ts';
-import { digest } from '../../support/read-models.ts';
+import { digest, layer, until } from '../../support/read-models.ts';
 
 describe('a repository', () => {
-  test('shows branches in byte order, commits with all their fields, and pages at any depth', async (context) => {
+  test('shows branches in byte order, commits with all their fields, and pages at any offset', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     await service.reads.caughtUp(service.append.last);
@@ -48,7 +48,7 @@ describe('a repository', () => {
     assert.equal(service.objects.leases(), 0);
   });
 
-  test('follows pushes, merges, forced moves and deletions as git log would', async (context) => {
+  test('lists commits as git log does after pushes, merges, forced moves and deletions', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     const base = repository.line(20);
@@ -64,7 +64,7 @@ describe('a repository', () => {
     const next = repository.commit('next', [base], 1_000_100);
     await repository.push({ 'refs/heads/main': next });
     await show();
-    // The merge brings commits that are known already, and older than some of main's.
+    // The merge makes commits reachable that already have rows and are older than some of main's.
     const merge = repository.commit('merge', [next, feature], 1_000_200);
     await repository.push({ 'refs/heads/main': merge });
     await show();
@@ -72,7 +72,7 @@ describe('a repository', () => {
     const plain = repository.commit('plain', [merge], 1_000_300);
     await repository.push({ 'refs/heads/main': plain });
     await show();
-    assert.equal(service.objects.walks(), walks, 'a plain push walked the history');
+    assert.equal(service.objects.walks(), walks, 'an ordinary push walked the history');
     await repository.push({ 'refs/heads/main': repository.commit('other', [next], 1_000_250) });
     await show();
     await repository.push({ 'refs/heads/main': repository.line(5) });
@@ -83,7 +83,7 @@ describe('a repository', () => {
     await show();
   });
 
-  test('takes another branch as default, and one that does not exist', async (context) => {
+  test('accepts another branch as default, and one that does not exist', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service, null);
     await repository.push({ 'refs/heads/master': repository.line(3), 'refs/heads/dev': repository.line(7, null, 500) });
@@ -100,7 +100,7 @@ describe('a repository', () => {
     await repository.check('nowhere');
   });
 
-  test('takes tags of every kind, notes, and texts that PostgreSQL cannot hold', async (context) => {
+  test('accepts tags of every kind, notes, and texts that PostgreSQL cannot hold', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     const tip = repository.line(2);
@@ -139,13 +139,13 @@ describe('a repository', () => {
     await service.reads.caughtUp(service.append.last);
     await repository.check();
     const branches = await service.reads.branches(repository.id);
-    const shown = branches?.branches.find(({ name }) => name === 'odd')?.commit;
-    assert.equal(shown?.message, 'nul \uFFFD\uFFFD\uFFFD\uFFFD\\u0000 "end"\n');
-    assert.equal(shown?.author.name, '\uFFFD\uFFFD');
+    const oddCommit = branches?.branches.find(({ name }) => name === 'odd')?.commit;
+    assert.equal(oddCommit?.message, 'nul \uFFFD\uFFFD\uFFFD\uFFFD\\u0000 "end"\n');
+    assert.equal(oddCommit?.author.name, '\uFFFD\uFFFD');
     assert.deepEqual(await service.runner.parked(), []);
   });
 
-  test('takes a wide push, whose updates stand in parts', async (context) => {
+  test('accepts a wide push, whose updates are in a stream of parts', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     const tip = repository.line(3);
@@ -163,7 +163,7 @@ describe('a repository', () => {
     });
     await service.reads.caughtUp(service.append.last);
     await repository.check();
-    // A part that is not what the event names is that event's fault alone.
+    // Parts that do not match the digest in the event park that event's stream only.
     const other = await Pushed.create(service);
     const wrong = { stream, count: parts.length, updates: updates.length, sha256: '0'.repeat(64) };
     await service.append.push(other.account, other.id, { parts: wrong });
@@ -172,7 +172,7 @@ describe('a repository', () => {
     await repository.check();
   });
 
-  test('goes with its deletion, whole', async (context) => {
+  test('loses all its rows when it is deleted', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     await repository.push({ 'refs/heads/main': repository.line(10) });
@@ -180,8 +180,75 @@ describe('a repository', () => {
     await service.reads.caughtUp(service.append.last);
     assert.equal(await service.reads.branches(repository.id), null);
     for (const table of ['repositories', 'refs', 'commits', 'order', 'layers']) {
-      const { rowCount } = await service.pool.query(`SELECT FROM read_models.history_${table}_v1_1`);
+      const { rowCount } = await service.pool.query(`SELECT FROM read_models.history_${table}_v2_1`);
       assert.equal(rowCount, 0, table);
     }
+  });
+
+  test('opens Git with the shrink epoch of its events and with the layers that remain', async (context) => {
+    const service = await serve(context);
+    const repository = await Pushed.create(service);
+    const opened: (readonly [epoch: number, layers: readonly number[]])[] = [];
+    service.objects.onOpen = ({ shrinkEpoch, layers }) => {
+      opened.push([shrinkEpoch, [...layers].map(({ sizeBytes }) => sizeBytes)]);
+    };
+    const [first, second] = [layer(10), layer(20)];
+    await repository.push({ 'refs/heads/main': repository.line(2) }, { layer: first });
+    await repository.push({ 'refs/heads/next': repository.line(3) }, { layer: second });
+    await service.reads.caughtUp(service.append.last);
+    opened.length = 0;
+    const compaction = {
+      ...{ revision: 1, added: [{ ...layer(25), holds: 'merged' }], shrink_epoch: 1, clean: true },
+      removed: [first, second].map(({ id, size_bytes }) => ({ id, size_bytes })),
+    };
+    const stream = streamName('repository', repository.id);
+    await service.append.append(stream, repository.account, 'LayersCompacted', compaction);
+    await repository.push({ 'refs/heads/main': repository.line(4) }, { layer: layer(5) });
+    await service.reads.caughtUp(service.append.last);
+    // A new runner has no cache: it knows only the stored rows.
+    const again = service.again();
+    await service.runner.close();
+    await again.runner.start();
+    await repository.push({ 'refs/heads/next': repository.line(5) }, { layer: layer(7) });
+    await again.reads.caughtUp(service.append.last);
+    await repository.check('main', again.reads);
+    assert.deepEqual(opened.at(-1), [1, [25, 5, 7]]);
+    assert.ok(opened.some(([epoch, layers]) => epoch === 1 && layers.length === 2));
+  });
+
+  test('has all its content again after it was restored', async (context) => {
+    const service = await serve(context);
+    const repository = await Pushed.create(service, 'trunk');
+    await repository.push({ 'refs/heads/trunk': repository.line(10), 'refs/heads/gone': repository.line(2) });
+    await repository.push({ 'refs/heads/gone': null, 'refs/heads/next': repository.line(12) });
+    await service.append.deleteRepository(repository.account, repository.id, 'project');
+    await service.reads.caughtUp(service.append.last);
+    assert.equal(await service.reads.branches(repository.id), null);
+    const back = { default_branch: null, size_bytes: 2_000, pushed_at: null };
+    const restore = async (): Promise<void> => {
+      const data = { repository_id: repository.id, name: 'again', description: null, storage_bucket_id: null };
+      await service.append.append(streamName('account', repository.account), repository.account, 'RepositoryRestored', {
+        ...{ ...data, default_branch: 'trunk', created_at: '2026-11-20T10:00:00.000Z' },
+      });
+      const stream = streamName('repository', repository.id);
+      await service.append.append(stream, repository.account, 'RepositoryReopened', back);
+    };
+    await restore();
+    await repository.push({ 'refs/heads/trunk': repository.line(11) });
+    // It is parked while its stream is read from the start, and other streams continue.
+    await until(async () => {
+      await service.reads.caughtUp(service.append.last);
+      return (await service.runner.parked()).length === 0;
+    });
+    await repository.check('trunk');
+    // Deleted and restored in one batch.
+    await service.append.deleteRepository(repository.account, repository.id, 'again');
+    await restore();
+    await until(async () => {
+      await service.reads.caughtUp(service.append.last);
+      return (await service.runner.parked()).length === 0;
+    });
+    await repository.check('trunk');
+    for (const { differences } of await service.runner.verify('history')) assert.equal(differences, 0);
   });
 });

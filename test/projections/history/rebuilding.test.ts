@@ -1,11 +1,11 @@
 /** Histories built again from the log: dropped tables, objects that left storage, changed rows. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { contents, Pushed, serve } from '../../support/pushed-repository.ts';
 
-describe('building again from the log', () => {
-  test('gives identical content after every table was dropped', async (context) => {
+describe('building histories again from the log', () => {
+  test('gives identical content after all tables were dropped', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     const base = repository.line(50);
@@ -27,13 +27,13 @@ describe('building again from the log', () => {
     await repository.check('main', reads);
   });
 
-  test('does without objects that left storage because a later event replaced them', async (context) => {
+  test('needs no objects that left storage because a later event replaced them', async (context) => {
     const service = await serve(context, { started: false });
     const repository = await Pushed.create(service);
     const forced = repository.line(4);
     await repository.push({ 'refs/heads/main': forced, 'refs/heads/stays': forced });
     const kept = repository.line(6, null, 5_000);
-    // More events than a batch holds, so that the first tip is met on its own.
+    // More events than a batch holds, so that the first tip is in a batch without its replacement.
     for (let count = 0; count < 1_000; count += 1) await service.append.account(`filler-${count}`);
     await repository.push({ 'refs/heads/main': kept, 'refs/heads/stays': kept });
     const gone = await Pushed.create(service);
@@ -55,12 +55,12 @@ describe('building again from the log', () => {
     assert.deepEqual(await service.runner.parked(), []);
   });
 
-  test('finds a commit whose row was changed, and one that was lost', async (context) => {
+  test('finds a commit whose row was changed, and one whose row is missing', async (context) => {
     const service = await serve(context);
     const repository = await Pushed.create(service);
     await repository.push({ 'refs/heads/main': repository.line(5) });
     await service.reads.caughtUp(service.append.last);
-    const commits = 'read_models.history_commits_v1_1';
+    const commits = 'read_models.history_commits_v2_1';
     await service.pool.query(
       `UPDATE ${commits} SET entry = replace(entry, '"A"', '"Mallory"') WHERE id = (SELECT min(id) FROM ${commits})`,
     );

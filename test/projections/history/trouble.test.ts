@@ -1,12 +1,12 @@
-/** Repositories that cannot be read, or not at once, and the others beside them. */
+/** Repositories whose objects cannot be read, or not quickly; other repositories do not wait for them. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { isReadModelError, Pushed, serve } from '../../support/pushed-repository.ts';
 import { until } from '../../support/read-models.ts';
 
-describe('when objects cannot be read', () => {
-  test('only that repository is set aside, and comes back by itself', async (context) => {
+describe('when objects cannot be read,', () => {
+  test('only that repository is parked, and it recovers without help', async (context) => {
     const service = await serve(context);
     const broken = await Pushed.create(service);
     const sound = await Pushed.create(service);
@@ -30,21 +30,21 @@ describe('when objects cannot be read', () => {
 });
 
 describe('a history too long to be read while others wait', () => {
-  const bounds = { newCommits: 20, orderedCommits: 60 };
+  const bounds = { turnBounds: { newCommits: 20, orderedCommits: 60 } };
 
-  test('is applied beside the other repositories, with all that is pushed to it meanwhile', async (context) => {
+  test('is replayed beside the other repositories, with all pushes to it meanwhile', async (context) => {
     const service = await serve(context, { bounds });
     const long = await Pushed.create(service);
     const other = await Pushed.create(service);
     let proceed: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
+    const blocked = new Promise<void>((resolve) => {
       proceed = resolve;
     });
     const { open } = service.objects;
     const opened = new Set<number | 'none'>();
     service.objects.open = async (committed) => {
-      // The first opening finds that it is long; the next is the one beside the others.
-      if (committed.repository === long.id && opened.size > 0) await held;
+      // The first opening finds that the history is too long; the next one is the replay's.
+      if (committed.repository === long.id && opened.size > 0) await blocked;
       if (committed.repository === long.id) opened.add(committed.revision);
       return open(committed);
     };
@@ -59,7 +59,7 @@ describe('a history too long to be read while others wait', () => {
     proceed();
     await until(async () => (await service.runner.parked()).length === 0);
     await long.check();
-    // Afterwards it is a repository like any other.
+    // After the replay, the writer applies its pushes like any other's.
     const tip = long.commit('last', [base], 3_000_001);
     await long.push({ 'refs/heads/main': tip });
     await service.reads.caughtUp(service.append.last);
@@ -71,11 +71,11 @@ describe('a history too long to be read while others wait', () => {
     await service.reads.caughtUp(service.append.last);
     await until(async () => (await service.runner.parked()).length === 0);
     assert.equal(await service.reads.branches(long.id), null);
-    const { rowCount } = await service.pool.query('SELECT FROM read_models.history_commits_v1_1');
+    const { rowCount } = await service.pool.query('SELECT FROM read_models.history_commits_v2_1');
     assert.equal(rowCount, 5);
   });
 
-  test('is finished by the next runner when the first one dies over it', async (context) => {
+  test('is finished by the next runner if the first one closes during its replay', async (context) => {
     const service = await serve(context, { bounds });
     const long = await Pushed.create(service);
     const { open } = service.objects;

@@ -1,13 +1,14 @@
-/** A read model beside a log that it was not built from: never served, and replaced when it is rebuilt. */
+/** A read model with a log that it was not built from: it is never served, and a rebuild replaces it. */
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import { LOG_START, type RecordedEvent, streamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { appendSome, counting, counts, setUp } from '../../support/counting-model.ts';
 import { asNew, newEvent } from '../../support/events.ts';
-import { createMemoryEventStore, newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
+import { withoutStreams } from '../../support/pruned-log.ts';
+import { Appender, createMemoryEventStore, newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
-/** A model built from a log of some events, its runner gone. */
+/** Builds a model from a log of some events, and closes its runner. */
 async function builtModel(context: TestContext) {
   const { pool, store, append } = await setUp(context);
   const expected = await appendSome(append, 3, 4);
@@ -24,8 +25,8 @@ async function appendAll(store: EventStore, events: readonly RecordedEvent[]): P
   }
 }
 
-describe('a read model beside another log', () => {
-  test('halts where the same events stand at other positions, and is right after a rebuild', async (context) => {
+describe('a read model with another log', () => {
+  test('halts if the same events have other positions, and is correct after a rebuild', async (context) => {
     const { pool, expected, events } = await builtModel(context);
     const moved = createMemoryEventStore();
     await moved.append({ stream: streamName('transfer', newUuid()), expected: 'none', events: [newEvent()] });
@@ -38,7 +39,29 @@ describe('a read model beside another log', () => {
     assert.deepEqual(await counts(pool), expected);
   });
 
-  test('that is shorter is refused by a verification, and replaced by a rebuild', async (context) => {
+  test('halts even if it wants operational events only, but does not halt after these were pruned', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const models = [counting({ categories: ['webhookDelivery'] })];
+    const delivery = streamName('webhookDelivery', newUuid());
+    await append.account('ada');
+    await append.append(delivery, newUuid(), 'WebhookDeliveryFailed', {});
+    const first = await startRunner(context, { events: store, database: pool, models });
+    await first.runner.waitFor(append.last, WAIT_MS);
+    await first.runner.close();
+    const pruned = withoutStreams(store, new Set([delivery]));
+    const second = await startRunner(context, { events: pruned, database: pool, models });
+    await append.account('bob');
+    await append.append(streamName('webhookDelivery', newUuid()), newUuid(), 'WebhookDeliveryFailed', {});
+    await second.runner.waitFor(append.last, WAIT_MS);
+    assert.equal(Object.keys(await counts(pool)).length, 2);
+    await second.runner.close();
+    const other = createMemoryEventStore();
+    for (let n = 0; n < 10; n += 1) await new Appender(other).account(`eve${n}`);
+    const { log } = await startRunner(context, { events: other, database: pool, models });
+    await until(() => log.lines.some(({ message }) => message.includes('halted')));
+  });
+
+  test('that is shorter is refused by verification and replaced by a rebuild', async (context) => {
     const { pool, events } = await builtModel(context);
     const shorter = createMemoryEventStore();
     await appendAll(shorter, events.slice(0, 5));
@@ -51,7 +74,7 @@ describe('a read model beside another log', () => {
     assert.equal(total, 5);
   });
 
-  test('is taken on when an older program wrote its checkpoint without a position', async (context) => {
+  test('continues if an older program wrote its checkpoint without a position', async (context) => {
     const { pool, expected, events } = await builtModel(context);
     await pool.query('ALTER TABLE read_models.checkpoints DROP COLUMN event_position');
     const same = createMemoryEventStore();

@@ -1,14 +1,17 @@
-/** The runner when something breaks under it: connections, processes, tables, the log. */
+/** The runner when something it depends on breaks: connections, processes, tables, the log. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../../adapters/node/pause.ts';
 import { appendSome, counting, counts, killLeader, liveTable, replacing, setUp } from '../../support/counting-model.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
 const LONGER_THAN_SILENCE_MS = 4_000;
+/** The pause of a test's runner between two checks for parked streams. */
+const INTERVAL_MS = 20;
 
-describe('when something breaks', () => {
+describe('when something breaks,', () => {
   test('another runner takes over when the connection of the active one dies', async (context) => {
     const { pool, store, append } = await setUp(context);
     const models = [counting()];
@@ -21,7 +24,7 @@ describe('when something breaks', () => {
     const two = await startRunner(context, { events: store, database: pool, models });
     const before = await appendSome(append, 3, 3);
     await two.runner.waitFor(append.last, WAIT_MS);
-    assert.equal(two.applied.length, 0, 'the second led although the first lived');
+    assert.equal(two.applied.length, 0, 'the second runner led while the first was alive');
     partitioned = true;
     assert.equal(await killLeader(pool), 1);
     const after = await appendSome(append, 3, 3);
@@ -30,7 +33,7 @@ describe('when something breaks', () => {
     assert.deepEqual(await counts(pool), { ...before, ...after });
   });
 
-  test('another runner takes over from one that froze, and it finds its place again once it thaws', async (context) => {
+  test('another runner takes over from one that froze, which works again after it thaws', async (context) => {
     const { pool, store, append } = await setUp(context);
     const models = [counting()];
     let thawed: Promise<unknown> = Promise.resolve();
@@ -41,7 +44,7 @@ describe('when something breaks', () => {
     const one = await startRunner(context, { events: store, database: freezing, models });
     await one.runner.waitFor(append.last, WAIT_MS);
     const two = await startRunner(context, { events: store, database: pool, models });
-    // Its connection stays open and nothing comes of it any more, as of a process that was stopped.
+    // Its connection stays open, but no statement completes, as for a stopped process.
     const thaw = Promise.withResolvers<undefined>();
     cleanUp(context, () => thaw.resolve(undefined));
     thawed = thaw.promise;
@@ -54,7 +57,7 @@ describe('when something breaks', () => {
     assert.deepEqual(await counts(pool), { ...before, ...after });
   });
 
-  test('a runner keeps its lead over a batch that takes longer than a runner may be silent', async (context) => {
+  test('a runner keeps its lead during a batch that takes longer than a runner may be silent', async (context) => {
     const { pool, store, append } = await setUp(context);
     const model = counting();
     const slow: typeof model = {
@@ -78,7 +81,7 @@ describe('when something breaks', () => {
     );
   });
 
-  test('a runner whose connection dies starts anew by itself', async (context) => {
+  test('a runner whose connection dies starts again without help', async (context) => {
     const { pool, store, append } = await setUp(context);
     const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
     const before = await appendSome(append, 2, 5);
@@ -89,8 +92,26 @@ describe('when something breaks', () => {
     assert.deepEqual(await counts(pool), { ...before, ...after });
   });
 
+  test('a runner that loses its connection repeatedly restarts after the same pause each time', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const pauses: number[] = [];
+    const noted: typeof pause = (ms, signal) => {
+      if (ms > INTERVAL_MS) pauses.push(ms);
+      return pause(ms, signal);
+    };
+    const models = [counting()];
+    const { runner } = await startRunner(context, { events: store, database: pool, models, pause: noted });
+    for (let losses = 1; losses <= 3; losses += 1) {
+      await appendSome(append, 2, 5);
+      await runner.waitFor(append.last, WAIT_MS);
+      await killLeader(pool);
+      await until(() => pauses.length === losses);
+    }
+    assert.deepEqual(pauses, [50, 50, 50]);
+  });
+
   for (const moment of ['between apply and commit', 'after the commit, before its answer'] as const) {
-    test(`a crash ${moment} loses and doubles nothing`, async (context) => {
+    test(`a crash ${moment} loses no event and applies none twice`, async (context) => {
       const { pool, store, append } = await setUp(context);
       let crashes = 0;
       const crashing = replacing(pool, async (text, client) => {
@@ -110,7 +131,7 @@ describe('when something breaks', () => {
     });
   }
 
-  test('tables that were dropped are built again, by a running process and at a start', async (context) => {
+  test('dropped tables are built again, by a running process and by one that starts', async (context) => {
     const { pool, store, append } = await setUp(context);
     const first = await startRunner(context, { events: store, database: pool, models: [counting()] });
     const before = await appendSome(append, 3, 3);
@@ -129,7 +150,7 @@ describe('when something breaks', () => {
     assert.deepEqual(await counts(pool), { ...before, ...after });
   });
 
-  test('a log that holds another event than the model was built from halts it, loudly', async (context) => {
+  test('a log that lacks the event a model was built from halts the model and logs an error', async (context) => {
     const { pool, store, append } = await setUp(context);
     const first = await startRunner(context, { events: store, database: pool, models: [counting()] });
     await appendSome(append, 1, 2);
@@ -140,7 +161,7 @@ describe('when something breaks', () => {
     await until(() => second.log.lines.some(({ message }) => message.includes('halted')));
     const { rows } = await pool.query('SELECT halted FROM read_models.projections');
     assert.match(rows[0]?.halted, /was built from event/);
-    // A rebuild replaces what is wrong, and the runner goes on with it.
+    // A rebuild replaces the wrong generation, and the runner continues with the new one.
     await second.runner.rebuild('counting');
     const after = await appendSome(append, 1, 1);
     await until(async () => Object.keys(await counts(pool)).length === 2);
@@ -152,8 +173,8 @@ describe('when something breaks', () => {
   });
 });
 
-describe('closing', () => {
-  test('gives up a batch that takes long, which a later start applies', async (context) => {
+describe('closing a runner', () => {
+  test('gives up a batch that takes long, and the next runner applies it', async (context) => {
     const { pool, store, append } = await setUp(context);
     let reading = false;
     const stuck = counting();

@@ -1,14 +1,14 @@
 /** Generations beside the live one: rebuilds, verification, new versions. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGeneration, flip } from '../../../projections/runner/generations.ts';
+import { createGeneration, switchLive } from '../../../projections/runner/generations.ts';
 import { appendSome, counting, counts, liveTable, setUp } from '../../support/counting-model.ts';
 import { isReadModelError } from '../../support/pushed-repository.ts';
 import { newRunner, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
-describe('building beside the live model', () => {
-  test('a rebuild takes over while events flow, and the old tables go', async (context) => {
+describe('beside the live generation,', () => {
+  test('a rebuild replaces the live generation while events arrive, and drops the old tables', async (context) => {
     const { pool, store, append } = await setUp(context);
     const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
     let expected = await appendSome(append, 5, 20);
@@ -33,7 +33,7 @@ describe('building beside the live model', () => {
     assert.equal(rows.length, 1);
   });
 
-  test('a generation catches up with the live one, which stands still, before it takes its place', async (context) => {
+  test('a generation catches up with the live one, which is blocked meanwhile, before it replaces it', async (context) => {
     const { pool, store, append } = await setUp(context);
     const model = counting();
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
@@ -43,19 +43,19 @@ describe('building beside the live model', () => {
     const { generation, replaces } = await createGeneration(client, model);
     const live = { generation: replaces, tables: [] };
     const { last } = append;
-    await flip(client, generation, live, async (position) => {
+    await switchLive(client, generation, live, async (position) => {
       assert.equal(position, last);
       await appendSome(append, 1, 1);
       await assert.rejects(runner.waitFor(append.last, 100), isReadModelError('read-model-behind'));
       assert.deepEqual(await counts(pool), before);
     });
     client.release();
-    // The runner goes on with the new one, from where that stands.
+    // The runner continues with the new generation, from its checkpoint.
     await runner.waitFor(append.last, WAIT_MS);
     assert.equal(Object.keys(await counts(pool)).length, 3);
   });
 
-  test('verification finds every kind of manipulated row, and a rebuild mends them', async (context) => {
+  test('verification finds every kind of manipulated row, and a rebuild repairs them', async (context) => {
     const { pool, store, append } = await setUp(context);
     const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
     const expected = await appendSome(append, 4, 2);
@@ -80,7 +80,7 @@ describe('building beside the live model', () => {
     assert.deepEqual(rows, [{ n: 1 }]);
   });
 
-  test('works without any runner started, as the command line does', async (context) => {
+  test('rebuilding and verifying work without a started runner, as on the command line', async (context) => {
     const { pool, store, append } = await setUp(context);
     const expected = await appendSome(append, 2, 2);
     const { runner } = newRunner(context, { events: store, database: pool, models: [counting()] });
@@ -90,7 +90,7 @@ describe('building beside the live model', () => {
     assert.equal(result?.differences, 0);
   });
 
-  test('a new version of a model is built anew and the old one dropped', async (context) => {
+  test('a new version of a model is built from the log, and the old version is dropped after its runners ended', async (context) => {
     const { pool, store, append } = await setUp(context);
     const first = await startRunner(context, { events: store, database: pool, models: [counting()] });
     const expected = await appendSome(append, 2, 2);
@@ -98,7 +98,7 @@ describe('building beside the live model', () => {
     const second = await startRunner(context, { events: store, database: pool, models: [counting({ version: 2 })] });
     await second.runner.waitFor(append.last, WAIT_MS);
     assert.deepEqual(await counts(pool), expected);
-    // The old program still runs: its tables stay.
+    // A runner of the old version still runs, so its tables remain.
     const tables = async (): Promise<number> =>
       (await pool.query(`SELECT 1 FROM pg_tables WHERE tablename LIKE 'counts%'`)).rowCount ?? 0;
     assert.equal(await tables(), 2);

@@ -1,13 +1,13 @@
 /** The runner follows the log: order, filters, read-your-writes, races. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { type LogPosition } from '../../../core/kernel/envelope.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
 import { appendSome, counting, counts, replacing, setUp, withoutLocks } from '../../support/counting-model.ts';
 import { newRunner, newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
-describe('following the log', () => {
-  test('applies each event once, and advances over what it filters out', async (context) => {
+describe('a runner that follows the log', () => {
+  test('applies each event once, and advances past events that the model does not want', async (context) => {
     const { pool, store, append } = await setUp(context);
     const expected = await appendSome(append, 3, 4);
     const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
@@ -19,7 +19,7 @@ describe('following the log', () => {
     assert.deepEqual(rows, [{ position: String(append.last) }]);
   });
 
-  test('moves the models that have nothing to do together, and each alone when that fails', async (context) => {
+  test('moves the checkpoints of idle models with one statement, and one by one if that fails', async (context) => {
     const { pool, store, append } = await setUp(context);
     const idle = ['first', 'second', 'third'].map((name) => counting({ name, tables: [] }));
     let [together, alone, isRefused] = [0, 0, false];
@@ -52,7 +52,7 @@ describe('following the log', () => {
     });
   });
 
-  test('wakes a waiting reader by its own commit, and gives up in time when nothing comes', async (context) => {
+  test('wakes a waiting reader with its own commit, and rejects after the time-out if no event arrives', async (context) => {
     const { pool, store, append } = await setUp(context);
     const { runner } = await startRunner(context, { events: store, database: pool, models: [counting()] });
     await runner.waitFor(append.last, WAIT_MS);
@@ -67,7 +67,7 @@ describe('following the log', () => {
     });
   });
 
-  test('a process that does not lead learns of positions from the database', async (context) => {
+  test('learns positions from the database if it does not lead', async (context) => {
     const { pool, store, append } = await setUp(context);
     const models = [counting()];
     const leader = await startRunner(context, { events: store, database: pool, models });
@@ -78,16 +78,16 @@ describe('following the log', () => {
     assert.deepEqual(await counts(pool), expected);
   });
 
-  test('two runners race for each batch and every event is applied exactly once', async (context) => {
+  test('applies every event exactly once although another runner races for each batch', async (context) => {
     const { pool, store, append } = await setUp(context);
-    // Without the lock both lead: only the checkpoint keeps them apart.
+    // Without the lock both lead: only the checkpoint keeps them from applying an event twice.
     const unlocked = withoutLocks(pool);
     const models = [counting()];
     const one = await startRunner(context, { events: store, database: unlocked, models });
     await one.runner.waitFor(append.last, WAIT_MS);
     const two = await startRunner(context, { events: store, database: unlocked, models });
     const lostRaces = (): number =>
-      [...one.log.lines, ...two.log.lines].filter(({ message }) => message.includes('changed under')).length;
+      [...one.log.lines, ...two.log.lines].filter(({ message }) => message.includes('changed a read model')).length;
     let expected = {};
     await until(async () => {
       expected = { ...expected, ...(await appendSome(append, 5, 5)) };

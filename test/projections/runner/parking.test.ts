@@ -1,14 +1,16 @@
-/** Events that a model cannot apply: set aside, tried again, or the end of its work. */
+/** Events that a model cannot apply: parked, retried, or the reason to halt. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { type LogPosition, type RecordedEvent, streamName } from '../../../core/kernel/envelope.ts';
+import { StreamFault } from '../../../projections/runner/faults.ts';
+import { PARKED_STREAMS_MAX } from '../../../projections/runner/writer.ts';
 import { appendSome, counting, counts, setUp } from '../../support/counting-model.ts';
 import { newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
 describe('an event that cannot be applied', () => {
   const poisoned = streamName('account', newUuid());
 
-  test('is parked with the later ones of its stream, and replayed on request', async (context) => {
+  test('is parked with the later events of its stream, and replayed on request', async (context) => {
     const { pool, store, append } = await setUp(context);
     let mended = false;
     const poison = (event: RecordedEvent): void => {
@@ -34,7 +36,7 @@ describe('an event that cannot be applied', () => {
       },
     ]);
     assert.ok(log.lines.some(({ level, message }) => level === 'error' && message.includes('parked')));
-    // Asked too early it stays parked; afterwards nothing is lost and the order is kept.
+    // A request before the fault is fixed leaves it parked; a later replay loses no event and keeps the order.
     assert.equal(await runner.replay(poisoned), 1);
     await until(async () => (await runner.parked())[0]?.attempts === 2);
     await add();
@@ -48,7 +50,7 @@ describe('an event that cannot be applied', () => {
     assert.deepEqual(await counts(pool), { ...others, [poisoned]: 5 });
   });
 
-  test('stays parked over a restart', async (context) => {
+  test('stays parked after a restart', async (context) => {
     const { pool, store, append } = await setUp(context);
     const poison = (event: RecordedEvent): void => {
       if (event.stream === poisoned && event.revision === 0) throw new Error('cannot be applied');
@@ -64,7 +66,7 @@ describe('an event that cannot be applied', () => {
     assert.deepEqual(await counts(pool), {});
   });
 
-  test('halts a model that says so, without moving over it', async (context) => {
+  test('halts a model with `onPoison: halt`, whose checkpoint stays before it', async (context) => {
     const { pool, store, append } = await setUp(context);
     let mended = false;
     const poison = (event: RecordedEvent): void => {
@@ -81,4 +83,31 @@ describe('an event that cannot be applied', () => {
     await until(async () => Object.keys(await counts(pool)).length === 2);
     assert.deepEqual(await counts(pool), { ...others, [poisoned]: 1 });
   });
+
+  for (const [beyondBounds, what] of [
+    [false, 'halts a model that fails on more than a hundred streams'],
+    [true, 'halts no model for streams that exceed a limit of their own, however many'],
+  ] as const) {
+    test(what, async (context) => {
+      const { pool, store, append } = await setUp(context);
+      const bad = Array.from({ length: PARKED_STREAMS_MAX + 1 }, () => streamName('account', newUuid()));
+      const poison = ({ stream }: RecordedEvent): void => {
+        if (bad.includes(stream)) throw new StreamFault(stream, 'on-request', 'too much', { beyondBounds });
+      };
+      for (const stream of bad) await append.append(stream, newUuid(), 'PlanChanged', { plan: 'PRO' });
+      const others = await appendSome(append, 2, 2);
+      const options = { events: store, database: pool, models: [counting({ poison })] };
+      const { runner, log } = await startRunner(context, options);
+      const halted = () => log.lines.some(({ message }) => message.includes('halted'));
+      if (beyondBounds) {
+        await runner.waitFor(append.last, WAIT_MS);
+        assert.deepEqual(await counts(pool), others);
+        assert.equal(await runner.waiting(), bad.length);
+      } else {
+        await until(halted);
+        assert.deepEqual(await counts(pool), {});
+      }
+      assert.equal(halted(), !beyondBounds);
+    });
+  }
 });

@@ -1,9 +1,9 @@
 /**
- * What the users of a service do all the time, one loop each: each knows what it was told and checks every answer
- * against that.
+ * What users of a service do all the time, one loop each: each loop remembers the answers it got and checks every later
+ * answer against them.
  *
- * Must stay true: each client alone writes what it checks, so the only uncertainty is what it was not answered; any
- * failure but a broken connection and 503 fails the scenario.
+ * Must stay true: each client is the only writer of what it checks, so only its unanswered requests are uncertain. Any
+ * failure except a broken connection or a 503 fails the scenario.
  */
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
@@ -30,7 +30,7 @@ import {
 } from '../../support/strata.ts';
 import type { Tally } from './tally.ts';
 
-/** Where clients send their requests, and until when. */
+/** Where clients send their requests, and when they stop. */
 export interface Surroundings {
   readonly strata: { readonly url: string };
   readonly account: Account;
@@ -38,13 +38,13 @@ export interface Surroundings {
   readonly over: () => boolean;
 }
 
-/** Between two tries of what was not answered. */
+/** The pause before the retry of an unanswered request. */
 const PAUSE_MS = 50;
-/** Three clients do as many operations as a search through their history can take. */
+/** Three clients with this pause make only as many operations as the search through their history can handle. */
 const REGISTER_PAUSE_MS = 60;
 const REGISTER_CLIENTS = 3;
 
-/** Clients that compare-and-set and read one branch. What is returned checks the whole history. */
+/** Clients that compare-and-set and read one branch. The returned `check` verifies the whole history. */
 export async function useRegister(
   around: Surroundings,
   name: string,
@@ -61,7 +61,7 @@ export async function useRegister(
         for (const over of ['git', 'rest'] as const) {
           const answered = recorder.call(REGISTER_CLIENTS);
           const answer = await readRegister({ strata, account: around.account, name }, over);
-          assert.ok(answer !== null, 'a node that nobody kills does not answer');
+          assert.ok(answer !== null, 'a node that is not being killed does not answer');
           answered(answer);
           around.tally.read += 1;
         }
@@ -69,7 +69,7 @@ export async function useRegister(
       const verdict = checkRegister(recorder.history, null);
       if (verdict.linearizable) return;
       const [order, stuckAt] = [verdict.order.slice(-10), verdict.stuckAt].map((part) => JSON.stringify(part, null, 1));
-      assert.fail(`${name}: after ${order} none of these can come: ${stuckAt}`);
+      assert.fail(`${name}: after ${order} none of these can follow: ${stuckAt}`);
     },
   };
 }
@@ -86,8 +86,8 @@ async function runRegister(
   let hasSet = false;
   for (let number = 0; !over(); number += 1) {
     const answered = recorder.call(client);
-    const looks: boolean = hasSet || dice.chance(0.3);
-    const answer: Answer | null = looks
+    const reads: boolean = hasSet || dice.chance(0.3);
+    const answer: Answer | null = reads
       ? await readRegister(target, dice.chance(0.5) ? 'git' : 'rest')
       : await setRegister(target, seen, `${name} ${client} ${number}`);
     if (answer !== null) answered(answer);
@@ -96,31 +96,33 @@ async function runRegister(
     else if (answer.outcome === 'done') tally.written += 1;
     if (answer?.kind === 'read') seen = answer.value;
     else if (answer?.outcome === 'done') seen = answer.to;
-    // The look at what was just set is where a stale answer would show: it comes at once.
-    hasSet = !looks;
+    // A stale answer would show in the read right after a set, so that read follows without a pause.
+    hasSet = !reads;
     if (!hasSet) await sleep(REGISTER_PAUSE_MS);
   }
 }
 
 /**
- * What git writes when its connection broke or the service said 503, and nothing else. "Authentication failed" is one
- * of them: when a connection breaks under a request with credentials, libcurl repeats it on a new one without them.
- * That no server ever denied credentials, the proxy knows.
+ * What git prints when its connection breaks or the service answers 503, and nothing else. "Authentication failed" is
+ * among it: when a connection breaks under a request with credentials, libcurl repeats the request on a new connection
+ * without them. The proxy records whether a server ever denied credentials.
  */
 const UNANSWERED =
   /returned error: 503|Recv failure|Empty reply from server|Connection reset|unexpected disconnect|hung up unexpectedly|transfer closed|Failed to connect|early EOF|RPC failed; (curl|HTTP 503)|Authentication failed for/;
 
-/** Null when git was not answered; fails on anything that is not a clean failure. */
+/** Runs git; returns null when it was not answered, and fails on any other failure. */
 async function answeredGit(tally: Tally, cwd: string, args: readonly string[]): Promise<Finished | null> {
   const finished = await tryGit(cwd, args);
   if (finished.code === 0) return finished;
-  assert.match(finished.stderr, UNANSWERED, `git ${args[0]} failed otherwise: ${finished.stderr}`);
+  assert.match(finished.stderr, UNANSWERED, `git ${args[0]} failed in another way: ${finished.stderr}`);
   tally.unanswered += 1;
   await sleep(PAUSE_MS);
   return null;
 }
 
-/** A person who commits, pushes, looks and clones with real git. What is returned checks a clone from each node. */
+/**
+ * A person who commits, pushes, lists and clones with real git. The returned `check` verifies a clone from each node.
+ */
 export async function pushAndClone(
   { strata, account, tally, over }: Surroundings,
   name: string,
@@ -132,7 +134,7 @@ export async function pushAndClone(
     const next = await commitFile(work, `file-${number % 10}`, `${number}\n`);
     let answered = false;
     while (!answered && !over()) {
-      // Pushed again after a failure, git finds out by itself whether the first one came through.
+      // When git pushes again after a failure, it finds out whether the first push was committed.
       answered = (await answeredGit(tally, work, ['push', '--quiet', url, 'HEAD:main'])) !== null;
       const known = answered ? [next] : [pushed, next];
       const listed = await answeredGit(tally, work, ['ls-remote', url, 'refs/heads/main']);
@@ -158,14 +160,14 @@ export async function pushAndClone(
         await git(work, ['clone', '--quiet', '--bare', gitUrl(node, account, name), copy]);
         await git(copy, ['fsck', '--strict']);
         tally.read += 1;
-        // Throws unless it holds every push that was acknowledged.
+        // Throws unless the clone holds every acknowledged push.
         await git(copy, ['merge-base', '--is-ancestor', pushed, 'main']);
       }
     },
   };
 }
 
-/** Null when there was no answer; fails on any status but 503 and the expected. */
+/** Sends a request; returns null when it was not answered, and fails on any status but 503 and the expected ones. */
 async function answeredApi(
   { strata, tally }: Surroundings,
   token: string,
@@ -179,8 +181,8 @@ async function answeredApi(
   try {
     const answer = await api(strata, token, call.method, call.target, call.body);
     if (answer.status !== 503) {
-      const asked = `${call.method} ${call.target} answered ${answer.status}, not ${call.expect.join(' or ')}`;
-      assert.ok(call.expect.includes(answer.status), `${asked}: ${answer.text}`);
+      const unexpected = `${call.method} ${call.target} answered ${answer.status}, not ${call.expect.join(' or ')}`;
+      assert.ok(call.expect.includes(answer.status), `${unexpected}: ${answer.text}`);
       return answer;
     }
   } catch (error) {
@@ -191,7 +193,7 @@ async function answeredApi(
   return null;
 }
 
-/** Somebody who makes tokens, narrows and revokes them, and looks each time whether that holds at once. */
+/** A person who creates, narrows and revokes tokens, and checks after each change that it takes effect at once. */
 export async function changeTokens(
   around: Surroundings,
   name: string,
@@ -201,15 +203,18 @@ export async function changeTokens(
   const kept: string[] = [];
   const revoked: string[] = [];
 
-  /** Reads with the token, through whichever node comes next, a few times. */
-  async function look(token: string, status: number): Promise<void> {
+  /** Reads with the token three times, each time through the next node. */
+  async function expectStatus(token: string, status: number): Promise<void> {
     for (let times = 0; times < 3; times += 1) {
       const answer = await answeredApi(around, token, { method: 'GET', target: branches, expect: [status] });
       if (answer !== null) tally.read += 1;
     }
   }
 
-  /** The list comes from the read models, which another node may write. Null when there was no answer. */
+  /**
+   * Returns whether the list of tokens has this one; null when there was no answer. The list comes from the read
+   * models, which another node may write.
+   */
   async function lists(id: string): Promise<boolean | null> {
     const answer = await answeredApi(around, account.token, {
       method: 'GET',
@@ -221,10 +226,10 @@ export async function changeTokens(
     return idsOf(answer).has(id);
   }
 
-  /** Repeats a change that may be made twice until it is answered. */
+  /** Repeats an idempotent change until it is answered. */
   async function change(method: string, target: string, body: unknown, expect: readonly number[]): Promise<void> {
     while ((await answeredApi(around, account.token, { method, target, body, expect })) === null) {
-      // The next try tells.
+      // The next attempt reports the result.
     }
     tally.written += 1;
   }
@@ -238,18 +243,18 @@ export async function changeTokens(
     tally.written += 1;
     const { id, token } = created.body as { readonly id: string; readonly token: string };
     assert.notEqual(await lists(id), false, 'a new token is not listed');
-    await look(token, 200);
+    await expectStatus(token, 200);
     await change('PUT', `/v1/access-tokens/${id}`, { grants: ['GIT_HTTP_READ'] }, [200]);
-    await look(token, 403);
+    await expectStatus(token, 403);
     if (number % 3 === 0) {
       kept.push(id);
       continue;
     }
-    // A second try finds nothing to revoke when the first came through.
+    // A second attempt finds nothing to revoke when the first one succeeded.
     await change('DELETE', `/v1/access-tokens/${id}`, undefined, [204, 404]);
     revoked.push(id);
     assert.notEqual(await lists(id), true, 'a revoked token is listed');
-    await look(token, 401);
+    await expectStatus(token, 401);
   }
   return {
     async check(readOnEach) {

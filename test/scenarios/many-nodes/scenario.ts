@@ -1,14 +1,14 @@
 /**
- * Three servers behind a proxy that takes turns, clients of every kind, and a server killed every few seconds: no
- * acknowledged write is lost, no answer is stale, and nothing fails but cleanly.
+ * Three servers behind a round-robin proxy, clients of every kind, and one server killed every few seconds: no
+ * acknowledged write is lost, no answer is stale, and every failure is a broken connection or a 503.
  *
- * STRATA_MANY_NODES_SECONDS says for how long; two minutes by hand:
+ * STRATA_MANY_NODES_SECONDS sets the duration; for two minutes:
  *
- *     STRATA_MANY_NODES_SECONDS=120 npm test -- many-nodes
+ *     STRATA_MANY_NODES_SECONDS=120 npm run test:long -- many-nodes
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '../../support/cleanup.ts';
 import { startRoundRobin } from '../../support/round-robin.ts';
@@ -18,10 +18,13 @@ import { sharedParts, startNode } from '../../support/strata-on-postgres.ts';
 import { changeTokens, pushAndClone, type Surroundings, useRegister } from './clients.ts';
 import { newTally, type Tally } from './tally.ts';
 
-/** What the nodes keep their events in. */
+/** The event log of the nodes. */
 export interface ScenarioLog {
   readonly name: string;
-  /** Settings of each server beside those of the shared database; starts what they name, which ends with the test. */
+  /**
+   * Starts the log, which ends with the test, and returns the settings that each server needs besides those of the
+   * shared database.
+   */
   start(ending: Ending): Promise<Readonly<Record<string, string>>>;
 }
 
@@ -32,9 +35,9 @@ const KILL_PAUSE_MS_MORE = 2_000;
 
 export function manyNodesOn(log: ScenarioLog): void {
   const seconds = Number(process.env['STRATA_MANY_NODES_SECONDS'] ?? SECONDS_DEFAULT);
-  test(`three nodes on ${log.name}, one of them killed every few seconds, lose nothing and answer nothing stale`, async (context) => {
+  test(`three nodes on ${log.name}, one of them killed every few seconds, lose no write and return nothing stale`, async (context) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
-    context.diagnostic(`seed ${seed}, ${seconds} s`);
+    await context.annotate(`seed ${seed}, ${seconds} s`);
     const shared = await sharedParts(context);
     const settings = await log.start(context);
     const starting = Array.from({ length: NODES }, () => startNode(context, shared, settings));
@@ -45,7 +48,7 @@ export function manyNodesOn(log: ScenarioLog): void {
     );
     const [anyone] = nodes;
     assert.ok(anyone !== undefined);
-    // The log may be one that others use too.
+    // The log may be shared with other runs.
     const account = await createAccount(anyone, `ada-${randomBytes(4).toString('hex')}`);
     const work = await Promise.all([newWorkTree(context), newWorkTree(context)]);
     for (const name of ['register-0', 'register-1']) await createRepository(proxy, account, name);
@@ -66,7 +69,7 @@ export function manyNodesOn(log: ScenarioLog): void {
       changeTokens(around, 'pushed-0'),
     ]);
     clients.catch(() => {
-      // When one has failed, nobody may go on.
+      // When one client fails, all stop.
       broken = true;
     });
     await Promise.allSettled([clients, killing]);
@@ -74,12 +77,12 @@ export function manyNodesOn(log: ScenarioLog): void {
     assert.deepEqual(proxy.denied, [], 'credentials that were good all the time were denied');
     const { written, read, unanswered, killed } = tally;
     const counts = `writes acknowledged ${written}, lost 0; reads ${read}, stale 0; kills survived ${killed}`;
-    context.diagnostic(`${counts}; unanswered ${unanswered}; requests to the nodes ${proxy.requests.join(', ')}`);
+    await context.annotate(`${counts}; unanswered ${unanswered}; requests to the nodes ${proxy.requests.join(', ')}`);
     assert.ok(killed >= 1 && written >= 10 && read >= 30, `too little happened: ${counts}`);
   });
 }
 
-/** kill -9 in an order of chance, and a start again on the same data directory. */
+/** Kills servers with SIGKILL in a random order and restarts each on the same data directory. */
 async function killInTurn(nodes: Strata[], tally: Tally, over: () => boolean, seed: number): Promise<void> {
   const dice = createDice(seed);
   for (;;) {
@@ -87,7 +90,7 @@ async function killInTurn(nodes: Strata[], tally: Tally, over: () => boolean, se
     if (over()) return;
     const index = dice.below(nodes.length);
     const node = nodes[index];
-    if (node === undefined) throw new TypeError('The dice have more sides than there are nodes');
+    if (node === undefined) throw new TypeError('There is no node of this index');
     nodes[index] = await node.restart();
     tally.killed += 1;
   }

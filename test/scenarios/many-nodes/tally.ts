@@ -1,11 +1,11 @@
-/** What happened on the nodes, for the line at the end of the scenario. */
+/** Counts what happened on the nodes, for the summary at the end of the scenario. */
 
 export interface Tally {
-  /** Answered with success: none may be missing afterwards. */
+  /** Writes answered with success: none of them may be missing afterwards. */
   written: number;
-  /** Answered, each checked against what was written before it was asked. */
+  /** Reads answered, each checked against the writes that were acknowledged before it. */
   read: number;
-  /** Broken connections and 503: nothing is known of such a write. */
+  /** Broken connections and 503s: whether such a write took effect is unknown. */
   unanswered: number;
   killed: number;
 }

@@ -1,4 +1,4 @@
-/** The stand-in's appends, in batches (streams.proto, BatchAppend) and one by one (Append). */
+/** The protocol server's two calls to append: BatchAppend and Append of streams.proto. */
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import * as grpc from '@grpc/grpc-js';
@@ -21,24 +21,24 @@ import { APPEND_BYTES_MAX, type Appended, type Expectation, type ProposedEvent }
 export interface AppendContext extends ReadContext {
   readonly counts: ReadContext['counts'] & Record<'appends', number>;
   readonly restart: () => void;
-  /** The streams of appends that are open. */
+  /** The BatchAppend calls that are open. */
   readonly batches: Set<grpc.ServerDuplexStream<streams.BatchAppendReq, streams.BatchAppendResp>>;
 }
 
-/** How late a late answer is. */
+/** The delay of the answer for the fault `answer-late`. */
 const LATE_MS = 900;
 
 interface Append {
   readonly stream: string;
   readonly expected: Expectation;
   readonly events: ProposedEvent[];
-  /** By the client's clock; 0 for none. */
+  /** The deadline that the client sent, by its own clock; 0 for none. */
   readonly deadlineMs: number;
 }
 
 type Outcome = (Appended & { readonly late?: boolean }) | { readonly outcome: 'timed-out' | 'access-denied' };
 
-/** Commits what is to be committed; null when there is nothing to answer. */
+/** Applies the fault that the test chose for this append, or commits it. Returns null for no answer. */
 function decide(context: AppendContext, append: Append, halfClose: () => void): Outcome | null {
   const { log, faults } = context;
   context.counts.appends += 1;
@@ -86,7 +86,7 @@ export function batchAppend(
   const arriving = new Map<string, Append>();
   let ended = false;
   call.on('data', (request: streams.BatchAppendReq) => {
-    // An ended stream of batches goes on to swallow what comes: that is the fault.
+    // The fault: the server has ended its side of the call, and ignores every append that still arrives.
     if (ended || context.faults.stalled) return;
     const correlation = request.getCorrelationId()?.getString() ?? '';
     const options = request.getOptions();
@@ -112,10 +112,10 @@ export function batchAppend(
     else call.write(answer);
   });
   context.batches.add(call);
-  const forget = (): boolean => context.batches.delete(call);
-  call.on('cancelled', forget);
+  const remove = (): boolean => context.batches.delete(call);
+  call.on('cancelled', remove);
   call.on('end', () => {
-    forget();
+    remove();
     call.end();
   });
 }
@@ -182,9 +182,9 @@ function answerUnary(append: Append, result: Outcome, answer: grpc.sendUnaryData
   }
 }
 
-function refusal(exception: string, about: Readonly<Record<string, string>>): Partial<grpc.StatusObject> {
+function refusal(exception: string, details: Readonly<Record<string, string>>): Partial<grpc.StatusObject> {
   const metadata = new grpc.Metadata();
   metadata.set('exception', exception);
-  for (const [name, value] of Object.entries(about)) metadata.set(name, value);
+  for (const [name, value] of Object.entries(details)) metadata.set(name, value);
   return { code: grpc.status.FAILED_PRECONDITION, details: exception, metadata };
 }

@@ -1,41 +1,41 @@
-/** What a test makes the protocol server do wrong. All of it was seen of EventStoreDB, or of its client on the way. */
+/** The faults that a test can switch on in the protocol server. Each was observed in EventStoreDB or its connection. */
 
-/** What becomes of one append. */
+/** What the server does wrong with one append. */
 export type AppendFault =
-  /** It is committed, and never answered. */
+  /** The server commits it and never answers. */
   | 'lose-answer'
-  /** It is committed, and answered late. */
+  /** The server commits it and answers late. */
   | 'answer-late'
-  /** Nothing happens to it, ever. */
+  /** The server neither commits nor answers it. */
   | 'stall'
-  /** The server ends the stream of batches in the middle, without an error; this append is not committed. */
+  /** The server ends the BatchAppend call without an error and does not commit the append. */
   | 'half-close'
-  /** As `half-close`, after the commit. */
+  /** As `half-close`, after it committed the append. */
   | 'commit-and-half-close'
-  /** The server's own time for writes is over; the append is not committed. */
+  /** The server answers that its own time for the write is over, and does not commit the append. */
   | 'time-out'
   | 'commit-and-time-out'
-  /** The process dies with all its connections, and is there again at once. */
+  /** The server ends all its connections and starts again at once. */
   | 'restart'
   | 'commit-and-restart'
   | 'access-denied'
-  /** The answer names no position, as for an append that was found again without its place. */
+  /** The server commits it and answers without a position, as EventStoreDB can for an append it has stored already. */
   | 'no-position';
 
 export interface Faults {
-  /** Asked for every append before anything happens to it. */
+  /** Called for every append before the server handles it. */
   append: ((stream: string, ids: readonly string[]) => AppendFault | null) | null;
-  /** Every call is taken and none is answered. */
+  /** True while the server takes calls and answers none. */
   stalled: boolean;
-  /** Reads are answered only after this was settled; what it throws, a code and details, is their answer. */
+  /** Called for every read and subscription; the server waits for it and answers with the code that it throws. */
   read: ((what: 'stream' | 'all' | 'subscription', stream: string) => Promise<void> | void) | null;
-  /** A gRPC status for the question what the server can do; the client gives this error as it is. */
+  /** Returns the gRPC status that the request for server features fails with; the client throws it as a raw error. */
   features: (() => number | null) | null;
-  /** Where the leader is, when this node is not. */
+  /** The port of the leader while this node is a follower; null when this node leads. */
   leaderPort: number | null;
-  /** How far this machine's clock is ahead of the client's. */
+  /** How far the server's clock is ahead of the client's. */
   clockAheadMs: number;
-  /** Subscriptions stay open and bring nothing more. */
+  /** True while open subscriptions send nothing. */
   mute: boolean;
 }
 

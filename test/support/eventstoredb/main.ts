@@ -1,6 +1,6 @@
 /**
- * The protocol server as a process of its own, for servers that share a log: `node main.ts [port]` prints its address
- * for STRATA_EVENTSTORE_URL and ends with its input. It is a stand-in; its log is gone with it.
+ * The protocol server as a process, for several Strata servers on one log: `node main.ts [port]` prints the address for
+ * STRATA_EVENTSTORE_URL, and exits when its standard input ends. Its log is in memory only.
  */
 import { startProtocolServer } from './protocol-server.ts';
 

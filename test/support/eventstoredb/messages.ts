@@ -1,4 +1,4 @@
-/** Between the stand-in's log and the messages of EventStoreDB's client (its own generated files). */
+/** Translates between the protocol server's log and the generated messages of EventStoreDB's client. */
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import status from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
@@ -97,7 +97,7 @@ export function unaryWrongVersion(current: number | null, expected: Expectation)
   return new streams.AppendResp().setWrongExpectedVersion(wrong);
 }
 
-/** What a batch append is refused with: a Status whose Any names the reason (shared.proto). */
+/** The answer that refuses a batch append: a Status whose Any has the reason as its type (shared.proto). */
 export function batchError(
   name: 'WrongExpectedVersion' | 'Timeout' | 'AccessDenied' | 'StreamDeleted' | 'MaximumAppendSizeExceeded' | 'Unknown',
   content: { serializeBinary(): Uint8Array } = new shared.Empty(),

@@ -1,4 +1,4 @@
-/** Logs on a protocol server of their own, closed when their test ends. */
+/** Opens logs on protocol servers; both are closed when the test ends. */
 import {
   createEventStoreDbEventStore,
   type EventStoreDbEventStore,
@@ -31,7 +31,7 @@ export function openStore(
   return { store, log };
 }
 
-/** A server and a log on it that gives up fast. */
+/** Opens a server and a log on it with short time limits. */
 export async function openLog(context: Ending, options: Partial<EventStoreDbOptions> = {}): Promise<OpenLog> {
   const server = await openServer(context);
   const fast = { appendAttemptSpanMs: 300, readSilenceMs: 300, connectSpanMs: 300, subscriptionQuietMs: 500 };

@@ -1,4 +1,4 @@
-/** The protocol server beside the servers of a scenario, and the settings that lead there. */
+/** Runs the protocol server as a process beside the Strata servers of a scenario. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { cleanUp, type Ending } from '../cleanup.ts';
 
 export interface ProtocolServerProcess {
-  /** For STRATA_EVENTSTORE_URL. */
+  /** The value for STRATA_EVENTSTORE_URL. */
   readonly address: string;
   stop(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function startProtocolServerProcess(): Promise<ProtocolServerProces
   };
 }
 
-/** Starts one, which ends with the test, and answers the settings of a server whose log it is. */
+/** Starts a protocol server until the test ends; returns the settings of a Strata server that uses it as its log. */
 export async function protocolServerSettings(
   context: Ending,
 ): Promise<{ readonly STRATA_EVENT_STORE: string; readonly STRATA_EVENTSTORE_URL: string }> {

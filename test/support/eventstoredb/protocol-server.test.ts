@@ -1,6 +1,6 @@
-/** The protocol server, as EventStoreDB's own client sees it: the calls that the adapter makes no use of too. */
+/** The protocol server, driven by EventStoreDB's own client, including the calls that the adapter does not use. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import {
   EventStoreDBClient,
   jsonEvent,
@@ -29,7 +29,7 @@ async function read(client: EventStoreDBClient, stream: string): Promise<(bigint
 
 describe('the protocol server', () => {
   for (const batches of [true, false]) {
-    test(`takes and refuses appends ${batches ? 'in batches' : 'one by one'}`, async (context) => {
+    test(`accepts and refuses appends ${batches ? 'in batches' : 'one by one'}`, async (context) => {
       const client = await openClient(context, { batches });
       const first = await client.appendToStream('a-1', [happened(), happened()], { expectedRevision: 'no_stream' });
       assert.deepEqual([first.success, first.nextExpectedRevision], [true, 1n]);
@@ -42,7 +42,7 @@ describe('the protocol server', () => {
     });
   }
 
-  test('deletes streams, which go on counting, and tombstones them for ever', async (context) => {
+  test('deletes streams, whose revisions then go on, and tombstones them for ever', async (context) => {
     const client = await openClient(context);
     await client.appendToStream('a-1', [happened(), happened()]);
     await client.deleteStream('a-1');
@@ -54,17 +54,17 @@ describe('the protocol server', () => {
     await assert.rejects(client.appendToStream('a-1', happened()), StreamDeletedError);
   });
 
-  test('reads all of it both ways, its own events included', async (context) => {
+  test('reads the whole log in both directions, its own events included', async (context) => {
     const client = await openClient(context);
     await client.appendToStream('a-1', happened());
-    const ways: (string | undefined)[][] = [];
+    const orders: (string | undefined)[][] = [];
     for (const direction of ['forwards', 'backwards'] as const) {
       const streams: (string | undefined)[] = [];
       const fromPosition = direction === 'forwards' ? 'start' : 'end';
       for await (const { event } of client.readAll({ direction, fromPosition })) streams.push(event?.streamId);
-      ways.push(streams);
+      orders.push(streams);
     }
-    assert.deepEqual(ways[0], ['$stats-127.0.0.1', '$stats-127.0.0.1', 'a-1']);
-    assert.deepEqual(ways[1], ways[0]?.toReversed());
+    assert.deepEqual(orders[0], ['$stats-127.0.0.1', '$stats-127.0.0.1', 'a-1']);
+    assert.deepEqual(orders[1], orders[0]?.toReversed());
   });
 });

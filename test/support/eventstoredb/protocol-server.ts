@@ -1,12 +1,12 @@
 /**
- * A stand-in for EventStoreDB, for tests: a gRPC server that speaks the protocol of EventStoreDB's own client, by
- * that client's generated descriptors, over a log in memory.
+ * The protocol server: it stands in for EventStoreDB in tests. It is a gRPC server that speaks the protocol of
+ * EventStoreDB's own client, by that client's generated descriptors, over a log in memory.
  *
- * It is not EventStoreDB and proves nothing of it: no disk, no replication, no scavenging, no projections. It proves
- * what the adapter makes of the protocol and of the faults in faults.ts. The contract suite runs with the same
- * assertions on a real server wherever STRATA_EVENTSTORE_URL names one.
+ * It proves nothing about EventStoreDB itself: it has no disk, no replication, no scavenging and no projections. It
+ * proves how the adapter handles the protocol and the faults in faults.ts. The contract suite runs with the same
+ * assertions on a real server where STRATA_EVENTSTORE_URL names one.
  *
- * Must stay true: it listens on loopback only; its log outlives `restart`, as a server's disk does.
+ * Must stay true: it listens on the loopback address only; its log outlives `restart`, as a server's disk does.
  */
 import { randomUUID } from 'node:crypto';
 import gossip from '@eventstore/db-client/generated/gossip_pb.js';
@@ -27,36 +27,36 @@ const EMPTY = new Uint8Array();
 const LEADER = 8;
 
 export interface ProtocolServerOptions {
-  /** 0, the default, takes a free one. */
+  /** 0, the default, chooses a free port. */
   readonly port?: number;
-  /** Whether to say that it can batch appends; the client uses the older call otherwise. */
+  /** Whether the server offers BatchAppend, as it does by default; without it the client uses Append. */
   readonly batches?: boolean;
-  /** PEM; plain connections without. */
+  /** In PEM form. Without it the server takes connections without TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Calls without these are refused. */
+  /** When present, the server refuses reads and appends without these credentials. */
   readonly credentials?: { readonly username: string; readonly password: string };
-  /** The version it says it has. */
+  /** The version that the server reports. */
   readonly version?: string;
 }
 
 export interface ProtocolServer {
   readonly port: number;
-  /** For STRATA_EVENTSTORE_URL. */
+  /** The value for STRATA_EVENTSTORE_URL. */
   readonly url: string;
   readonly log: RecordedLog;
   readonly faults: Faults;
   readonly counts: Record<'appends' | 'streamReads' | 'allReads' | 'subscriptions' | 'features', number>;
-  /** Appends an event of the server's own, as EventStoreDB does of itself now and then. */
+  /** Appends one of the server's own events, as EventStoreDB does from time to time. */
   appendSystemEvent(): void;
-  /** How many streams of appends are open. */
+  /** How many BatchAppend calls are open. */
   openBatches(): number;
-  /** How many subscriptions are open. */
+  /** The number of open subscriptions. */
   openSubscriptions(): number;
-  /** Ends all connections at once and comes back on the same port, with the same log. */
+  /** Ends all connections at once, then listens on the same port again with the same log. */
   restart(): Promise<void>;
   /** Ends all connections and frees the port. */
   stop(): Promise<void>;
-  /** After `stop`: comes back on the same port. */
+  /** After `stop`: listens on the same port again. */
   start(): Promise<void>;
 }
 
@@ -115,7 +115,7 @@ export async function startProtocolServer(options: ProtocolServerOptions = {}): 
   }
 
   await start();
-  // A real log begins with the server's own events, so position 0 is never the client's.
+  // A real log begins with system events, so position 0 never belongs to a client's event.
   appendSystemEvent();
   appendSystemEvent();
   return {
@@ -138,10 +138,10 @@ function addServices(
   context: AppendContext,
   options: ProtocolServerOptions,
   port: () => number,
-  featuresAsked: () => void,
+  countFeatures: () => void,
 ): void {
   const { log, faults } = context;
-  /** False when the call was refused, or is left without an answer. */
+  /** Returns false when the server has refused the call, or will never answer it. */
   const admit = (metadata: grpc.Metadata, fail: Fail): boolean => {
     if (faults.stalled) return false;
     const refusal = refusalOf(metadata, faults, options);
@@ -184,7 +184,7 @@ function addServices(
       _call: grpc.ServerUnaryCall<shared.Empty, features.SupportedMethods>,
       answer: grpc.sendUnaryData<features.SupportedMethods>,
     ) => {
-      featuresAsked();
+      countFeatures();
       if (faults.stalled) return;
       const code = faults.features?.() ?? null;
       if (code !== null) return answer({ code, details: 'No features today' });

@@ -1,6 +1,7 @@
-/** The stand-in's reads and subscriptions (streams.proto, Read). */
+/** The protocol server's reads and subscriptions: Read of streams.proto. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import * as grpc from '@grpc/grpc-js';
 import type { Faults } from './faults.ts';
@@ -8,6 +9,11 @@ import { confirmation, eventAnswer, notFoundAnswer, streamNameOf } from './messa
 import type { RecordedLog, StoredEvent } from './recorded-log.ts';
 
 const BACKWARDS = 1;
+/**
+ * EventStoreDB sends the events of an append to a subscription one by one. This pause after the first lets the client
+ * handle it before the rest arrives.
+ */
+const INSIDE_APPEND_MS = 2;
 
 type ReadCall = grpc.ServerWritableStream<streams.ReadReq, streams.ReadResp>;
 
@@ -15,7 +21,7 @@ export interface ReadContext {
   readonly log: RecordedLog;
   readonly faults: Faults;
   readonly counts: Record<'streamReads' | 'allReads' | 'subscriptions', number>;
-  /** The subscriptions that are open. */
+  /** The open subscriptions. */
   readonly subscribed: Set<ReadCall>;
 }
 
@@ -23,7 +29,7 @@ export async function readEvents(context: ReadContext, call: ReadCall): Promise<
   const { counts, faults, log } = context;
   const options = call.request.getOptions();
   if (options === undefined || options.hasFilter()) {
-    call.emit('error', { code: grpc.status.UNIMPLEMENTED, details: 'The stand-in reads without filters' });
+    call.emit('error', { code: grpc.status.UNIMPLEMENTED, details: 'The protocol server reads without filters' });
     return;
   }
   const all = options.getAll();
@@ -50,7 +56,7 @@ export async function readEvents(context: ReadContext, call: ReadCall): Promise<
   call.end();
 }
 
-/** Null for a stream that is not there. */
+/** Returns null for a stream that does not exist. */
 function streamEvents(
   log: RecordedLog,
   name: string,
@@ -61,39 +67,39 @@ function streamEvents(
   if (history === null) return null;
   const from = options.getStream();
   const end = history.length - 1;
-  if (!backwards) return ahead(history, from?.hasRevision() ? Number(from.getRevision()) : 0);
-  // From beyond its end there is nothing, as far as anybody promised.
-  if (from?.hasRevision() && Number(from.getRevision()) > end) return ahead([], 0);
-  return behind(history, from?.hasRevision() ? Number(from.getRevision()) : end);
+  if (!backwards) return forwardsFrom(history, from?.hasRevision() ? Number(from.getRevision()) : 0);
+  // A read backwards from beyond the stream's end returns nothing: the adapter must not rely on more.
+  if (from?.hasRevision() && Number(from.getRevision()) > end) return forwardsFrom([], 0);
+  return backwardsFrom(history, from?.hasRevision() ? Number(from.getRevision()) : end);
 }
 
-/** Forwards the position itself is given too, backwards it is not. */
+/** The event at the position itself is included forwards, and left out backwards. */
 function allEvents(
   { events, indexOf }: RecordedLog,
   from: streams.ReadReq.Options.AllOptions,
   backwards: boolean,
 ): IteratorObject<StoredEvent> {
   const position = BigInt(from.getPosition()?.getCommitPosition() ?? 0);
-  if (from.hasStart()) return ahead(backwards ? [] : events, 0);
-  if (from.hasEnd()) return backwards ? behind(events, events.length - 1) : ahead([], 0);
-  return backwards ? behind(events, indexOf(position) - 1) : ahead(events, indexOf(position));
+  if (from.hasStart()) return forwardsFrom(backwards ? [] : events, 0);
+  if (from.hasEnd()) return backwards ? backwardsFrom(events, events.length - 1) : forwardsFrom([], 0);
+  return backwards ? backwardsFrom(events, indexOf(position) - 1) : forwardsFrom(events, indexOf(position));
 }
 
-function* ahead(events: readonly StoredEvent[], from: number): Generator<StoredEvent> {
+function* forwardsFrom(events: readonly StoredEvent[], from: number): Generator<StoredEvent> {
   for (let index = from; index < events.length; index += 1) {
     const event = events[index];
     if (event !== undefined) yield event;
   }
 }
 
-function* behind(events: readonly StoredEvent[], from: number): Generator<StoredEvent> {
+function* backwardsFrom(events: readonly StoredEvent[], from: number): Generator<StoredEvent> {
   for (let index = from; index >= 0; index -= 1) {
     const event = events[index];
     if (event !== undefined) yield event;
   }
 }
 
-/** Everything behind a position, now and later. */
+/** Sends everything behind a position: what the log holds and what is appended later. */
 async function subscribe(
   { log, faults, subscribed }: ReadContext,
   call: ReadCall,
@@ -119,6 +125,7 @@ async function subscribe(
       }
       next += 1;
       if (!call.write(eventAnswer(event))) await drained(call);
+      if (event.before === 0 && event.after > 0) await sleep(INSIDE_APPEND_MS);
     }
   } finally {
     subscribed.delete(call);
@@ -126,7 +133,7 @@ async function subscribe(
   }
 }
 
-/** Resolves when the stream takes more, or is gone. */
+/** Resolves when the call can send more, or has ended. */
 async function drained(call: NodeJS.EventEmitter): Promise<void> {
   const settled = new AbortController();
   const { signal } = settled;

@@ -1,9 +1,10 @@
 /**
- * The log behind the protocol server: EventStoreDB's rules for appending and reading, in memory.
+ * The log of the protocol server: EventStoreDB's rules for appending and reading, in memory. Nothing is on disk,
+ * replicated or scavenged.
  *
- * It is a stand-in, not EventStoreDB: nothing is on disk, replicated or scavenged. What it must have in common, since
- * the adapter relies on it: positions are bytes, with gaps; an append is decided by the stream's revision; events that
- * are already at their place are found by their ids alone, whatever their content; system events share the log.
+ * Must stay true, as in EventStoreDB, since the adapter relies on it: positions count bytes, so there are gaps between
+ * them; the stream's revision decides whether an append is taken; the log recognises events that are stored at their
+ * revisions already by their ids alone, whatever their content; the server's own events are in the same log.
  */
 
 export interface StoredEvent {
@@ -14,9 +15,13 @@ export interface StoredEvent {
   readonly contentType: string;
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
-  /** Commit and prepare position alike: so they are for every event that was written over gRPC. */
+  /** Both the commit and the prepare position: they are equal for every event that was written over gRPC. */
   readonly position: bigint;
   readonly createdMs: number;
+  /** How many events of its append are before it. */
+  readonly before: number;
+  /** How many events of its append are after it. */
+  readonly after: number;
 }
 
 export type ProposedEvent = Pick<StoredEvent, 'id' | 'type' | 'contentType' | 'data' | 'metadata'>;
@@ -36,15 +41,15 @@ export interface RecordedLog {
   append(stream: string, expected: Expectation, events: readonly ProposedEvent[]): Appended;
   /** All events, in order. */
   readonly events: readonly StoredEvent[];
-  /** The stream's events that can be read; null when there is none. */
+  /** The stream's events that are not deleted; null when there is none. */
   stream(name: string): readonly StoredEvent[] | null;
-  /** The index of the first event at or behind a position. */
+  /** Returns the index of the first event at or after a position. */
   indexOf(position: bigint): number;
   delete(stream: string): void;
   tombstone(stream: string): void;
-  /** As a node that was the leader does when it joins another: its last events were never anybody else's. */
+  /** Drops the last events, as a deposed leader does with events that it never replicated. */
   truncate(length: number): void;
-  /** Called after each append; answers how to stop that. */
+  /** Calls the listener after each append. Returns a function that ends this. */
   onAppended(listener: () => void): () => void;
 }
 
@@ -63,9 +68,9 @@ export function createRecordedLog(): RecordedLog {
     const current = history.length - 1;
     if (typeof expected === 'number' || expected === 'no-stream') {
       const wanted = expected === 'no-stream' ? -1 : expected;
-      const there = history.slice(wanted + 1, wanted + 1 + proposed.length);
-      const last = there.at(-1);
-      if (last !== undefined && there.length === proposed.length && there.every((e, n) => e.id === proposed[n]?.id)) {
+      const stored = history.slice(wanted + 1, wanted + 1 + proposed.length);
+      const last = stored.at(-1);
+      if (last !== undefined && stored.length === proposed.length && stored.every((e, n) => e.id === proposed[n]?.id)) {
         return { outcome: 'committed', revision: last.revision, position: last.position };
       }
       const wasDeleted = expected === 'no-stream' && deleted.get(stream) === current;
@@ -73,8 +78,10 @@ export function createRecordedLog(): RecordedLog {
     }
     if (expected === 'stream-exists' && current < 0) return wrong(current);
     streams.set(stream, history);
-    for (const event of proposed) {
-      const stored = { ...event, stream, revision: history.length, position: end, createdMs: Date.now() };
+    for (const [index, event] of proposed.entries()) {
+      const place = { stream, revision: history.length, position: end };
+      const ofAppend = { before: index, after: proposed.length - 1 - index };
+      const stored = { ...event, ...place, ...ofAppend, createdMs: Date.now() };
       end += BigInt(RECORD_BYTES + sizeOf(event));
       history.push(stored);
       events.push(stored);
@@ -123,7 +130,7 @@ function wrong(current: number): Appended {
   return { outcome: 'wrong-expected-version', current: current < 0 ? null : current };
 }
 
-/** As EventStoreDB counts it: type names are UTF-16. */
+/** The event's size as EventStoreDB counts it: with its type name as UTF-16. */
 function sizeOf(event: ProposedEvent): number {
   return event.data.length + event.metadata.length + 2 * event.type.length;
 }

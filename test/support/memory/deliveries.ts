@@ -1,13 +1,12 @@
-/** Which deliveries there are, and which are due, folded from the log at each question: the twin of the read model. */
+/** The in-memory counterpart of the read model of webhook deliveries: folds the whole log at each read. */
 import { categoryOf, entityIdOf, LOG_START } from '../../../core/kernel/envelope.ts';
 import { timestamp, uuid } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import type { DueDeliveries, DueDeliveryRow, DueWebhook, ReadModels } from '../../../core/ports/read-models.ts';
+import type { DueDeliveries, DueDeliveryRow, DueWebhook } from '../../../core/ports/due-deliveries.ts';
+import type { WebhookDeliveryLists } from '../../../core/ports/webhook-delivery-lists.ts';
 import { foldDelivery, type StoredDelivery } from '../../../projections/webhook-deliveries/fold.ts';
 
-export function createMemoryDeliveries(
-  events: Pick<EventStore, 'readAll'>,
-): DueDeliveries & Pick<ReadModels, 'webhookDeliveries'> {
+export function createMemoryDeliveries(events: Pick<EventStore, 'readAll'>): DueDeliveries & WebhookDeliveryLists {
   async function rows(): Promise<readonly StoredDelivery[]> {
     const found = new Map<string, StoredDelivery>();
     for (const event of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
@@ -18,7 +17,7 @@ export function createMemoryDeliveries(
     return [...found.values()];
   }
   return {
-    seen: async () => undefined,
+    deliveriesCaughtUp: async () => undefined,
     webhookDeliveries: async (account, webhook, limit) =>
       (await rows())
         .filter((row) => row.account_id === account && row.webhook_id === webhook)
@@ -57,7 +56,7 @@ export function createMemoryDeliveries(
 }
 
 function dueRow({ id, account_id, repository_id, is_first: isFirst, due_since }: StoredDelivery): DueDeliveryRow {
-  if (account_id === null) throw new TypeError(`Delivery ${id} is nobody's`);
+  if (account_id === null) throw new TypeError(`Delivery ${id} has no account`);
   const repository = repository_id === null ? null : uuid<NonNullable<DueDeliveryRow['repository']>>(repository_id);
   return { id: uuid(id), account: uuid(account_id), repository, isFirst, isDue: due_since !== null };
 }

@@ -1,19 +1,19 @@
-/** The in-memory twins of core/ports/delivery-store.ts and core/ports/policy-marks.ts, for tests. */
+/** In-memory versions of core/ports/delivery-store.ts and core/ports/policy-marks.ts, for tests. */
 import type { EventId, WebhookDeliveryId } from '../../../core/kernel/ids.ts';
 import type { AttemptId, DeliveryStore, StoredAnswer, StoredPayload } from '../../../core/ports/delivery-store.ts';
 import type { PolicyMarks } from '../../../core/ports/policy-marks.ts';
-import type { ReadMark } from '../../../core/ports/vault-references.ts';
+import type { ReadMark } from '../../../core/ports/read-mark.ts';
 
 export function createMemoryDeliveryStore(): DeliveryStore {
   const payloads = new Map<EventId, StoredPayload>();
   const answers = new Map<string, StoredAnswer>();
   const keyOf = ({ delivery, series, attempt }: AttemptId): string => `${delivery} ${series} ${attempt}`;
   return {
-    async putPayloads(given) {
-      return given.map((payload) => {
-        const standing = payloads.get(payload.eventId) ?? payload;
-        payloads.set(payload.eventId, standing);
-        return standing.sha256;
+    async putPayloads(written) {
+      return written.map((payload) => {
+        const stored = payloads.get(payload.eventId) ?? payload;
+        payloads.set(payload.eventId, stored);
+        return stored.sha256;
       });
     },
     async payloads(events) {

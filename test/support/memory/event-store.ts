@@ -1,7 +1,7 @@
 /**
- * The event log in memory: the twin of the durable logs, for tests.
+ * The event log in memory, for tests.
  *
- * Must stay true: it passes the same contract suite as they do; an append is decided in one synchronous step.
+ * Must stay true: it passes the same contract suite as the durable logs; it decides an append in one synchronous step.
  */
 import {
   categoryOf,
@@ -11,7 +11,9 @@ import {
   type RecordedEvent,
   type StreamName,
 } from '../../../core/kernel/envelope.ts';
+import { missingOfAppend } from '../../../core/kernel/whole-appends.ts';
 import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
+import { lastRecordOf } from '../../../core/runtime/read-mark.ts';
 import { checkAppend } from '../../../core/ports/append-check.ts';
 import {
   type AppendRequest,
@@ -25,7 +27,7 @@ import {
 
 const BATCH_EVENTS_MAX = 1_000;
 
-/** A new, empty log. It lives as long as it is referenced; there is nothing to close. */
+/** Makes a new, empty log. It needs no closing. */
 export function createMemoryEventStore(): EventStore {
   const log: RecordedEvent[] = [];
   const streams = new Map<StreamName, RecordedEvent[]>();
@@ -56,18 +58,20 @@ export function createMemoryEventStore(): EventStore {
     if (reused !== undefined) throw new EventStoreError('invalid-event', `Event id ${reused.id} is already taken`);
     const history = streams.get(stream) ?? [];
     streams.set(stream, history);
+    const appendCount = events.length;
     for (const [index, event] of events.entries()) {
-      history.push(record(event, stream, first + index, dataTexts[index] ?? ''));
+      const data = dataTexts[index] ?? '';
+      history.push(record(event, data, { stream, revision: first + index, appendIndex: index, appendCount }));
     }
     for (const subscription of subscriptions) subscription.pull();
     return { outcome: 'appended', revision: first + events.length - 1, position: BigInt(log.length) as LogPosition };
   }
 
-  function record(event: NewEvent, stream: StreamName, revision: number, dataText: string): RecordedEvent {
-    // Read back from its text, as a durable log does.
+  function record(event: NewEvent, dataText: string, place: Omit<Place, 'position'>): RecordedEvent {
+    // Parses the data from its text, as a durable log does.
     const data = JSON.parse(dataText) as JsonObject;
     const position = BigInt(log.length + 1) as LogPosition;
-    const recorded: RecordedEvent = { ...event, data, stream, revision, position };
+    const recorded: RecordedEvent = { ...event, data, ...place, position };
     log.push(recorded);
     byId.set(event.id, recorded);
     return recorded;
@@ -77,11 +81,12 @@ export function createMemoryEventStore(): EventStore {
     append: async (request) => append(request),
     readStream: async (stream, { direction, from, limit }) => {
       const events = streams.get(stream) ?? [];
-      if (direction === 'forwards') return events.slice(from ?? 0, (from ?? 0) + limit);
+      if (direction === 'forwards') return page(events, from ?? 0, limit);
       const end = Math.min(from ?? events.length - 1, events.length - 1) + 1;
-      return events.slice(Math.max(0, end - limit), end).reverse();
+      const start = Math.max(0, end - limit);
+      return events.slice(start - (events[start]?.appendIndex ?? 0), end).reverse();
     },
-    readAll: async (after, limit) => log.slice(Number(after), Number(after) + limit),
+    readAll: async (after, limit) => page(log, Number(after), limit),
     head: async () => log.at(-1)?.position ?? LOG_START,
     subscribe: (options) => {
       const subscription = subscribe(log, options);
@@ -93,18 +98,24 @@ export function createMemoryEventStore(): EventStore {
   };
 }
 
+type Place = Omit<RecordedEvent, keyof NewEvent>;
+
+/** Returns up to `limit` events from an index on, and further events until the last append is complete. */
+function page(events: readonly RecordedEvent[], from: number, limit: number): readonly RecordedEvent[] {
+  const last = events[Math.min(from + limit, events.length) - 1];
+  return events.slice(from, from + limit + (last === undefined ? 0 : missingOfAppend(last)));
+}
+
 function isSame(event: NewEvent, recorded: RecordedEvent | undefined): boolean {
-  if (recorded === undefined) return false;
-  const { stream: _stream, revision: _revision, position: _position, ...original } = recorded;
-  return contentOf(original) === contentOf(event);
+  return recorded !== undefined && contentOf(recorded) === contentOf(event);
 }
 
 function contentOf(event: NewEvent): string {
-  const { id, type, version, accountId, occurredAt, requestId, sourceAddressRef, causationId, data } = event;
+  const { id, type, version, accountId, occurredAt, requestId, sourceAddressRef, causationId, isRecord, data } = event;
   const actor = { kind: event.actor.kind, id: event.actor.id };
   return canonicalJson({
     ...{ id, type, version, accountId, occurredAt },
-    ...{ actor, requestId, sourceAddressRef, causationId, data },
+    ...{ actor, requestId, sourceAddressRef, causationId, isRecord, data },
   });
 }
 
@@ -116,9 +127,9 @@ function subscribe(log: readonly RecordedEvent[], options: SubscribeOptions): Su
   async function run(): Promise<void> {
     let position = options.after;
     while (!closing) {
-      // The position may lie beyond the end: that log is not the one this subscriber has read.
+      // A position beyond the end means that the subscriber has read another log.
       if (position > log.length) throw new EventStoreError('log-diverged', `The log ends before ${position}`);
-      const batch = log.slice(Number(position), Number(position) + BATCH_EVENTS_MAX);
+      const batch = page(log, Number(position), BATCH_EVENTS_MAX);
       const end = batch.at(-1);
       if (end === undefined) {
         await new Promise<void>((resolve) => {
@@ -128,11 +139,11 @@ function subscribe(log: readonly RecordedEvent[], options: SubscribeOptions): Su
       }
       position = end.position;
       const wanted = batch.filter((event) => categories === null || categories.has(categoryOf(event.stream)));
-      await options.onEvents(wanted, position);
+      await options.onEvents(wanted, position, lastRecordOf(batch));
     }
   }
 
-  // Starts after the caller has its subscription in hand.
+  // Runs after the caller has received its subscription.
   const closed = Promise.resolve().then(run);
   const pull = () => wake?.();
   return {
@@ -140,7 +151,7 @@ function subscribe(log: readonly RecordedEvent[], options: SubscribeOptions): Su
     close: async () => {
       closing = true;
       pull();
-      // Why it broke, if it did, is said by `closed`.
+      // `closed` reports why the subscription failed, if it did.
       await Promise.allSettled([closed]);
     },
     closed,

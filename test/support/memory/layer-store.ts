@@ -1,7 +1,7 @@
 /**
  * Layers in memory, for tests.
  *
- * Must stay true: a layer's bytes are copied in and out, so nobody can change what a key holds.
+ * Must stay true: a layer's bytes are copied in and out, so that no caller can change what a key holds.
  */
 import { type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import {
@@ -17,7 +17,7 @@ interface Kept {
   readonly storedAt: Timestamp;
 }
 
-/** A new, empty layer store; `now` is its clock. */
+/** Makes a new, empty layer store; `now` is its clock. */
 export function createMemoryLayerStore(now: () => Timestamp = wallClock): LayerStore {
   const layers = new Map<LayerKey, Kept>();
   return {

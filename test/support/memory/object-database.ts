@@ -1,7 +1,7 @@
 /**
- * Git objects in memory, made by hand: their ids are real, their repository is whoever asks.
+ * Git objects in memory: their ids are real, and every repository has all of them.
  *
- * Must stay true: it reads as the object database does (order of walks, what is reachable); it takes no pushes.
+ * Must stay true: it reads as the object database does (order of walks, reachability); it accepts no pushes.
  */
 import { createHash } from 'node:crypto';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
@@ -12,15 +12,21 @@ import type {
   ObjectReader,
   ObjectType,
   Signature,
+  TagObject,
   Tip,
   TreeEntry,
 } from '../../../core/ports/object-database.ts';
 
-type StoredObject =
-  | { readonly type: 'blob'; readonly bytes: Buffer; readonly sizeBytes: number }
-  | { readonly type: 'tree'; readonly entries: readonly TreeEntry[]; readonly sizeBytes: number }
-  | { readonly type: 'commit'; readonly commit: Commit; readonly sizeBytes: number }
-  | { readonly type: 'tag'; readonly target: ObjectId; readonly sizeBytes: number };
+/** The parsed content of an object. */
+type Parsed =
+  | { readonly type: 'blob'; readonly sizeBytes: number }
+  | { readonly type: 'tree'; readonly entries: readonly TreeEntry[] }
+  | { readonly type: 'commit'; readonly commit: Commit }
+  | { readonly type: 'tag'; readonly target: ObjectId; readonly tag: TagObject };
+
+type StoredObject = Parsed & { readonly content: Buffer };
+
+const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
 
 export interface CommitDraft {
   readonly tree: ObjectId;
@@ -33,29 +39,35 @@ export interface CommitDraft {
 export interface MemoryObjects {
   readonly database: ObjectDatabase;
   blob(content: string | Buffer): ObjectId;
-  /** A blob that says it is larger than it is. */
+  /** A blob that reports a size larger than its content. */
   hugeBlob(sizeBytes: number): ObjectId;
-  /** Entries are put in git's order. */
+  /** A tree with its entries sorted in git's order. */
   tree(entries: Readonly<Record<string, readonly [mode: string, id: ObjectId]>>): ObjectId;
-  /** As `tree`, in the order given, with names as bytes. */
+  /** A tree with its entries in the order passed and names as bytes. */
   rawTree(entries: readonly TreeEntry[]): ObjectId;
   commit(draft: CommitDraft): ObjectId;
-  tag(target: ObjectId, name: string): ObjectId;
+  tag(target: ObjectId, name: string, draft?: Partial<Pick<TagObject, 'tagger' | 'message'>>): ObjectId;
+  /** Every object in the form in which git stores it. */
+  all(): Iterable<{ readonly id: ObjectId; readonly type: ObjectType; readonly content: Uint8Array }>;
   find(id: ObjectId): Commit | null;
+  /** The commits reachable from the tips, in the order of `git log`. */
+  walk(tips: readonly ObjectId[]): Iterable<ObjectId>;
   typeOf(id: ObjectId): ObjectType | null;
   peel(id: ObjectId): ObjectId;
-  /** Readers opened and not yet closed. */
+  /** The number of readers opened and not yet closed. */
   openReaders(): number;
 }
 
 export function createMemoryObjects(): MemoryObjects {
   const objects = new Map<ObjectId, StoredObject>();
+  // Git knows the empty tree without storing it.
+  objects.set(EMPTY_TREE, { type: 'tree', entries: [], content: Buffer.alloc(0) });
   let open = 0;
 
-  function put(type: ObjectType, content: Buffer, make: (id: ObjectId) => StoredObject): ObjectId {
+  function put(content: Buffer, type: ObjectType, parse: (id: ObjectId) => Parsed): ObjectId {
     const hash = createHash('sha1').update(`${type} ${content.length}\0`).update(content).digest('hex');
     const id = objectId(hash);
-    objects.set(id, make(id));
+    objects.set(id, { ...parse(id), content });
     return id;
   }
 
@@ -67,7 +79,7 @@ export function createMemoryObjects(): MemoryObjects {
       Buffer.from(id, 'hex'),
     ]);
     const content = Buffer.concat(parts);
-    return put('tree', content, () => ({ type: 'tree', entries, sizeBytes: content.length }));
+    return put(content, 'tree', () => ({ type: 'tree', entries }));
   }
 
   function peel(id: ObjectId): ObjectId {
@@ -82,7 +94,8 @@ export function createMemoryObjects(): MemoryObjects {
 
   function info(id: ObjectId): ObjectInfo | null {
     const object = objects.get(id);
-    return object === undefined ? null : { id, type: object.type, sizeBytes: object.sizeBytes };
+    if (object === undefined) return null;
+    return { id, type: object.type, sizeBytes: object.type === 'blob' ? object.sizeBytes : object.content.length };
   }
 
   function tip(id: ObjectId): Tip | null {
@@ -94,7 +107,7 @@ export function createMemoryObjects(): MemoryObjects {
     return { id, type: object.type, peeled: leads };
   }
 
-  /** Newest date first, equal dates first in, first out: git's default order. */
+  /** Newest commit date first, equal dates first in, first out: git's default order. */
   function* walk(include: readonly ObjectId[], exclude: readonly ObjectId[]): Generator<ObjectId> {
     const hidden = exclude.length === 0 ? new Set<ObjectId>() : new Set(walk(exclude, []));
     const seen = new Set<ObjectId>();
@@ -135,7 +148,10 @@ export function createMemoryObjects(): MemoryObjects {
       tips: async (ids) => ids.map(tip),
       commit: async (id) => commitOf(id),
       commits: async (ids) => ids.map(commitOf),
-      tag: async (id) => (objects.get(id)?.type === 'tag' ? { id, tagger: null, message: 'A tag\n' } : null),
+      tag: async (id) => {
+        const object = objects.get(id);
+        return object?.type === 'tag' ? object.tag : null;
+      },
       tree: async (id) => {
         const object = objects.get(id);
         return object?.type === 'tree' ? object.entries : null;
@@ -143,7 +159,7 @@ export function createMemoryObjects(): MemoryObjects {
       async *blob(id, range) {
         const object = objects.get(id);
         if (object?.type !== 'blob') throw new Error(`No blob ${id}`);
-        const bytes = object.bytes.subarray(range?.start ?? 0, range?.end ?? object.bytes.length);
+        const bytes = object.content.subarray(range?.start ?? 0, range?.end ?? object.content.length);
         for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
       },
       async *walk({ include, exclude, skip = 0, limit = Number.POSITIVE_INFINITY }) {
@@ -160,7 +176,7 @@ export function createMemoryObjects(): MemoryObjects {
         return new Set(ids.filter((id) => found.has(id)));
       },
       uploadPack: () => {
-        throw new Error('The twin serves no fetches');
+        throw new Error('Objects in memory serve no fetches');
       },
       close: () => {
         if (!closed) open -= 1;
@@ -171,16 +187,15 @@ export function createMemoryObjects(): MemoryObjects {
 
   return {
     database: {
-      receive: async () => ({ refused: 'pack-broken', detail: 'The twin takes no pushes' }),
+      receive: async () => ({ refused: 'pack-broken', detail: 'Objects in memory accept no pushes' }),
       open: async () => reader(),
       drop: async () => {},
     },
     blob: (content) => {
       const bytes = Buffer.from(content);
-      return put('blob', bytes, () => ({ type: 'blob', bytes, sizeBytes: bytes.length }));
+      return put(bytes, 'blob', () => ({ type: 'blob', sizeBytes: bytes.length }));
     },
-    hugeBlob: (sizeBytes) =>
-      put('blob', Buffer.from(`huge ${sizeBytes}`), () => ({ type: 'blob', bytes: Buffer.alloc(0), sizeBytes })),
+    hugeBlob: (sizeBytes) => put(Buffer.from(`huge ${sizeBytes}`), 'blob', () => ({ type: 'blob', sizeBytes })),
     tree: (entries) => {
       const named = Object.entries(entries).map(([name, [mode, id]]) => ({ name: Buffer.from(name), mode, id }));
       const key = ({ name, mode }: TreeEntry): Buffer =>
@@ -191,21 +206,45 @@ export function createMemoryObjects(): MemoryObjects {
     commit: ({ tree, parents = [], message = 'A change\n', seconds, author = {} }) => {
       const person = { name: 'Ada', email: 'ada@example.org', seconds, offsetMinutes: 0 };
       const signature = { ...person, ...author };
-      const text = JSON.stringify([tree, parents, message, signature, seconds]);
-      return put('commit', Buffer.from(text), (id) => ({
+      const headers = [
+        `tree ${tree}`,
+        ...parents.map((parent) => `parent ${parent}`),
+        `author ${signatureText(signature)}`,
+        `committer ${signatureText(person)}`,
+      ];
+      return put(Buffer.from(`${headers.join('\n')}\n\n${message}`), 'commit', (id) => ({
         type: 'commit',
         commit: { id, tree, parents, author: signature, committer: person, message },
-        sizeBytes: text.length,
       }));
     },
-    tag: (target, name) =>
-      put('tag', Buffer.from(`${target} ${name}`), () => ({ type: 'tag', target, sizeBytes: 100 })),
+    tag: (target, name, { tagger = null, message = 'A tag\n' } = {}) => {
+      const headers = [
+        `object ${target}`,
+        `type ${objects.get(target)?.type ?? 'commit'}`,
+        `tag ${name}`,
+        ...(tagger === null ? [] : [`tagger ${signatureText(tagger)}`]),
+      ];
+      return put(Buffer.from(`${headers.join('\n')}\n\n${message}`), 'tag', (id) => ({
+        type: 'tag',
+        target,
+        tag: { id, tagger, message },
+      }));
+    },
+    all: () => [...objects].map(([id, { type, content }]) => ({ id, type, content })),
     find: commitOf,
+    walk: (tips) => walk(tips, []),
     typeOf: (id) => objects.get(id)?.type ?? null,
     peel,
     openReaders: () => open,
   };
 }
 
-/** Small, so that a file of some size comes in several pieces. */
+/** Formats a signature as git writes it into commits and tags. */
+function signatureText({ name, email, seconds, offsetMinutes }: Signature): string {
+  const minutes = Math.abs(offsetMinutes);
+  const zone = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0')).join('');
+  return `${name} <${email}> ${seconds} ${offsetMinutes < 0 ? '-' : '+'}${zone}`;
+}
+
+/** Small, so that a file of some size arrives in several chunks. */
 const CHUNK_BYTES = 10_000;

@@ -1,7 +1,7 @@
 /**
- * The read models in memory: a fold of the whole log, asked at each read.
+ * The read models in memory: each read folds the whole log.
  *
- * Must stay true: answers are those the projections give; only their cost differs.
+ * Must stay true: they return what the projections return; only the cost differs.
  */
 import type { AccessTokenEvent } from '../../../core/access-token/events.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
@@ -20,18 +20,24 @@ import {
   uuid,
 } from '../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
 import type { Digest } from '../../../core/ports/digest.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { Commit } from '../../../core/ports/object-database.ts';
-import type { AccessTokenRow, CommitRow, ReadModels, RepositoryRow } from '../../../core/ports/read-models.ts';
+import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
+import type { CommitRow } from '../../../core/ports/history.ts';
+import type { ReadModels } from '../../../core/ports/read-models.ts';
+import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
-import type { UsageReader } from '../../../core/ports/usage.ts';
+import type { AccountUsage } from '../../../core/ports/usage.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { OpenRepository, Repository } from '../../../core/repository/state.ts';
 import { readEvent as readStored } from '../../../core/kernel/decider.ts';
-import { transferEventKinds } from '../../../core/transfer/events.ts';
+import { transferEventKinds } from '../../../core/usage/events.ts';
+import { storableText } from '../../../projections/runner/bulk.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
+import type { MemoryObjects } from './object-database.ts';
 
 interface Folded<State> {
   readonly state: State;
@@ -48,19 +54,20 @@ interface Fold {
   readonly received: readonly { readonly account: AccountId; readonly at: Timestamp; readonly bytes: number }[];
 }
 
-export interface MemoryReadModels extends ReadModels, UsageReader {
-  /** From now on every read fails so, until null is given. */
+export interface MemoryReadModels extends ReadModels {
+  /** Makes every later read fail with this error; null ends that. */
   failWith(error: ReadModelError | null): void;
-  /** Reads of branches so far. */
+  /** The number of reads of branches so far. */
   branchReads(): number;
 }
 
 export function createMemoryReadModels(options: {
   readonly events: EventStore;
   readonly digest: Digest;
-  readonly findCommit: (id: ObjectId) => Commit | null;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly objects: Pick<MemoryObjects, 'find' | 'walk'>;
 }): MemoryReadModels {
-  const { events, findCommit } = options;
+  const { events, objects, clock } = options;
   let failure: ReadModelError | null = null;
   let branchReads = 0;
 
@@ -106,9 +113,9 @@ export function createMemoryReadModels(options: {
   function rowOf({ id, message, author, committer, parents }: Commit): CommitRow {
     return {
       id,
-      message,
-      author: { name: author.name, email: author.email },
-      committer: { name: committer.name, email: committer.email },
+      message: storableText(message),
+      author: { name: storableText(author.name), email: storableText(author.email) },
+      committer: { name: storableText(committer.name), email: storableText(committer.email) },
       authoredAt: author.seconds,
       committedAt: committer.seconds,
       parents,
@@ -116,26 +123,25 @@ export function createMemoryReadModels(options: {
   }
 
   function commitRow(id: ObjectId): CommitRow {
-    const commit = findCommit(id);
+    const commit = objects.find(id);
     if (commit === null) throw new Error(`The test made no commit ${id}`);
     return rowOf(commit);
   }
 
   async function findRepository(id: RepositoryId) {
     const all = await fold();
-    const found = all.repositories.get(id);
-    if (found === undefined || found.state.status === 'closed') return null;
-    const owned = [...all.accounts.values()].flatMap(({ state }) =>
-      state.status === 'open' ? (state.repositories.get(id) ?? []) : [],
+    const { state, revision } = all.repositories.get(id) ?? { state: repositories.initial, revision: -1 };
+    if (state.status === 'closed') return null;
+    const owned = [...all.accounts.values()].flatMap((account) =>
+      account.state.status === 'open' ? (account.state.repositories.get(id) ?? []) : [],
     )[0];
     if (owned === undefined) return null;
-    const defaultBranch = found.state.defaultBranch ?? owned.initialDefaultBranch ?? 'master';
-    return { state: found.state, revision: found.revision, defaultBranch };
+    return { state, revision, defaultBranch: state.defaultBranch ?? owned.initialDefaultBranch ?? 'master' };
   }
 
-  async function usageOf(account: AccountId, now: Timestamp | null) {
+  async function usageOf(account: AccountId): Promise<AccountUsage> {
     const all = await fold();
-    const month = (now ?? latest(all)).slice(0, 7);
+    const month = clock.now().slice(0, 7);
     const state = all.accounts.get(account)?.state;
     const owned = state?.status === 'open' ? [...state.repositories.keys()] : [];
     const sizes = owned.map((id) => {
@@ -145,7 +151,6 @@ export function createMemoryReadModels(options: {
     const sent = all.sent.filter((entry) => entry.account === account && entry.minute.startsWith(month));
     const received = all.received.filter((entry) => entry.account === account && entry.at.startsWith(month));
     return {
-      repositories: owned.length,
       storageBytes: sum(sizes),
       transferBytes: sum(sent.map(({ bytes }) => bytes)),
       ingressBytes: sum(received.map(({ bytes }) => bytes)),
@@ -167,6 +172,7 @@ export function createMemoryReadModels(options: {
       if (state?.status !== 'open') return { items: [], total: 0 };
       const rows = [...state.repositories.entries()]
         .filter(([id]) => only === null || only.includes(id))
+        .filter(([id]) => all.repositories.get(id)?.state.status !== 'closed')
         .map(([id, owned]): RepositoryRow => {
           const repository = all.repositories.get(id)?.state ?? repositories.initial;
           const open: OpenRepository | null = repository.status === 'open' ? repository : null;
@@ -175,7 +181,7 @@ export function createMemoryReadModels(options: {
             accountId: account,
             username: state.username,
             name: owned.name,
-            description: owned.description,
+            description: owned.description === null ? null : storableText(owned.description),
             defaultBranch: open?.defaultBranch ?? owned.initialDefaultBranch ?? 'master',
             storageBucketId: owned.storageBucketId,
             sizeBytes: open?.layersSizeBytes ?? 0,
@@ -211,20 +217,22 @@ export function createMemoryReadModels(options: {
       );
       if (found === null || ref === undefined) return null;
       const tip = ref[1].id;
-      const all = history(tip, findCommit);
-      return { revision: found.revision, tip, items: all.slice(offset, offset + limit).map(rowOf), total: all.length };
+      const all = [...objects.walk([tip])];
+      const items = all.slice(offset, offset + limit).map(commitRow);
+      return { revision: found.revision, tip, items, total: all.length };
     },
     accessTokens: async (account, now) => {
       const all = await fold();
       const rows = [...all.tokens].flatMap(([id, { state }]): AccessTokenRow[] => {
         if (state.status !== 'active' || state.account !== account) return [];
-        return state.expiresAt !== null && state.expiresAt <= now ? [] : [{ id, ...state }];
+        if (state.expiresAt !== null && state.expiresAt <= now) return [];
+        const { name, scope, grants, repositoryIds, expiresAt, createdAt, tokenPrefix } = state;
+        return [{ id, name, scope, grants, repositoryIds, expiresAt, createdAt, tokenPrefix }];
       });
       return rows.reverse();
     },
     webhookDeliveries: createMemoryDeliveries(events).webhookDeliveries,
-    usage: (account, now) => usageOf(account, now),
-    usageOf: (account) => usageOf(account, null),
+    usageOf,
   };
 }
 
@@ -241,23 +249,6 @@ function apply<State, Event extends DomainEvent<string, JsonObject>, Id>(
     revision: recorded.revision,
     firstAt: before?.firstAt ?? recorded.occurredAt,
   });
-}
-
-/** Commits from a tip, newest date first. */
-function history(tip: ObjectId, findCommit: (id: ObjectId) => Commit | null): readonly Commit[] {
-  const found = new Map<ObjectId, Commit>();
-  const open = [tip];
-  for (let id = open.pop(); id !== undefined; id = open.pop()) {
-    const commit = findCommit(id);
-    if (commit === null || found.has(id)) continue;
-    found.set(id, commit);
-    open.push(...commit.parents);
-  }
-  return [...found.values()].sort((a, b) => b.committer.seconds - a.committer.seconds);
-}
-
-function latest(fold: Fold): string {
-  return [...fold.received.map(({ at }) => at), ...fold.sent.map(({ minute }) => minute)].sort().at(-1) ?? '';
 }
 
 function sum(values: readonly number[]): number {

@@ -1,7 +1,7 @@
 /**
  * Snapshots in memory, for tests.
  *
- * Must stay true: a state is kept as its text, so what comes back is never the object that was given.
+ * Must stay true: a state is kept as text, so that a read never returns the object that was saved.
  */
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import { canonicalJson, type JsonValue } from '../../../core/kernel/json.ts';
@@ -13,7 +13,7 @@ interface KeptSnapshot {
   readonly stateText: string;
 }
 
-/** A new, empty set of snapshots. */
+/** Makes a new, empty set of snapshots. */
 export function createMemorySnapshots(): Snapshots {
   const streams = new Map<StreamName, KeptSnapshot[]>();
   return {

@@ -1,4 +1,4 @@
-/** What runs of workflows wait for, folded from the log at each question: the twin of the projection. */
+/** The in-memory counterpart of the timers projection: folds from the log what each workflow run waits for. */
 import { categoryOf, entityIdOf, LOG_START } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { Timer, Timers, Wait, Workflow } from '../../../core/ports/workflows.ts';

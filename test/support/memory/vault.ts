@@ -1,5 +1,5 @@
 /**
- * The vault in memory, for tests: commitments are real, nothing is sealed.
+ * The vault in memory, for tests: commitments are real, but nothing is encrypted.
  *
  * Must stay true: it passes the same contract suite as the durable vault.
  */
@@ -13,7 +13,8 @@ import {
   type VaultRef,
   vaultRef,
 } from '../../../core/ports/vault.ts';
-import type { ReadMark, VaultRecordId, VaultReferences } from '../../../core/ports/vault-references.ts';
+import type { VaultRecordId, VaultReferences } from '../../../core/ports/vault-references.ts';
+import type { ReadMark } from '../../../core/ports/read-mark.ts';
 
 interface VaultRecord extends VaultDisclosure {
   readonly field: VaultField;
@@ -24,7 +25,7 @@ export interface MemoryVault extends Vault {
   readonly references: VaultReferences;
 }
 
-/** A new, empty vault with a key of its own for fingerprints; `now` is its clock. */
+/** Makes a new, empty vault with a fingerprint key of its own; `now` is its clock. */
 export function createMemoryVault(now: () => Timestamp = wallClock): MemoryVault {
   const accounts = new Map<AccountId, Map<VaultRef, VaultRecord>>();
   const erased = new Set<AccountId>();
@@ -77,7 +78,7 @@ function referencesTo(accounts: ReadonlyMap<AccountId, Map<VaultRef, VaultRecord
     readUpTo: async () => mark,
     note: async (named, upTo) => {
       for (const ref of named) namedRefs.add(ref);
-      mark = upTo;
+      mark = upTo ?? mark;
     },
     removeUnnamed: async (putBefore, limit) => {
       const removed: VaultRecordId[] = [];

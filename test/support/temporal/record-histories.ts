@@ -1,9 +1,9 @@
 /**
- * Records histories of Temporal's runs into test/golden/temporal, on the test server:
- * `node test/support/temporal/record-histories.ts NAME...`, or all that are missing.
+ * Records histories of Temporal's workflow runs into test/golden/temporal, on the test server: `node
+ * test/support/temporal/record-histories.ts NAME...`, or all missing ones without a name.
  *
- * Must stay true: a recorded history is kept for ever and never recorded again: it is what a run that began with the
- * code of that day looks like. It names no machine.
+ * Must stay true: a recorded history is kept for ever and never recorded again, because it shows a run that began with
+ * the code of its day. It names no machine.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { type OpenOnTemporal, openOnTemporal } from '../temporal-workflows.ts';
 const FOLDER = path.join(import.meta.dirname, '..', '..', 'golden', 'temporal');
 const ATTEMPTS = 8;
 
-/** Waits as webhook deliveries do. */
+/** Waits between attempts as webhook deliveries do. */
 const retrying: Workflow<'attempt'> = {
   name: 'retrying',
   version: 1,
@@ -34,9 +34,9 @@ const retrying: Workflow<'attempt'> = {
 
 interface Run {
   append(type: string): Promise<void>;
-  /** Resolves once so many attempts were recorded, and the next one is waited for. */
+  /** Resolves when this many attempts are recorded and the run waits for the next one. */
   attempted(attempts: number): Promise<void>;
-  /** To the end of that wait. */
+  /** Moves the clock to the end of the wait after this many attempts. */
   advance(attempts: number): void;
   ended(): Promise<void>;
 }
@@ -76,7 +76,7 @@ const SCENARIOS: { readonly [name: string]: (run: Run) => Promise<void> } = {
 
 async function record(name: string, scenario: (run: Run) => Promise<void>): Promise<void> {
   const steps: (() => unknown)[] = [];
-  const opened = await openOnTemporal({ after: (step) => void steps.push(step as () => unknown) });
+  const opened = await openOnTemporal({ onTestFinished: (step) => void steps.push(step) });
   try {
     const id = newId();
     await opened.start([carriedOut(retrying, { attempt: attemptOf(opened, id, name === 'retried-step') })]);
@@ -123,7 +123,7 @@ function attemptOf({ events, clock }: OpenOnTemporal, id: string, failsFirst: bo
   };
 }
 
-/** One event a line, without who carried what out. */
+/** Formats a history with one event a line, without the identities of workers. */
 function withoutMachine(history: string): string {
   const { events } = JSON.parse(history, (key, value: unknown) => (key === 'identity' ? undefined : value)) as {
     events: readonly unknown[];

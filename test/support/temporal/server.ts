@@ -1,8 +1,8 @@
 /**
- * A real Temporal server beside the servers of a scenario: the CLI's development server, on a file of its own.
+ * A real Temporal server beside the servers of a scenario: the CLI's development server, on a database file of its own.
  *
- * Must stay true: it listens on loopback alone and is ended by its pid; what it had accepted is in the file, whatever
- * ends it.
+ * Must stay true: it listens on the loopback interface only and is ended by its pid; the file holds everything that it
+ * accepted, however it ends.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,22 +18,22 @@ const READY_SPAN_MS = 60_000;
 const NAMESPACE = 'strata';
 
 export interface TemporalServer {
-  /** For a server whose workflows it keeps. */
+  /** Settings for a Strata server that uses it. */
   readonly env: Readonly<Record<string, string>>;
-  /** Resolves once it serves; on `file` by default the one it had before. */
+  /** Resolves when it serves, on the file it had before, or on an empty one. */
   start(file?: 'same' | 'empty'): Promise<void>;
-  /** SIGKILL, waited for. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>;
 }
 
-/** Not started yet; it ends with the test. */
+/** Returns a server that is not started yet; it ends with the test. */
 export async function temporalServer(context: Ending): Promise<TemporalServer> {
   const program = findTemporalTool('temporal');
   if (program === null) throw new TypeError('The program temporal is not installed');
   const folder = await tempDir(context);
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
-  // Of its user's own settings it must know nothing.
+  // The CLI must not read its user's own settings.
   const options = { env: { PATH: process.env['PATH'] ?? '', HOME: folder } };
   let child: ChildProcess | null = null;
   let files = 0;
@@ -47,7 +47,7 @@ export async function temporalServer(context: Ending): Promise<TemporalServer> {
       await promisify(execFile)(program ?? '', describe, options);
       return true;
     } catch {
-      // It says no for every reason there is, most of them that it is still starting.
+      // The command fails for many reasons; most often the server is still starting.
       return false;
     }
   }

@@ -1,14 +1,15 @@
-/** What runs in Temporal have this program do, without Temporal. */
+/** The activities of runs in Temporal, without a Temporal server. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { pause } from '../../../adapters/node/pause.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import { carriedOut, type StepAction, type Workflow } from '../../../core/ports/workflows.ts';
 import { createLookActivities, createStepActivities } from '../../../workflows/temporal/activities.ts';
-import type { DueArguments, Standing } from '../../../workflows/temporal/protocol.ts';
+import type { DueArguments, RunState } from '../../../workflows/temporal/protocol.ts';
 import { newEvent, newId } from '../../support/events.ts';
 import { until } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
@@ -26,7 +27,7 @@ const waiting: Workflow = {
   },
 };
 
-/** A stream with one event, and what its step does. */
+/** Creates a run whose stream has one event; `go` is its step. */
 async function newRun(go: (append: (type: string) => Promise<void>) => Promise<void>, first = 'Begun') {
   const events = createMemoryEventStore();
   const clock = createTestClock();
@@ -47,21 +48,21 @@ async function newRun(go: (append: (type: string) => Promise<void>) => Promise<v
   };
   const context = {
     workflows: [carriedOut(waiting, { go: action })],
-    ...{ events, clock, alarm: clock, ended: ending.signal },
+    ...{ events, clock, alarm: clock, pause, ended: ending.signal },
     onFault: (_workflow: string, cause: unknown) => faults.push(cause),
   };
   const due: DueArguments = { workflow: 'waiting', id, revision: 0, step: 'go', dueAt: plusMs(clock.now(), WAIT_MS) };
   const environment = new MockActivityEnvironment();
   return {
     ...{ append, clock, due, faults, ending, started, environment },
-    look: (workflow = 'waiting'): Promise<Standing> =>
+    look: (workflow = 'waiting'): Promise<RunState> =>
       environment.run(createLookActivities(context).look, { workflow, id }),
-    carryOut: (): Promise<Standing> => environment.run(createStepActivities(context).carryOut, due),
+    carryOut: (): Promise<RunState> => environment.run(createStepActivities(context).carryOut, due),
   };
 }
 
-/** A failure as Temporal keeps it: a code and nothing else, and it is tried again. */
-function tellsOnly(code: string) {
+/** Checks a failure as Temporal stores it: a code and nothing else, and retryable. */
+function holdsOnly(code: string) {
   return (error: unknown): boolean => {
     assert.ok(error instanceof ApplicationFailure);
     const { type, message, stack, cause, details, nonRetryable } = error;
@@ -71,7 +72,7 @@ function tellsOnly(code: string) {
   };
 }
 
-test('a look tells of step, times and revision, and of nothing that the workflow remembers', async () => {
+test('a look returns step, times and revision, and nothing that the workflow remembers', async () => {
   const run = await newRun(async () => undefined);
   run.clock.advance(20_000);
   assert.deepEqual(await run.look(), {
@@ -83,21 +84,21 @@ test('a look tells of step, times and revision, and of nothing that the workflow
   assert.deepEqual(await run.look(), { revision: 1, version: 3, wait: null });
 });
 
-test('a due step is carried out, and answers how the run stands then', async () => {
+test("a due step is carried out and returns the run's state afterwards", async () => {
   const run = await newRun((append) => append('Ended'));
   run.clock.advance(WAIT_MS);
   assert.deepEqual(await run.carryOut(), { revision: 1, version: 3, wait: null });
   assert.deepEqual(run.started, [0]);
 });
 
-test("a step that comes much too early, by Temporal's clock, is told how long to wait", async () => {
+test("a step that arrives much too early, by Temporal's clock, returns how long to wait", async () => {
   const run = await newRun((append) => append('Ended'));
   run.clock.advance(WAIT_MS - 5_000);
   assert.equal((await run.carryOut()).wait?.restMs, 5_000);
   assert.deepEqual(run.started, []);
 });
 
-test('a step that comes a little too early is held until its time', async () => {
+test('a step that arrives slightly too early waits until its time', async () => {
   const run = await newRun((append) => append('Ended'));
   run.clock.advance(WAIT_MS - 1);
   const carriedOutOnce = run.carryOut();
@@ -116,34 +117,34 @@ test('a step whose stream moved meanwhile is not carried out', async () => {
   assert.deepEqual(run.started, []);
 });
 
-test('a step that failed is told to Temporal as a code alone, and here with its cause', async () => {
+test('a failed step reaches Temporal as a code only, and this program with its cause', async () => {
   const run = await newRun(async () => {
     throw new Error(`The receiver did not like ${SECRET}`);
   });
   run.clock.advance(WAIT_MS);
-  await assert.rejects(run.carryOut(), tellsOnly('step-failed'));
+  await assert.rejects(run.carryOut(), holdsOnly('step-failed'));
   assert.match(String(run.faults[0]), new RegExp(SECRET));
 });
 
-test('a step that left its stream as it was is tried again', async () => {
+test('a step that did not change its stream is retried', async () => {
   const run = await newRun(async () => undefined);
   run.clock.advance(WAIT_MS);
-  await assert.rejects(run.carryOut(), tellsOnly('step-left-its-stream'));
+  await assert.rejects(run.carryOut(), holdsOnly('step-left-its-stream'));
 });
 
-test('a step that ends with its process is no fault', async () => {
+test('a step that ends with its process is not reported as a fault', async () => {
   const run = await newRun(async () => {
     run.ending.abort();
     throw new Error('Aborted');
   });
   run.clock.advance(WAIT_MS);
-  await assert.rejects(run.carryOut(), tellsOnly('worker-ended'));
+  await assert.rejects(run.carryOut(), holdsOnly('worker-ended'));
   assert.deepEqual(run.faults, []);
 });
 
-test('an event that cannot be read, and a workflow that only newer processes know, are tried again', async () => {
+test('an event that cannot be read, and a workflow that only newer processes know, are retried', async () => {
   const run = await newRun(async () => undefined, 'Broken');
-  await assert.rejects(run.look(), tellsOnly('look-failed'));
+  await assert.rejects(run.look(), holdsOnly('look-failed'));
   assert.equal(run.faults.length, 1);
-  await assert.rejects(run.look('newer'), tellsOnly('unknown-workflow'));
+  await assert.rejects(run.look('newer'), holdsOnly('unknown-workflow'));
 });

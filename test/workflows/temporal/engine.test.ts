@@ -1,17 +1,18 @@
-/** The engine on Temporal where there is no Temporal. */
+/** The engine on Temporal without a server that answers. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { type TestContext, test } from 'vitest';
 import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { pause } from '../../../adapters/node/pause.ts';
 import { startTemporalEngine } from '../../../workflows/temporal/engine.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
 import { until } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 
-/** A port where nobody listens. */
+/** Returns a port on which no process listens. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -30,7 +31,7 @@ function start(context: TestContext, port: number) {
     events: createMemoryEventStore(),
     lead: { whenever: () => async () => undefined },
     marks: createMemoryPolicyMarks(),
-    ...{ clock, alarm: clock, log: keepLog() },
+    ...{ clock, alarm: clock, pause, log: keepLog() },
     onFault: (what) => faults.push(what),
     address: `127.0.0.1:${port}`,
     namespace: 'default',
@@ -39,14 +40,14 @@ function start(context: TestContext, port: number) {
   return { engine, clock, faults };
 }
 
-test('an engine that Temporal does not answer says so, goes on, and ends when asked', async (context) => {
+test('an engine that Temporal does not answer reports a fault, keeps trying, and closes', async (context) => {
   const { engine, clock, faults } = start(context, await closedPort());
   await until(() => faults.includes('temporal'));
   assert.deepEqual(engine.state(), { reachable: false, since: clock.now(), behind: null });
   await engine.close();
 });
 
-test('an engine whose server takes calls and never answers ends all the same', async (context) => {
+test('an engine whose server accepts calls and never answers still closes', async (context) => {
   const lines = new Set<Socket>();
   const silent = createServer((line) => lines.add(line)).listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -61,6 +62,6 @@ test('an engine whose server takes calls and never answers ends all the same', a
   await engine.close();
   assert.ok(
     [...lines].some((line) => !line.destroyed),
-    'it still does not answer',
+    'the server still does not answer',
   );
 });

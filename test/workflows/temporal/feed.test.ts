@@ -1,8 +1,9 @@
-/** Temporal is told of every event, whatever dies in between; its server here is a list of what it was told. */
+/** Temporal is notified of every event, whatever dies in between; the server here is a list of the notices it took. */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { type TestContext, test } from 'vitest';
 import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { pause } from '../../../adapters/node/pause.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { PolicyMarks } from '../../../core/ports/policy-marks.ts';
@@ -25,23 +26,23 @@ const waiting: Workflow = {
   },
 };
 
-/** Takes what it is told, while it answers. */
+/** A server that takes notices while `answers` is true. */
 function newServer(id = 'server-1') {
-  const told: string[] = [];
-  const server = { id, answers: true, told, replacing: new AbortController() };
+  const notices: string[] = [];
+  const server = { id, answers: true, notices, replacing: new AbortController() };
   const answer = async (line: string): Promise<void> => {
     if (!server.answers) throw new Error('14 UNAVAILABLE');
-    told.push(line);
+    notices.push(line);
   };
   return {
     server,
-    line: {
-      server: { standing: async () => ({ id: server.id, replaced: server.replacing.signal }) },
+    connection: {
+      server: { identify: async () => ({ id: server.id, replaced: server.replacing.signal }) },
       signals: {
-        begin: (run: { readonly id: string }, moved: { readonly revision: number }) =>
-          answer(`begin ${run.id} ${moved.revision}`),
-        tell: (run: { readonly id: string }, moved: { readonly revision: number }) =>
-          answer(`tell ${run.id} ${moved.revision}`),
+        signalWithStart: (run: { readonly id: string }, moved: { readonly revision: number }) =>
+          answer(`start ${run.id} ${moved.revision}`),
+        signal: (run: { readonly id: string }, moved: { readonly revision: number }) =>
+          answer(`signal ${run.id} ${moved.revision}`),
       },
     },
   };
@@ -53,7 +54,7 @@ interface World {
   readonly faults: unknown[];
   readonly log: KeptLog;
   append(id: string, type: string): Promise<void>;
-  start(line: ReturnType<typeof newServer>['line'], own?: Partial<Start>): Process;
+  start(connection: ReturnType<typeof newServer>['connection'], own?: Partial<Start>): Process;
 }
 
 interface Start {
@@ -82,14 +83,14 @@ function newWorld(context: TestContext): World {
       const event = newEvent({ type, occurredAt: clock.now() });
       await events.append({ stream, expected: length === 0 ? 'none' : length - 1, events: [event] });
     },
-    start: (line, own = {}) => {
+    start: (connection, own = {}) => {
       const dead = new AbortController();
       const feed = startFeed({
         workflows: [own.workflow ?? waiting],
         events: own.events ?? events,
         lead: leads.of(dead.signal),
         marks: own.marks ?? marks,
-        ...{ clock, log, ...line },
+        ...{ clock, pause, log, ...connection },
         onFault: (_what, cause) => faults.push(cause),
       });
       cleanUp(context, () => feed.close());
@@ -98,32 +99,32 @@ function newWorld(context: TestContext): World {
   };
 }
 
-/** Whether all there was to tell is told, and noted. */
-async function isQuiet({ feed }: Process): Promise<void> {
+/** Resolves when every notice was sent. */
+async function allSent({ feed }: Process): Promise<void> {
   await until(() => feed.behind()?.runs === 0);
 }
 
-test('runs that wait are begun, others are told, and those that ended before the first start are left alone', async (context) => {
+test('runs that wait are started, others are signaled, and those that ended before the first start get no signal', async (context) => {
   const { append, start } = newWorld(context);
-  const { server, line } = newServer();
+  const { server, connection } = newServer();
   const [ended, waits] = [newId(), newId()];
   for (const type of ['Begun', 'Ended']) await append(ended, type);
   await append(waits, 'Begun');
-  start(line);
-  await until(() => server.told.length === 1);
-  assert.deepEqual(server.told, [`begin ${waits} 0`]);
+  start(connection);
+  await until(() => server.notices.length === 1);
+  assert.deepEqual(server.notices, [`start ${waits} 0`]);
   await append(waits, 'Ended');
-  await until(() => server.told.length === 2);
-  assert.deepEqual(server.told.slice(1), [`tell ${waits} 1`]);
+  await until(() => server.notices.length === 2);
+  assert.deepEqual(server.notices.slice(1), [`signal ${waits} 1`]);
 });
 
-test('a process killed between a signal and its mark: the next one gives the signal again', async (context) => {
+test('a process that takes over from one killed between a signal and its mark sends the signal again', async (context) => {
   const { append, start, marks } = newWorld(context);
-  const { server, line } = newServer();
+  const { server, connection } = newServer();
   const id = newId();
   await append(id, 'Begun');
   let noted = false;
-  const dying = start(line, {
+  const dying = start(connection, {
     marks: {
       ...marks,
       save: () => {
@@ -133,16 +134,16 @@ test('a process killed between a signal and its mark: the next one gives the sig
     },
   });
   await until(() => noted);
-  assert.deepEqual(server.told, [`begin ${id} 0`]);
+  assert.deepEqual(server.notices, [`start ${id} 0`]);
   dying.kill();
-  start(line);
-  await until(() => server.told.length === 2);
-  assert.deepEqual(server.told, [`begin ${id} 0`, `begin ${id} 0`]);
+  start(connection);
+  await until(() => server.notices.length === 2);
+  assert.deepEqual(server.notices, [`start ${id} 0`, `start ${id} 0`]);
 });
 
-test('what was told and noted is not told again by the next process', async (context) => {
+test('a notice whose mark was saved is not sent again by the next process', async (context) => {
   const { append, start, marks } = newWorld(context);
-  const { server, line } = newServer();
+  const { server, connection } = newServer();
   const [first, second] = [newId(), newId()];
   let saves = 0;
   const counting: PolicyMarks = {
@@ -153,79 +154,79 @@ test('what was told and noted is not told again by the next process', async (con
     },
   };
   await append(first, 'Begun');
-  const before = start(line, { marks: counting });
+  const before = start(connection, { marks: counting });
   await until(() => saves === 1);
   before.kill();
   await append(second, 'Begun');
-  start(line);
-  await until(() => server.told.length === 2);
-  assert.deepEqual(server.told, [`begin ${first} 0`, `begin ${second} 0`]);
+  start(connection);
+  await until(() => server.notices.length === 2);
+  assert.deepEqual(server.notices, [`start ${first} 0`, `start ${second} 0`]);
 });
 
-test('while Temporal is away nothing is lost, and what it was not told of is shown with its age', async (context) => {
+test('no notice is lost while Temporal is unreachable, and the unsent ones are reported with their age', async (context) => {
   const { append, start, events, faults } = newWorld(context);
-  const { server, line } = newServer();
+  const { server, connection } = newServer();
   server.answers = false;
   const ids = [newId(), newId()];
   for (const id of ids) await append(id, 'Begun');
-  const process = start(line);
+  const process = start(connection);
   await until(() => process.feed.behind()?.runs === ids.length && faults.length > 0);
   const [oldest] = await events.readAll(LOG_START, 1);
   assert.equal(process.feed.behind()?.oldestAt, oldest?.occurredAt);
   server.answers = true;
-  await until(() => server.told.length === ids.length);
-  await isQuiet(process);
+  await until(() => server.notices.length === ids.length);
+  await allSent(process);
   assert.deepEqual(process.feed.behind(), { runs: 0, oldestAt: null });
 });
 
-test('a process that does not lead tells nothing, and knows nothing of what is left', async (context) => {
+test('a process that does not lead sends nothing, and does not know what is unsent', async (context) => {
   const { start } = newWorld(context);
-  const { line } = newServer();
-  const leading = start(line);
+  const { connection } = newServer();
+  const leading = start(connection);
   await until(() => leading.feed.behind() !== null);
-  assert.equal(start(line).feed.behind(), null);
+  assert.equal(start(connection).feed.behind(), null);
 });
 
 for (const [what, change] of [
   ['a server that lost its data', { id: 'server-2', version: 1 }],
-  ['a workflow that answers otherwise', { id: 'server-1', version: 2 }],
+  ['a workflow with another version', { id: 'server-1', version: 2 }],
 ] as const) {
-  test(`${what} is told of everything that waits`, async (context) => {
+  test(`${what} is notified of every run that waits`, async (context) => {
     const { append, start } = newWorld(context);
     const before = newServer();
     const id = newId();
     await append(id, 'Begun');
-    const process = start(before.line);
-    await until(() => before.server.told.length === 1);
-    await isQuiet(process);
+    const process = start(before.connection);
+    await until(() => before.server.notices.length === 1);
+    await allSent(process);
     process.kill();
     const after = newServer(change.id);
-    start(after.line, { workflow: { ...waiting, version: change.version } });
-    await until(() => after.server.told.length === 1);
-    assert.deepEqual(after.server.told, [`begin ${id} 0`]);
+    start(after.connection, { workflow: { ...waiting, version: change.version } });
+    await until(() => after.server.notices.length === 1);
+    assert.deepEqual(after.server.notices, [`start ${id} 0`]);
   });
 }
 
-test('a server that is replaced under way is told of everything that waits', async (context) => {
+test('a server that replaces another while the feed runs is notified of every run that waits', async (context) => {
   const { append, start } = newWorld(context);
-  const { server, line } = newServer();
+  const { server, connection } = newServer();
   const id = newId();
   await append(id, 'Begun');
-  await isQuiet(start(line));
-  await until(() => server.told.length === 1);
+  await allSent(start(connection));
+  await until(() => server.notices.length === 1);
   server.id = 'server-2';
   server.replacing.abort();
   server.replacing = new AbortController();
-  await until(() => server.told.length === 2);
-  assert.deepEqual(server.told, [`begin ${id} 0`, `begin ${id} 0`]);
+  await until(() => server.notices.length === 2);
+  assert.deepEqual(server.notices, [`start ${id} 0`, `start ${id} 0`]);
 });
 
-test('another log than the one before is told from its start, and that is said', async (context) => {
+test('a log that replaced another is sent from its start, with a warning', async (context) => {
   const before = newWorld(context);
-  const { server, line } = newServer();
+  const { server, connection } = newServer();
   await before.append(newId(), 'Begun');
   let saved = false;
-  const process = before.start(line, {
+  const process = before.start(connection, {
     marks: {
       ...before.marks,
       save: async (policy, mark) => {
@@ -239,20 +240,20 @@ test('another log than the one before is told from its start, and that is said',
   const after = newWorld(context);
   const id = newId();
   await after.append(id, 'Begun');
-  after.start(line, { marks: before.marks });
-  await until(() => server.told.length === 2);
-  assert.equal(server.told[1], `begin ${id} 0`);
+  after.start(connection, { marks: before.marks });
+  await until(() => server.notices.length === 2);
+  assert.equal(server.notices[1], `start ${id} 0`);
   assert.equal(after.log.lines[0]?.level, 'warn');
 });
 
-test('a stream that cannot be read holds up no other: its run says so itself', async (context) => {
+test('a stream that cannot be read delays no other: its run is started and reports the failure itself', async (context) => {
   const { append, start, faults } = newWorld(context);
-  const { server, line } = newServer();
+  const { server, connection } = newServer();
   const [broken, sound] = [newId(), newId()];
   await append(broken, 'Broken');
   await append(sound, 'Begun');
-  start(line);
-  await until(() => server.told.length === 2);
-  assert.deepEqual(server.told.toSorted(), [`begin ${broken} 0`, `begin ${sound} 0`].sort());
+  start(connection);
+  await until(() => server.notices.length === 2);
+  assert.deepEqual(server.notices.toSorted(), [`start ${broken} 0`, `start ${sound} 0`].sort());
   assert.equal(faults.length, 1);
 });

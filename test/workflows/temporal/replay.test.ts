@@ -1,11 +1,11 @@
 /**
- * What runs that began long ago need of the code of today: their histories, recorded by
+ * Runs that began long ago must work with today's code: their histories, recorded by
  * test/support/temporal/record-histories.ts, are replayed, without any server.
  */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { useRuntime } from '../../../workflows/temporal/runtime.ts';
 import { workflowBundle } from '../../../workflows/temporal/worker.ts';
@@ -28,19 +28,19 @@ async function replay(workflowBundle: { code: string }, text: string): Promise<v
   await Worker.runReplayHistory({ workflowBundle }, JSON.parse(text), 'retrying-1');
 }
 
-/** The bundle of a workflow's code that is not the one in use. */
+/** Bundles the workflow code of a sample. */
 function bundleOf(sample: string, logger = silent) {
   return bundleWorkflowCode({ workflowsPath: path.join(SAMPLES, sample), logger });
 }
 
-/** Of the source map that stands in the bundle. */
+/** Returns the modules that the bundle's source map names. */
 function modulesIn(code: string): readonly string[] {
   const [, map = ''] = /sourceMappingURL=data:application\/json;charset=utf-8;base64,(\S+)/.exec(code) ?? [];
   const { sources } = JSON.parse(Buffer.from(map, 'base64').toString('utf8')) as { sources: readonly string[] };
   return sources;
 }
 
-test('every recorded history is what the code of today does', async () => {
+test("every recorded history replays with today's code", async () => {
   const bundle = await workflowBundle();
   assert.deepEqual(
     histories()
@@ -51,7 +51,7 @@ test('every recorded history is what the code of today does', async () => {
   for (const { text } of histories()) await replay(bundle, text);
 });
 
-test('code that would do otherwise is found out', async () => {
+test('replay rejects code that behaves differently', async () => {
   const bundle = await bundleOf('changed-run.ts');
   for (const { name, text } of histories()) {
     await assert.rejects(replay(bundle, text), { name: 'DeterminismViolationError' }, name);
@@ -62,7 +62,7 @@ test('no history names a machine or holds an error of the program', () => {
   for (const { name, text } of histories()) assert.doesNotMatch(text, /identity|stackTrace|no luck/, name);
 });
 
-/** Packages of npm that stand in the bundle, and our own files; webpack's few lines of its own aside. */
+/** Returns the npm packages and this project's files in a bundle, without webpack's own lines. */
 function partsOf(code: string): { readonly packages: readonly string[]; readonly own: readonly string[] } {
   const modules = modulesIn(code);
   const packages = modules.flatMap((module) => /.*node_modules\/((@[^/]+\/)?[^/|]+)/.exec(module)?.[1] ?? []);
@@ -73,7 +73,7 @@ function partsOf(code: string): { readonly packages: readonly string[]; readonly
   };
 }
 
-test('the run is made of itself, the names it shares and the SDK', async () => {
+test('the bundle of a run holds the run, its protocol and the SDK only', async () => {
   const { packages, own } = partsOf((await workflowBundle()).code);
   assert.deepEqual(packages, ['@temporalio/common', '@temporalio/workflow', 'long', 'ms', 'nexus-rpc']);
   assert.deepEqual(own, [
@@ -83,12 +83,12 @@ test('the run is made of itself, the names it shares and the SDK', async () => {
   ]);
 });
 
-test('what a run imports besides is seen', async () => {
+test('any further import of a run shows in its bundle', async () => {
   const { own } = partsOf((await bundleOf('wider-run.ts')).code);
   assert.ok(own.includes('core/kernel/ids.ts'));
 });
 
-test('a run that reaches for the machine is not bundled', async () => {
+test('a run that imports a module of Node is not bundled', async () => {
   const lines: string[] = [];
   const logger = new DefaultLogger('ERROR', ({ message }) => lines.push(message));
   await assert.rejects(bundleOf('impure-run.ts', logger));

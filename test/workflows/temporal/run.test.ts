@@ -1,6 +1,6 @@
-/** Runs in Temporal, on its test server: what the contract of engines does not ask. */
+/** Runs in Temporal, on its test server: behaviour that the contract of engines does not cover. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import { carriedOut, type Workflow } from '../../../core/ports/workflows.ts';
@@ -10,7 +10,7 @@ import { until } from '../../support/read-models.ts';
 import { openOnTemporal } from '../../support/temporal-workflows.ts';
 
 const HOUR_MS = 3_600_000;
-/** Each leaves a dozen events in its run's history. */
+/** Each of these adds a dozen events to its run's history. */
 const EVENTS = 45;
 
 function waiting(name: string, spanMs: number): Workflow {
@@ -23,7 +23,7 @@ function waiting(name: string, spanMs: number): Workflow {
 }
 
 describe("runs on Temporal's test server", needs('temporal-test-server'), () => {
-  test('a run that many events moved begins a new history, and goes on', async (context) => {
+  test('a run that receives many events continues in a new history', async (context) => {
     const { events, clock, start, waitsUntil, historyOf } = await openOnTemporal(context);
     const stream = streamName('moving', newId());
     const id = stream.slice('moving-'.length);
@@ -36,14 +36,14 @@ describe("runs on Temporal's test server", needs('temporal-test-server'), () => 
       await events.append({ stream, expected, events: [newEvent({ type: 'Noted', occurredAt })] });
       await waitsUntil(plusMs(occurredAt, HOUR_MS));
     }
-    // A signal that comes at that moment puts it off.
+    // A signal that arrives at that moment delays the new history.
     await until(async () => (await historyOf(id)).includes('"continuedExecutionRunId"'));
     await waitsUntil(plusMs(begun, HOUR_MS + EVENTS - 1));
     clock.advance(HOUR_MS + EVENTS);
     await until(() => steps > 0);
   });
 
-  test('slow steps of one workflow hold up none of another', async (context) => {
+  test('slow steps of one workflow delay no step of another', async (context) => {
     const { events, clock, start } = await openOnTemporal(context);
     const done: string[] = [];
     const hanging = new Promise<void>(() => undefined);
@@ -66,6 +66,6 @@ describe("runs on Temporal's test server", needs('temporal-test-server'), () => 
     const behind = await begin('slow');
     const other = await begin('quick');
     await until(() => done.includes(other));
-    assert.ok(!done.includes(behind), 'the bound holds');
+    assert.ok(!done.includes(behind), 'the limit of concurrent steps holds');
   });
 });

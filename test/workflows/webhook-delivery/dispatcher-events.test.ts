@@ -1,6 +1,6 @@
-/** What the dispatcher does with news that come while it reads or attempts: a read model and attempts of the test's. */
+/** Events that reach the dispatcher while it reads or attempts; the test controls the read model and the attempts. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { LogPosition } from '../../../core/kernel/envelope.ts';
 import {
   type AccountId,
@@ -10,8 +10,8 @@ import {
   type WebhookId,
 } from '../../../core/kernel/ids.ts';
 import { WEBHOOK_WINDOW_DELIVERIES_MAX } from '../../../core/kernel/limits.ts';
-import type { DueDeliveryRow } from '../../../core/ports/read-models.ts';
-import type { Looked } from '../../../core/use-cases/webhooks/attempt-delivery.ts';
+import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
+import type { DeliverySchedule } from '../../../core/use-cases/webhooks/attempt-delivery.ts';
 import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';
 import { newUuid } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
@@ -27,23 +27,23 @@ function row(fields: Partial<DueDeliveryRow> = {}): DueDeliveryRow {
   return { id, account: ACCOUNT, repository: REPOSITORY, isFirst: true, isDue: true, ...fields };
 }
 
-/** A dispatcher of one webhook; the test says what is due, and how attempts end. */
+/** Creates a dispatcher for one webhook; the test says what is due, and how attempts end. */
 function dispatching() {
   const clock = createTestClock();
-  const attempts: { readonly id: WebhookDeliveryId; readonly end: (looked: Partial<Looked>) => void }[] = [];
+  const attempts: { readonly id: WebhookDeliveryId; readonly end: (looked: Partial<DeliverySchedule>) => void }[] = [];
   const reads: ((rows: readonly DueDeliveryRow[]) => void)[] = [];
   let position = 1n as LogPosition;
   const dispatcher = createDispatcher({
     due: {
-      seen: async () => undefined,
+      deliveriesCaughtUp: async () => undefined,
       dueWebhooks: async () => [{ webhook: WEBHOOK, account: ACCOUNT }],
       dueDeliveries: () => new Promise((resolve) => reads.push(resolve)),
-      backlog: () => Promise.reject(new TypeError('Not asked here')),
+      backlog: () => Promise.reject(new TypeError('This test needs no backlog')),
     },
     ...{ clock, alarm: clock },
     attempt: ({ id }) =>
       new Promise((resolve) => {
-        const nothing: Looked = { dueAt: null, isFirst: false, position };
+        const nothing: DeliverySchedule = { dueAt: null, isFirst: false, position };
         attempts.push({ id, end: (looked) => resolve({ ...nothing, ...looked }) });
       }),
     receiverOf: async () => 'receiver.example',
@@ -52,14 +52,14 @@ function dispatching() {
   return {
     ...{ clock, dispatcher, attempts },
     reads: () => reads.length,
-    /** Answers the oldest question for what is due. */
+    /** Answers the oldest open read of due deliveries. */
     answer: async (...rows: readonly DueDeliveryRow[]) => {
       await eventually(() => reads.length > 0);
       reads.shift()?.(rows);
       await settle();
     },
-    /** A place further on in the log. */
-    heard: ({ id }: DueDeliveryRow) => {
+    /** Returns an event of the delivery at the next position of the log. */
+    eventOf: ({ id }: DueDeliveryRow) => {
       position = (position + 1n) as LogPosition;
       return { id, webhook: WEBHOOK, account: ACCOUNT, position };
     },
@@ -68,77 +68,77 @@ function dispatching() {
 }
 
 describe('The dispatcher', () => {
-  test('attempts what fell due again before the end of an attempt that saw nothing of it', async () => {
+  test('attempts a delivery again that fell due during its attempt, which had read the stream before', async () => {
     const on = dispatching();
     const redelivered = row();
     await on.dispatcher.start();
     await on.answer(redelivered);
     const before = 1n as LogPosition;
-    on.dispatcher.due(on.heard(redelivered), 'later');
+    on.dispatcher.due(on.eventOf(redelivered), 'later');
     on.attempts[0]?.end({ position: before });
     await on.answer({ ...redelivered, isFirst: false });
     assert.deepEqual(on.ids(), [redelivered.id, redelivered.id]);
   });
 
-  test('reads once more for what fell due while it read, though that may have filled its window', async () => {
+  test('reads once more for a delivery that fell due during a read, although the window may be full', async () => {
     const on = dispatching();
     const retries = Array.from({ length: WEBHOOK_WINDOW_DELIVERIES_MAX }, () => row({ isFirst: false }));
     const last = row({ isFirst: false });
     await on.dispatcher.start();
     await on.answer(...retries);
-    on.dispatcher.due(on.heard(row()), 'first');
-    on.dispatcher.due(on.heard(last), 'later');
+    on.dispatcher.due(on.eventOf(row()), 'first');
+    on.dispatcher.due(on.eventOf(last), 'later');
     await on.answer();
-    assert.equal(on.reads(), 1, 'the answer may not know of the last one');
+    assert.equal(on.reads(), 1, 'the answer may lack the last one');
     await on.answer(last);
     on.attempts[0]?.end({});
     await settle();
     assert.ok(on.ids().includes(last.id));
   });
 
-  test('leaves to the window what the window leaves out, and reads on before it is empty', async () => {
+  test('reads nothing for deliveries behind a full window, and reads again before the window is empty', async () => {
     const on = dispatching();
     const retries = Array.from({ length: WEBHOOK_WINDOW_DELIVERIES_MAX }, () => row({ isFirst: false }));
     await on.dispatcher.start();
     await on.answer(...retries);
-    for (let more = 0; more < 1_000; more += 1) on.dispatcher.due(on.heard(row()), 'later');
+    for (let more = 0; more < 1_000; more += 1) on.dispatcher.due(on.eventOf(row()), 'later');
     assert.equal(on.reads(), 0);
     for (let ended = 0; on.reads() === 0; ended += 1) {
-      assert.ok(ended < retries.length, 'it is read before all are attempted');
+      assert.ok(ended < retries.length, 'the window was not read before all were attempted');
       on.attempts[ended]?.end({});
       await settle();
     }
   });
 
-  test('lets a first attempt that another process claimed hold up those behind it until it was recorded', async () => {
+  test('blocks first attempts behind one that another process claimed, until that one was recorded', async () => {
     const on = dispatching();
     const [claimed, next, elsewhere] = [row({ isDue: false }), row(), row({ repository: newUuid<RepositoryId>() })];
     await on.dispatcher.start();
     await on.answer(claimed, next, elsewhere);
     assert.deepEqual(on.ids(), [elsewhere.id]);
-    on.dispatcher.recorded(on.heard(elsewhere));
-    assert.equal(on.reads(), 0, 'that held up nobody');
-    on.dispatcher.recorded(on.heard(claimed));
+    on.dispatcher.recorded(on.eventOf(elsewhere));
+    assert.equal(on.reads(), 0, 'no attempt waited for that one');
+    on.dispatcher.recorded(on.eventOf(claimed));
     await on.answer(next);
     assert.deepEqual(on.ids(), [elsewhere.id, next.id]);
   });
 
-  test('keeps the place of a first attempt that it found claimed, and takes it back when the claim has lapsed', async () => {
+  test('keeps the place of a first attempt that is claimed elsewhere, and attempts it when the claim has expired', async () => {
     const on = dispatching();
     const [claimed, next] = [row(), row()];
     await on.dispatcher.start();
     await on.answer(claimed, next);
     on.attempts[0]?.end({ isFirst: true });
     await settle();
-    assert.deepEqual(on.ids(), [claimed.id], 'what stands behind it waits');
-    on.dispatcher.due(on.heard(claimed), 'claimed');
+    assert.deepEqual(on.ids(), [claimed.id], 'the next one waits for it');
+    on.dispatcher.due(on.eventOf(claimed), 'claimed');
     await on.answer(claimed, next);
     on.attempts[1]?.end({});
     await settle();
     assert.deepEqual(on.ids(), [claimed.id, claimed.id, next.id]);
   });
 
-  test('waits out a clock that goes behind the one that said what is due', async () => {
+  test('waits until its own clock reaches the due time, if its clock is behind', async () => {
     const on = dispatching();
     const early = row({ isFirst: false });
     await on.dispatcher.start();

@@ -1,7 +1,8 @@
-/** When attempts are made, in which order, and who waits for whom: dispatcher and engine on a clock that the test moves. */
+/** When attempts are made, in which order, and which wait for which: dispatcher and engine on a clock that the test moves. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
+import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { type LogPosition, streamName } from '../../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import {
@@ -20,7 +21,7 @@ import {
 } from '../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
-import type { DueDeliveryRow } from '../../../core/ports/read-models.ts';
+import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';
@@ -29,7 +30,7 @@ import { newEvent, newId } from '../../support/events.ts';
 import { delivering, NO_CONTENT, TIMED_OUT } from '../../support/delivering.ts';
 import { CAUSE } from '../../support/node.ts';
 import { createTestClock } from '../../support/test-clock.ts';
-import { eventually, toNextAwaited } from '../../support/test-timers.ts';
+import { eventually, advanceToNextAwaited } from '../../support/test-timers.ts';
 import { gate, settle } from '../../support/watched-log.ts';
 
 const never = (): Promise<Exchange> => new Promise(() => undefined);
@@ -41,15 +42,15 @@ function pastWaits(on: Delivering, isSo: () => boolean): Promise<void> {
   return eventually(async () => {
     await settle();
     if (isSo()) return true;
-    if (on.running() === 0) toNextAwaited(on.node.clock);
+    if (on.running() === 0) advanceToNextAwaited(on.node.clock);
     return false;
   });
 }
 
 describe('The dispatcher', () => {
-  test('makes eight attempts, 8 to 512 seconds after the end of the one before, and then no more', async () => {
+  test('makes eight attempts, each 8 to 512 seconds after the end of the previous one, and then no more', async () => {
     const on = await delivering(() => {
-      // Each takes its whole span.
+      // Each attempt takes as long as it may.
       on.node.clock.advance(30_000);
       return TIMED_OUT;
     });
@@ -94,7 +95,7 @@ describe('The dispatcher', () => {
       on.sent.map(({ delivery }) => delivery),
       [first, other],
     );
-    // A failed first attempt lets the next go: its own next attempt is no first one.
+    // After a failed first attempt the next delivery starts: the failed one's retry is no first attempt.
     answers[0]?.(TIMED_OUT);
     await eventually(() => on.sent.length === 3);
     answers[2]?.(NO_CONTENT);
@@ -105,7 +106,7 @@ describe('The dispatcher', () => {
     );
   });
 
-  test('lets a dead receiver with hundreds of deliveries hold up no healthy one', async () => {
+  test('delays no healthy receiver because of a dead one with hundreds of deliveries', async () => {
     const on = await delivering(({ host }) => (host === 'dead.example' ? never() : NO_CONTENT));
     const [mallory, ada] = [await on.account('mallory'), await on.account('ada')];
     const dead = [await on.webhook(mallory, 'dead.example'), await on.webhook(mallory, 'dead.example')];
@@ -130,7 +131,7 @@ describe('The dispatcher', () => {
     assert.equal(sentTo('dead.example').length, WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX);
   });
 
-  test('gives an account a bounded number of attempts at a time, however many receivers it names', async () => {
+  test('runs a bounded number of attempts of one account at once, however many receivers it has', async () => {
     const on = await delivering(({ host }) => (host.endsWith('.dead.example') ? never() : NO_CONTENT));
     const [mallory, ada] = [await on.account('mallory'), await on.account('ada')];
     for (let host = 0; host < 4; host += 1) {
@@ -143,7 +144,7 @@ describe('The dispatcher', () => {
     assert.equal(on.sent.length, WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX + 1);
   });
 
-  test('delivers more than its window holds, each once', async () => {
+  test('delivers more deliveries than its window holds, each once', async () => {
     const on = await delivering(() => NO_CONTENT);
     const account = await on.account('ada');
     const webhook = await on.webhook(account, 'healthy.example');
@@ -160,7 +161,7 @@ describe('The dispatcher', () => {
     assert.deepEqual(on.faults, []);
   });
 
-  test('asks nothing of anybody while deliveries wait: the engine has one alarm for all of them', async () => {
+  test('queries nothing while deliveries wait: the engine sets one alarm for all of them', async () => {
     const on = await delivering(() => TIMED_OUT);
     const account = await on.account('ada');
     const webhook = await on.webhook(account, 'dead.example');
@@ -174,7 +175,7 @@ describe('The dispatcher', () => {
     assert.deepEqual(on.node.clock.awaited(), [dueAt]);
   });
 
-  test('makes a new first attempt at once though more retries wait than its window holds', async () => {
+  test('makes a new first attempt at once although more retries wait than its window holds', async () => {
     let answer: Exchange = TIMED_OUT;
     const on = await delivering(() => answer);
     const account = await on.account('ada');
@@ -190,7 +191,7 @@ describe('The dispatcher', () => {
     await eventually(async () => (await on.due.backlog()).pending === 0);
   });
 
-  test('goes on after a restart with what is due, and with what was claimed once its claim has lapsed', async () => {
+  test('continues after a restart with due deliveries, and with a claimed one after its claim expired', async () => {
     let dies = true;
     const on = await delivering(() => (dies ? never() : NO_CONTENT));
     const account = await on.account('ada');
@@ -203,7 +204,7 @@ describe('The dispatcher', () => {
     const claimedAt = on.node.clock.now();
     await on.takeOver();
     await settle();
-    assert.equal(on.sent.length, 1, 'what is first in its repository is claimed: the next one waits for it');
+    assert.equal(on.sent.length, 1, "the repository's first delivery is claimed: the next one waits for it");
     await pastWaits(on, () => on.sent.length === 3);
     assert.deepEqual(
       on.sent.map(({ delivery }) => delivery),
@@ -213,7 +214,7 @@ describe('The dispatcher', () => {
     await eventually(async () => (await on.stateOf(waiting)).status === 'succeeded');
   });
 
-  test('goes on with what an earlier version left: waiting, claimed, and claimed anew without a word between', async () => {
+  test('continues what an earlier version left: waiting, claimed, and claimed twice without an event between', async () => {
     const on = await delivering(() => NO_CONTENT);
     const account = await on.account('ada');
     const webhook = await on.webhook(account, 'receiver.example');
@@ -272,11 +273,11 @@ describe('The dispatcher', () => {
     assert.deepEqual([two?.request.headers, two?.request.body], [one?.request.headers, one?.request.body]);
   });
 
-  test('gives up at the next attempt when the webhook was deactivated, deleted, or leads astray', async () => {
+  test('gives up at the next attempt if the webhook was deactivated, deleted, or has a private address', async () => {
     const outcomes = new Map<string, Exchange>();
     const on = await delivering(({ host }) => outcomes.get(host) ?? TIMED_OUT);
     const account = await on.account('ada');
-    const origin = { account, cause: CAUSE };
+    const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
     const hosts = ['inactive.example', 'deleted.example', 'astray.example'] as const;
     const [inactive, deleted, astray] = await Promise.all(hosts.map((host) => on.webhook(account, host)));
     assert.ok(inactive !== undefined && deleted !== undefined && astray !== undefined);
@@ -290,14 +291,14 @@ describe('The dispatcher', () => {
     accepted(await deleteWebhook(on.context, origin, deleted));
     outcomes.set('astray.example', { outcome: 'refused', fault: 'address-not-public' });
     await eventually(() => on.node.clock.awaited().length === 1);
-    toNextAwaited(on.node.clock);
+    advanceToNextAwaited(on.node.clock);
     for (const id of ids) await eventually(async () => (await on.stateOf(id)).status === 'failed');
     assert.equal(on.sent.length, 4, 'nothing was sent to the first two');
     const errors: readonly string[] = on.logged.slice(3).map((line) => JSON.parse(line).error);
     assert.deepEqual(errors.toSorted(), ['address-not-public', 'webhook-deleted', 'webhook-inactive']);
   });
 
-  test('makes eight attempts more of what is redelivered, under the same id', async () => {
+  test('makes eight more attempts after a redelivery, under the same id', async () => {
     const on = await delivering(() => ({ ...NO_CONTENT, status: 500 }));
     const account = await on.account('ada');
     const webhook = await on.webhook(account, 'receiver.example');
@@ -307,7 +308,7 @@ describe('The dispatcher', () => {
       await eventually(async () => (await on.stateOf(id)).status === 'failed');
     };
     await exhaust(8);
-    accepted(await redeliver(on.context, { account, cause: CAUSE }, webhook, id));
+    accepted(await redeliver(on.context, { account, cause: CAUSE, selection: ALL_REPOSITORIES }, webhook, id));
     await exhaust(16);
     assert.equal(new Set(on.sent.map(({ delivery }) => delivery)).size, 1);
     const [row] = await on.due.webhookDeliveries(account, webhook, 1);
@@ -318,13 +319,13 @@ describe('The dispatcher', () => {
     );
   });
 
-  test('holds nothing up for an attempt whose record came while its window was read', async () => {
+  test('blocks nothing for an attempt that was recorded while the window was read', async () => {
     const webhook = uuids.next<WebhookId>();
     const [account, repository] = [uuids.next<AccountId>(), uuids.next<RepositoryId>()];
     const [before, next] = [uuids.next<WebhookDeliveryId>(), uuids.next<WebhookDeliveryId>()];
-    const shown = (position: bigint): readonly DueDeliveryRow[] => {
+    const rowsAt = (position: bigint): readonly DueDeliveryRow[] => {
       const behind = { id: next, account, repository, isFirst: true, isDue: true };
-      // Claimed and not yet recorded: what comes after it waits.
+      // Claimed and not yet recorded: later first attempts wait for it.
       return position < 14n ? [{ ...behind, id: before, isDue: false }, behind] : [behind];
     };
     const reading = gate();
@@ -333,14 +334,14 @@ describe('The dispatcher', () => {
     const clock = createTestClock();
     const dispatcher = createDispatcher({
       due: {
-        seen: async (wanted) => void (position = wanted),
+        deliveriesCaughtUp: async (wanted) => void (position = wanted),
         dueWebhooks: async () => [],
         dueDeliveries: async () => {
-          const rows = shown(position);
+          const rows = rowsAt(position);
           await reading.passed;
           return rows;
         },
-        backlog: () => assert.fail('nobody asks'),
+        backlog: () => assert.fail('This test needs no backlog'),
       },
       ...{
         clock,

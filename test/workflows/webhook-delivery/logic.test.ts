@@ -1,6 +1,6 @@
-/** What a delivery waits for after each of its events, and what the step then writes. */
+/** What a delivery waits for after each of its events. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import type { RecordedEvent } from '../../../core/kernel/envelope.ts';
 import { plusMs, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
@@ -15,7 +15,7 @@ function goldenOf(type: string): RecordedEvent {
   return found.event;
 }
 
-/** When the step is due that is waited for after an event; null for none. */
+/** Returns when the step that is waited for after an event is due; null for none. */
 function waitedFor(type: string, changes: JsonObject = {}): Timestamp | null {
   const event = goldenOf(type);
   const before = { step: 'due', dueAt: event.occurredAt, memory: {} } as const;
@@ -23,7 +23,7 @@ function waitedFor(type: string, changes: JsonObject = {}): Timestamp | null {
 }
 
 describe('A delivery', () => {
-  test('waits for nothing but the lapse of a claim and the time of a retry', () => {
+  test('waits only for the expiry of a claim and the time of a retry', () => {
     const waits = golden.map(({ event }): [string, Timestamp | null] => [event.type, waitedFor(event.type)]);
     assert.deepEqual(Object.fromEntries(waits), {
       WebhookDeliveryRequested: null,
@@ -36,7 +36,7 @@ describe('A delivery', () => {
     });
   });
 
-  test('waits from the end of each failed attempt but the last, and not after one that nothing was sent in', () => {
+  test('waits from the end of each failed attempt but the last, and not after an attempt that sent nothing', () => {
     const failed = { outcome: 'failed', started_at: '2026-11-21T10:00:31.200Z', duration_ms: 345 };
     const end = timestamp('2026-11-21T10:00:31.545Z');
     for (const [index, waitSeconds] of [8, 16, 32, 64, 128, 256, 512].entries()) {

@@ -1,32 +1,32 @@
 /**
- * The attack: receivers of every kind, most of them hostile. Every attempt that a delivery to each of them gets, on a
- * controlled clock, is the spec's table row by row (States and transitions; Delivery behavior).
+ * The attack: receivers of every kind, most of them hostile. For each kind, all attempts of a delivery, on a clock that
+ * the test moves, must follow the specification's tables (States and transitions; Delivery behavior).
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHttpEgress, type HttpEgressOptions } from '../../../adapters/http-egress/egress.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import { msBetween, type Timestamp } from '../../../core/kernel/ids.ts';
 import { WEBHOOK_ATTEMPT_SPAN_MS } from '../../../core/kernel/limits.ts';
-import type { WebhookDeliveryRow } from '../../../core/ports/read-models.ts';
+import type { WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { delivering } from '../../support/delivering.ts';
 import { startDnsServer } from '../../support/dns-server.ts';
 import { receiverKinds } from '../../support/receiver-kinds.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { toNextAwaited } from '../../support/test-timers.ts';
+import { advanceToNextAwaited } from '../../support/test-timers.ts';
 
-/** The spec's own figures, not the product's. */
+/** The specification's figures, not the product's constants. */
 const ATTEMPTS = 8;
 const WAITS_SECONDS = [8, 16, 32, 64, 128, 256, 512];
-/** What an attempt takes on the controlled clock when it is not the whole span. */
+/** How long an attempt takes on the test's clock, unless it times out. */
 const TOOK_MS = 120;
-/** What stands for the span of an attempt where only that ends it. */
+/** The real time limit of an attempt that only the limit ends. */
 const SHORT_SPAN_MS = 1_000;
 const authority = createAuthority();
 
-/** A delivery to this host, with every attempt it gets on a clock that is moved to when the next is due. */
+/** Delivers to a host; the returned functions move the clock from one attempt to the next. */
 async function delivered(host: string, egress: Partial<HttpEgressOptions>, isSlow: boolean) {
   const outgoing = createHttpEgress({ ownUrls: [], privateAllowed: true, authorities: [authority.cert], ...egress });
   const bounds = new Set<string>();
@@ -51,9 +51,9 @@ async function delivered(host: string, egress: Partial<HttpEgressOptions>, isSlo
       await sleep(5);
     }
   };
-  /** Moves the clock to the next attempt; a timer may be set a little after the record of the one before. */
+  /** Moves the clock to the next attempt; its timer may be set shortly after the previous attempt was recorded. */
   const toNext = async (): Promise<void> => {
-    while (!toNextAwaited(on.node.clock)) await sleep(5);
+    while (!advanceToNextAwaited(on.node.clock)) await sleep(5);
   };
   const toEnd = async (): Promise<WebhookDeliveryRow> => {
     for (let count = 1; ; count += 1) {
@@ -69,7 +69,7 @@ async function delivered(host: string, egress: Partial<HttpEgressOptions>, isSlo
   return { on, bounds, attempted, toNext, toEnd, answers };
 }
 
-/** Whole seconds from the end of each attempt to the next. */
+/** Returns the whole seconds from the end of each attempt to the next. */
 function waits({ attemptLog }: WebhookDeliveryRow): readonly number[] {
   const ends = attemptLog.map(({ at, durationMs }): [Timestamp, number] => [at, durationMs]);
   return ends.slice(1).map(([at], index) => {
@@ -78,17 +78,17 @@ function waits({ attemptLog }: WebhookDeliveryRow): readonly number[] {
   });
 }
 
-describe('Every attempt at a receiver that', { concurrency: 4 }, () => {
+describe('Every attempt at a receiver that', { concurrent: true }, () => {
   for (const kind of receiverKinds('https://127.0.0.1:1/never')) {
-    test(`${kind.what} ${kind.error === null ? 'is the only one' : `fails by ${kind.error}`}`, async (context) => {
+    test(`${kind.what} ${kind.error === null ? 'is the only one' : `fails with ${kind.error}`}`, async (context) => {
       const port = await kind.start(context, authority);
       const isSlow = kind.error === 'timed-out';
       const { on, bounds, toEnd, answers } = await delivered(`127.0.0.1:${port}`, {}, isSlow);
       const row = await toEnd();
       const attempts = kind.error === null ? 1 : ATTEMPTS;
-      const said = row.attemptLog.map(({ httpStatus, error }) => ({ httpStatus, error }));
+      const outcomes = row.attemptLog.map(({ httpStatus, error }) => ({ httpStatus, error }));
       const { httpStatus, error } = kind;
-      assert.deepEqual(said, Array(attempts).fill({ httpStatus, error }));
+      assert.deepEqual(outcomes, Array(attempts).fill({ httpStatus, error }));
       assert.deepEqual([row.status, row.nextAttemptAt], [error === null ? 'SUCCESS' : 'FAILED', null]);
       assert.deepEqual(waits(row), WAITS_SECONDS.slice(0, attempts - 1));
       for (let attempt = 1; attempt <= attempts; attempt += 1) {
@@ -99,7 +99,7 @@ describe('Every attempt at a receiver that', { concurrency: 4 }, () => {
     });
   }
 
-  test('has no name, or a name server that fails or is silent, is made again', async (context) => {
+  test('has no name, or a name server that fails or is silent, is repeated', async (context) => {
     const dns = await startDnsServer(context);
     dns.answer('failing.example', 'failing');
     dns.answer('silent.example', 'silent');
@@ -112,14 +112,14 @@ describe('Every attempt at a receiver that', { concurrency: 4 }, () => {
       const { toEnd } = await delivered(host, { lookup }, error === 'timed-out');
       const row = await toEnd();
       assert.deepEqual(
-        row.attemptLog.map(({ error: told }) => told),
+        row.attemptLog.map(({ error: recorded }) => recorded),
         Array(ATTEMPTS).fill(error),
       );
       assert.deepEqual([row.status, waits(row)], ['FAILED', WAITS_SECONDS]);
     }
   });
 
-  test('came to lead to a private address is the last, and nothing is sent', async (context) => {
+  test('resolves to a private address by now is the last, and sends nothing', async (context) => {
     const dns = await startDnsServer(context);
     const receiver = await startReceiver(context, authority.issue(['receiver.example']));
     const lookup = createNameLookup({ servers: [dns.address], hostsFile: '/nonexistent' });

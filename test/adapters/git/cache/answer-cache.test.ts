@@ -1,12 +1,16 @@
-/** Whole answers on disk: made once, followed by many, never kept when they fail. */
+/** Cached answers on disk: made once, followed by many requests, never kept when they fail. */
+import { skippedFor } from '../../../support/skipped.ts';
 import assert from 'node:assert/strict';
+import { closeSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AnswerCache, createAnswerCache } from '../../../../adapters/git/answer-cache.ts';
+import { type AnswerCache, createAnswerCache } from '../../../../adapters/git/cache/answer-cache.ts';
+import { NO_PROC } from '../../../support/git-below.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
+const NEEDS_PROC = skippedFor(NO_PROC);
 const NEVER = new AbortController().signal;
 
 async function newCache(context: TestContext, bytesMax = 1_000): Promise<{ cache: AnswerCache; directory: string }> {
@@ -21,7 +25,7 @@ async function text(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-/** An answer whose parts come when the test says so. */
+/** An answer that yields its next part when the test calls `step`. */
 function slowAnswer() {
   const steps: (() => void)[] = [];
   let made = 0;
@@ -48,8 +52,43 @@ function slowAnswer() {
   return { make, step, made: () => made, ended: () => ended };
 }
 
-describe('Kept answers', () => {
-  test('are made once and then given as they are', async (context) => {
+/** Closes the files that this process has open for writing below a directory, so that their owner's close fails. */
+function closeWrittenBelow(directory: string): void {
+  for (const name of readdirSync('/proc/self/fd')) {
+    const fd = Number(name);
+    try {
+      const isWritten = /^flags:.*[12]$/m.test(readFileSync(`/proc/self/fdinfo/${name}`, 'latin1'));
+      if (isWritten && readlinkSync(`/proc/self/fd/${name}`).startsWith(directory)) closeSync(fd);
+    } catch {
+      // The descriptor that lists the folder is closed by now.
+    }
+  }
+}
+
+describe('The cache of answers', () => {
+  test('fails only the followers of an answer whose file cannot be closed', NEEDS_PROC, async (context) => {
+    const { cache, directory } = await newCache(context);
+    const rejections: unknown[] = [];
+    const note = (reason: unknown) => rejections.push(reason);
+    process.on('unhandledRejection', note);
+    context.onTestFinished(() => void process.off('unhandledRejection', note));
+    const make = async function* () {
+      yield Buffer.from('answer');
+    };
+    const makeAndBreak = async function* () {
+      yield* make();
+      // Long enough for the follower to open the file, too.
+      await sleep(20);
+      closeWrittenBelow(directory);
+    };
+    await assert.rejects(text(cache.follow('key', NEVER, makeAndBreak)), /EBADF/);
+    await sleep(20);
+    assert.deepEqual(rejections, []);
+    assert.deepEqual(await readdir(directory), [], 'a failed answer is not kept');
+    assert.equal(await text(cache.follow('key', NEVER, make)), 'answer');
+  });
+
+  test('makes an answer once and then serves its bytes', async (context) => {
     const { cache } = await newCache(context);
     let made = 0;
     const make = async function* () {
@@ -63,7 +102,7 @@ describe('Kept answers', () => {
     assert.equal(made, 2);
   });
 
-  test('are followed by many while git still makes them', async (context) => {
+  test('lets many requests follow an answer that git is still making', async (context) => {
     const { cache } = await newCache(context);
     const answer = slowAnswer();
     const first = text(cache.follow('key', NEVER, answer.make));
@@ -75,7 +114,7 @@ describe('Kept answers', () => {
     assert.equal(answer.made(), 1);
   });
 
-  test('outlive the client that asked first, as long as another follows', async (context) => {
+  test('goes on with an answer after its first client left, as long as another one follows', async (context) => {
     const { cache } = await newCache(context);
     const answer = slowAnswer();
     const gone = new AbortController();
@@ -90,7 +129,7 @@ describe('Kept answers', () => {
     assert.equal(await second, 'one two three');
   });
 
-  test('are stopped when nobody follows, and leave nothing behind', async (context) => {
+  test('stops making an answer that nobody follows, and leaves no file behind', async (context) => {
     const { cache, directory } = await newCache(context);
     const answer = slowAnswer();
     const gone = new AbortController();
@@ -102,7 +141,21 @@ describe('Kept answers', () => {
     while ((await readdir(directory)).length > 0) await sleep(1);
   });
 
-  test('that fail break off whoever follows and are not kept', async (context) => {
+  test('makes an answer again for a request that arrives just after its last follower left', async (context) => {
+    const { cache } = await newCache(context);
+    const { make, made } = slowAnswer();
+    const client = new AbortController();
+    const first = text(cache.follow('key', client.signal, make));
+    while (made() === 0) await sleep(1);
+    client.abort(new Error('gone'));
+    await assert.rejects(first, /gone/);
+    const whole = async function* () {
+      yield Buffer.from('answer');
+    };
+    assert.equal(await text(cache.follow('key', NEVER, whole)), 'answer');
+  });
+
+  test('fails every follower of an answer that fails, and does not keep it', async (context) => {
     const { cache, directory } = await newCache(context);
     let made = 0;
     const make = async function* () {
@@ -115,7 +168,7 @@ describe('Kept answers', () => {
     assert.equal((await readdir(directory)).length, 1);
   });
 
-  test('go when others need the room, and too large ones at once', async (context) => {
+  test('evicts answers when others need the room, and does not keep one that is too large', async (context) => {
     const { cache, directory } = await newCache(context, 10);
     const sized = (bytes: number) =>
       async function* () {
@@ -127,7 +180,7 @@ describe('Kept answers', () => {
     while ((await readdir(directory)).length !== 2) await sleep(1);
   });
 
-  test('are made anew when somebody deleted the folder', async (context) => {
+  test('makes an answer again after its folder was deleted', async (context) => {
     const { cache, directory } = await newCache(context);
     const make = async function* () {
       yield Buffer.from('answer');

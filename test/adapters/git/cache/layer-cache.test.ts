@@ -1,26 +1,26 @@
-/** The node's cache of layers: filled once, checked, evicted, thrown away at any moment. */
+/** The node's cache of layers: filled once, checked and evicted; anybody may delete it at any time. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import type { LayerKey, LayerStore } from '../../../../core/ports/layer-store.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
-import { grown, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { withLayer, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { eventually } from '../../../support/processes.ts';
 import { mountSmallDisk } from '../../../support/small-disk.ts';
 
 const folder = temporaryFolder('cache');
 const repository = testRepository(join(folder.path, 'repository'));
-/** Three commits, each in a layer of its own, stored and nowhere cached. */
+/** Three commits, each in its own layer, which is in the layer store and in no cache. */
 let history: { readonly objects: CommittedObjects; readonly commits: readonly ObjectId[] };
 const layers = countingStore();
 
-before(async () => {
+beforeAll(async () => {
   const database = await testDatabase({ layers: layers.store });
   const commits = [0, 1, 2].map((index) => repository.commit({ [`${index}`]: randomBytes(20_000) }));
   let objects = database.newObjects();
@@ -31,17 +31,17 @@ before(async () => {
   history = { objects, commits };
   await database.close();
 });
-after(() => folder.remove());
+afterAll(() => folder.remove());
 
-describe('filling the cache', () => {
-  test('fetches each layer once, however many ask for it at once', () =>
+describe('the cache, while it is filled,', () => {
+  test('fetches each layer once, however many requests need it at the same time', () =>
     withDatabase(async (database) => {
       layers.gets.length = 0;
       await Promise.all(Array.from({ length: 10 }, () => readAll(database, history.objects)));
       assert.deepEqual([...layers.gets].sort(), [...history.objects.layers].map(({ key }) => key).sort());
     }));
 
-  test('fetches only what is new', () =>
+  test('fetches only new layers', () =>
     withDatabase(async (database) => {
       await readAll(database, firstLayers(1));
       layers.gets.length = 0;
@@ -49,7 +49,7 @@ describe('filling the cache', () => {
       assert.equal(layers.gets.length, 2);
     }));
 
-  test('a byte changed in the store: the layer is named, nothing of it is served, and nothing is left', () =>
+  test('refuses a layer that changed in the store, names it, serves nothing of it and leaves no file', () =>
     withDatabase(async (database) => {
       const [layer] = [...history.objects.layers].slice(1);
       for (const place of [600, 10_000, (layer?.sizeBytes ?? 0) - 1]) {
@@ -71,7 +71,7 @@ describe('filling the cache', () => {
       await readAll(database, history.objects);
     }));
 
-  test('a layer cut short, one that goes on, and one that is not there', () =>
+  test('refuses a layer that is cut short, too long or missing', () =>
     withDatabase(async (database) => {
       const [layer] = [...history.objects.layers];
       const rejects = (code: string) =>
@@ -90,26 +90,26 @@ describe('filling the cache', () => {
       await readAll(database, history.objects);
     }));
 
-  test('an installed layer is not fetched, also when readers ask for it at the same moment', () =>
+  test('does not fetch an installed layer, even if readers need it while it is installed', () =>
     withDatabase(async (database) => {
       const commit = repository.commit({ installed: 'now' });
       const received = await database.receive(history.objects, repository.pack([commit, `^${history.commits[2]}`]));
       if ('refused' in received) assert.fail(received.detail);
       const layer = await storeLayer(layers.store, history.objects, received);
-      const objects = grown(history.objects, layer);
+      const objects = withLayer(history.objects, layer);
       layers.gets.length = 0;
       await Promise.all([received.install(layer), readAll(database, objects), readAll(database, objects)]);
       assert.deepEqual(layers.gets, []);
       assert.deepEqual(database.warnings, []);
     }));
 
-  test('a layer fetched before its own push installs it is kept once', () =>
+  test('keeps one copy of a layer that was fetched before its own push installs it', () =>
     withDatabase(async (database) => {
       const commit = repository.commit({ fetched: 'first' });
       const received = await database.receive(history.objects, repository.pack([commit, `^${history.commits[2]}`]));
       if ('refused' in received) assert.fail(received.detail);
       const layer = await storeLayer(layers.store, history.objects, received);
-      const objects = grown(history.objects, layer);
+      const objects = withLayer(history.objects, layer);
       await Promise.all([readAll(database, objects), received.install(layer)]);
       await readAll(database, objects);
       await eventually('the quarantine is empty', async () => {
@@ -118,8 +118,8 @@ describe('filling the cache', () => {
     }));
 });
 
-describe('the cache is disposable', () => {
-  test('a folder deleted while running: the next reader has everything again', () =>
+describe('the cache, of which any part may be lost,', () => {
+  test('fetches everything again after its folder was deleted while it runs', () =>
     withDatabase(async (database) => {
       await readAll(database, history.objects);
       for (const path of ['repositories', '.']) {
@@ -132,7 +132,7 @@ describe('the cache is disposable', () => {
       await readAll(database, await database.push(history.objects, pack));
     }));
 
-  test('a restart finds what was there; a restart of the machine throws it away', async () => {
+  test('is used again after a restart of the server, and emptied after a restart of the machine', async () => {
     const directory = join(folder.path, 'restarted');
     const run = async () => {
       const database = await testDatabase({ directory, layers: layers.store });
@@ -150,7 +150,7 @@ describe('the cache is disposable', () => {
     assert.equal(await run(), expected);
   });
 
-  test('a pack shortened or removed between two runs: refilled, not served', async () => {
+  test('fetches a pack again that was shortened or removed between two runs', async () => {
     const directory = join(folder.path, 'damaged');
     const damages = [(path: string) => truncate(path, 100), (path: string) => rm(path)];
     for (const damage of damages) {
@@ -165,7 +165,7 @@ describe('the cache is disposable', () => {
     }
   });
 
-  test('a manifest whose last line was cut short, and strange files beside: only that layer is fetched again', async () => {
+  test('fetches only the layer whose manifest line was cut short, and ignores strange files', async () => {
     const directory = join(folder.path, 'manifest');
     const first = await testDatabase({ directory, layers: layers.store });
     await readAll(first, history.objects);
@@ -183,7 +183,7 @@ describe('the cache is disposable', () => {
     }
   });
 
-  test('quarantines and half-fetched layers of an earlier run are swept at start', async () => {
+  test('removes quarantines and half-fetched layers of an earlier run at start', async () => {
     const directory = join(folder.path, 'swept');
     for (const path of ['incoming/dead/pack', 'trash/dead']) await mkdir(join(directory, path), { recursive: true });
     await writeFile(join(directory, 'incoming/dead/pack/tmp_pack_x'), 'half');
@@ -195,7 +195,7 @@ describe('the cache is disposable', () => {
 });
 
 describe('eviction', () => {
-  test('lets whole repositories go, those used longest ago first, and none that is being read', async () => {
+  test('removes whole repositories, least recently used first, and none that is being read', async () => {
     const database = await testDatabase({ cacheBytesMax: 150_000 });
     try {
       const packs = Array.from({ length: 4 }, (_, index) =>
@@ -215,7 +215,7 @@ describe('eviction', () => {
       reader.close();
       await readAll(database, all[0] ?? database.newObjects());
       await eventually(
-        'the one that was read is gone',
+        'the repository that was read is removed',
         async () => (await cached()).join() === 'true,false,false,true',
       );
     } finally {
@@ -223,7 +223,7 @@ describe('eviction', () => {
     }
   });
 
-  test('a dropped repository goes when its last reader does', () =>
+  test('removes a dropped repository when its last reader is closed', () =>
     withDatabase(async (database) => {
       const reader = await database.database.open(history.objects);
       await database.database.drop(history.objects.repository);
@@ -234,7 +234,7 @@ describe('eviction', () => {
       await readAll(database, history.objects);
     }));
 
-  test('a new shrink epoch has a folder of its own, which holds exactly its layers', () =>
+  test('keeps a folder for each shrink epoch, which holds exactly the layers of that epoch', () =>
     withDatabase(async (database) => {
       const old = await database.database.open(history.objects);
       const shrunk = { ...firstLayers(1), shrinkEpoch: 1, revision: 7 };
@@ -245,7 +245,7 @@ describe('eviction', () => {
       );
       old.close();
       await eventually(
-        'the old folder is gone',
+        'the old folder is removed',
         async () => (await filesIn(database.directory, /\.pack$/)).length === 1,
       );
       const pack = repository.pack([history.commits[2] ?? '', `^${history.commits[1]}`]);
@@ -255,7 +255,7 @@ describe('eviction', () => {
 });
 
 describe('a full disk', () => {
-  test('refuses the push, leaves nothing, and takes it when there is room', async (context) => {
+  test('refuses a push and leaves no file, until there is room', async (context) => {
     const disk = mountSmallDisk(1_500_000);
     if ('skip' in disk) return context.skip(disk.skip);
     const database = await testDatabase({ directory: join(disk.path, 'cache') });
@@ -272,7 +272,7 @@ describe('a full disk', () => {
     }
   });
 
-  test('makes room for a repository that is asked for by evicting others', async (context) => {
+  test('makes the cache evict other repositories for the one that is needed', async (context) => {
     const disk = mountSmallDisk(1_000_000);
     if ('skip' in disk) return context.skip(disk.skip);
     const store = createMemoryLayerStore();
@@ -294,7 +294,7 @@ describe('a full disk', () => {
 });
 
 describe('a push whose client goes away', () => {
-  test('leaves no file and no lease, whether its source fails or it is cancelled', () =>
+  test('leaves no file and no lease behind, whether its body fails or it is cancelled', () =>
     withDatabase(async (database) => {
       const pack = repository.pack([repository.commit({ gone: randomBytes(500_000) }, { parents: [] })]);
       const failure = new Error('connection reset');
@@ -332,7 +332,7 @@ function firstLayers(count: number): CommittedObjects {
   return { ...history.objects, layers: [...history.objects.layers].slice(0, count) };
 }
 
-/** Opens the repository and checks that as many of the history's commits are there as layers. */
+/** Opens the repository and checks that it has as many of the history's commits as layers. */
 async function readAll(
   database: TestDatabase,
   objects: CommittedObjects,
@@ -356,7 +356,7 @@ async function filesIn(directory: string, pattern: RegExp): Promise<readonly str
   return names.filter((name) => pattern.test(name)).map((name) => join(directory, name));
 }
 
-/** A layer store that notes what is read, and can give changed bytes. */
+/** A layer store that records which keys are read, and can return changed bytes. */
 function countingStore() {
   const inner = createMemoryLayerStore();
   const gets: LayerKey[] = [];

@@ -1,10 +1,10 @@
-/** A layer's tar: readable by anyone's tar, the same bytes each time, and read back whatever its chunks. */
+/** A layer's tar: any tar can read it, its bytes are always the same, and it is parsed from chunks of any size. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import { LayerFormatError, layerContent, readTar } from '../../../../adapters/git/cache/layer-tar.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
@@ -13,11 +13,11 @@ import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts
 import { once, testDatabase } from '../../../support/object-database.ts';
 
 const folder = temporaryFolder('tar');
-after(() => folder.remove());
+afterAll(() => folder.remove());
 
 describe('the tar of a layer', () => {
   const sizes = { small: 1_000, large: 3_000_001 };
-  before(async () => {
+  beforeAll(async () => {
     for (const [name, size] of Object.entries(sizes)) {
       await writeFile(join(folder.path, `${name}.pack`), randomBytes(size));
       await writeFile(join(folder.path, `${name}.idx`), randomBytes(512));
@@ -34,7 +34,7 @@ describe('the tar of a layer', () => {
     });
   const bytesOf = async (content: LayerContent) => Buffer.concat(await Array.fromAsync(content.body()));
 
-  test('has the size and SHA-256 it says, every time it is read', async () => {
+  test('has the size and SHA-256 that it announces, every time it is read', async () => {
     for (const name of Object.keys(sizes)) {
       const content = await contentOf(name);
       for (const bytes of [await bytesOf(content), await bytesOf(content), await bytesOf(await contentOf(name))]) {
@@ -44,7 +44,7 @@ describe('the tar of a layer', () => {
     }
   });
 
-  test('is read back whatever its chunks', async () => {
+  test('is parsed from chunks of any size', async () => {
     for (const name of Object.keys(sizes)) {
       const bytes = await bytesOf(await contentOf(name));
       for (const size of name === 'small' ? [1, 511, 513, 10_000] : [65_536]) {
@@ -69,7 +69,7 @@ describe('the tar of a layer', () => {
     }
   });
 
-  test('one that was cut, or is none, is refused', async () => {
+  test('is refused when it is cut short, or is no tar', async () => {
     const bytes = await bytesOf(await contentOf('small'));
     for (const broken of [bytes.subarray(0, 1_000), bytes.subarray(0, -1_024), Buffer.alloc(0), randomBytes(2_000)]) {
       await assert.rejects(Array.fromAsync(readTar(once(broken))), LayerFormatError);
@@ -78,7 +78,7 @@ describe('the tar of a layer', () => {
 });
 
 describe('the layers of a repository', () => {
-  test('untarred over each other they are a bare repository that any git can clone', async () => {
+  test('make a bare repository that any git can clone, when they are unpacked into one folder', async () => {
     const repository = testRepository(join(folder.path, 'repository'));
     const database = await testDatabase();
     let objects = database.newObjects();

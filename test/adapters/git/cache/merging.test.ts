@@ -1,8 +1,8 @@
-/** Small packs merged behind the requests' backs, and bitmaps for clones. */
+/** Small packs that are merged in the background, and bitmaps for clones. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { afterAll, describe, test } from 'vitest';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { type LayerId, type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
@@ -12,7 +12,7 @@ import { temporaryFolder, type TestRepository, testRepository } from '../../../s
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 const folder = temporaryFolder('merging');
-after(() => folder.remove());
+afterAll(() => folder.remove());
 
 /** Pushes some commits one by one, the last on top; every other push also brings a blob that nothing refers to. */
 async function pushes(database: TestDatabase, repository: TestRepository, count: number, objects: CommittedObjects) {
@@ -50,12 +50,12 @@ async function assertAllThere(database: TestDatabase, objects: CommittedObjects,
 }
 
 describe('merging packs', () => {
-  test('keeps every object, reached or not, in few packs, and pushes go on against them', async () => {
+  test('keeps every object, reached or not, in few packs, against which later pushes are checked', async () => {
     const layers = createMemoryLayerStore();
     const database = await testDatabase({ layers, packsMax: 6 });
     const repository = testRepository(join(folder.path, 'many'));
     const first = await pushes(database, repository, 12, database.newObjects());
-    // What arrived during the first merge is merged when it is next opened.
+    // Packs that arrived during the first merge are merged when the repository is next opened.
     for (let round = 0; round < 2; round += 1) {
       await assertAllThere(database, first.objects, first.ids);
       await database.database.settled();
@@ -70,7 +70,7 @@ describe('merging packs', () => {
     await database.close();
   });
 
-  test('leaves a reader of the old packs alone, and takes in what arrives meanwhile', async () => {
+  test('does not disturb a reader of the old packs, and includes layers that arrive meanwhile', async () => {
     const database = await testDatabase({ packsMax: 6 });
     const repository = testRepository(join(folder.path, 'meanwhile'));
     const { objects, ids } = await pushes(database, repository, 3, database.newObjects());
@@ -95,7 +95,7 @@ describe('merging packs', () => {
     await database.close();
   });
 
-  test('is remembered by the manifest: a restart fetches nothing', async () => {
+  test('is recorded in the manifest, so that a restart fetches nothing', async () => {
     const inner = createMemoryLayerStore();
     let gets = 0;
     const get: typeof inner.get = (key, range) => {
@@ -116,7 +116,7 @@ describe('merging packs', () => {
     await restarted.close();
   });
 
-  test('chooses every pack but those that are far larger than all smaller ones together', () => {
+  test('chooses every pack except those that are far larger than all smaller ones together', () => {
     const layers = (sizes: readonly number[]) =>
       sizes.map((packBytes, index) => ({
         id: `${index}` as LayerId,
@@ -128,7 +128,7 @@ describe('merging packs', () => {
     const chosen = (sizes: readonly number[]) =>
       [...choosePacks(layers(sizes))].map((name) => Number(name.split('-')[0]));
     assert.deepEqual(chosen([1_000_000, 10, 12, 30, 60]), [10, 12, 30, 60]);
-    // A gap among the small ones is no reason to leave the many behind it.
+    // A gap in the sizes of the small packs does not leave the many larger ones unmerged.
     const many = [70, 70, 900, 900, 900, 900, 2_000, 4_000];
     assert.deepEqual(chosen([...many, 100_000]), many);
     assert.deepEqual(chosen([10, 300, 1_000]), []);
@@ -173,7 +173,7 @@ describe('bitmaps', () => {
     };
     const bitmaps = async () => {
       const names = await filesBelow(join(database.directory, 'repositories'));
-      // Views lead to the same files again.
+      // Each view has links to the same files.
       return names.filter((name) => name.endsWith('.bitmap') && !name.includes('/views/')).length;
     };
     const count = Number(repository.line(['rev-list', '--objects', '--count', 'main']));

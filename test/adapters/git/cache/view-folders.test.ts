@@ -1,8 +1,8 @@
-/** Views of a repository at sets of refs. */
+/** Views: folders that show a repository with one set of refs. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { afterAll, describe, test } from 'vitest';
 import { makeCacheFolder } from '../../../../adapters/git/cache/cache-folder.ts';
 import { createViewFolders } from '../../../../adapters/git/cache/view-folders.ts';
 import { objectId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
@@ -15,7 +15,7 @@ const b = objectId('b'.repeat(40));
 
 describe('a view', () => {
   const folder = temporaryFolder('views');
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
   const repository = uuid<RepositoryId>('01890000-0000-7000-8000-000000000000');
   const viewOf = (key: string): RefsView => {
     const refs = [
@@ -27,7 +27,7 @@ describe('a view', () => {
 
   test('is a bare repository of packed refs', async () => {
     const cached = await makeCacheFolder(folder.path, repository, 0);
-    const view = await createViewFolders(assert.ifError).hold(cached, viewOf('one'));
+    const view = await createViewFolders(assert.ifError).acquire(cached, viewOf('one'));
     const packed = `# pack-refs with: peeled fully-peeled sorted \n${a} refs/heads/main\n${b} refs/tags/v1\n^${a}\n`;
     assert.equal(await readFile(join(view.path, 'packed-refs'), 'utf8'), packed);
     assert.equal(await readFile(join(view.path, 'HEAD'), 'utf8'), 'ref: refs/heads/main\n');
@@ -35,17 +35,17 @@ describe('a view', () => {
     assert.deepEqual(await readdir(join(view.path, 'objects')), ['pack']);
   });
 
-  test('is made once for a key, and kept as long as it is held, however many others there are', async () => {
+  test('is made once for a key, and kept while it is leased, however many others are made', async () => {
     const cached = await makeCacheFolder(folder.path, repository, 1);
     const views = createViewFolders(assert.ifError);
-    const held = await Promise.all(['x', 'x', 'x'].map((key) => views.hold(cached, viewOf(key))));
-    assert.equal(new Set(held.map(({ path }) => path)).size, 1);
-    for (let index = 0; index < 10; index += 1) (await views.hold(cached, viewOf(`other ${index}`))).release();
+    const leased = await Promise.all(['x', 'x', 'x'].map((key) => views.acquire(cached, viewOf(key))));
+    assert.equal(new Set(leased.map(({ path }) => path)).size, 1);
+    for (let index = 0; index < 10; index += 1) (await views.acquire(cached, viewOf(`other ${index}`))).release();
     const left = () => readdir(join(cached.path, 'views'));
     await eventually('four are left', async () => (await left()).length === 4);
-    assert.equal(await readFile(join(held[0]?.path ?? '', 'HEAD'), 'utf8'), 'ref: refs/heads/main\n');
-    for (const view of held) view.release();
-    for (let index = 10; index < 15; index += 1) (await views.hold(cached, viewOf(`other ${index}`))).release();
-    await eventually('it is gone', async () => !(await left()).some((name) => held[0]?.path.endsWith(name)));
+    assert.equal(await readFile(join(leased[0]?.path ?? '', 'HEAD'), 'utf8'), 'ref: refs/heads/main\n');
+    for (const view of leased) view.release();
+    for (let index = 10; index < 15; index += 1) (await views.acquire(cached, viewOf(`other ${index}`))).release();
+    await eventually('it is removed', async () => !(await left()).some((name) => leased[0]?.path.endsWith(name)));
   });
 });

@@ -1,17 +1,17 @@
-/** Files read by pages. */
+/** Files that are read by pages. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { afterAll, describe, test } from 'vitest';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import { temporaryFolder } from '../../../support/git.ts';
 
 describe('pages of files', () => {
   const folder = temporaryFolder('pages');
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
 
-  test('give exactly the bytes asked for, from the disk and from memory, cut where the file ends', async () => {
+  test('return exactly the requested bytes, from the disk and from memory, cut where the file ends', async () => {
     const bytes = randomBytes(100_000);
     const path = join(folder.path, 'file');
     await writeFile(path, bytes);
@@ -30,7 +30,7 @@ describe('pages of files', () => {
     }
   });
 
-  test('of a small file that was just written are in memory at once, also when it moves away', async () => {
+  test('of a small file that was just written are in memory at once, even if it is moved then', async () => {
     const path = join(folder.path, 'fresh');
     await writeFile(path, 'fresh bytes');
     const pages = createFilePages({ memoryBytesMax: 1_000_000 });
@@ -41,7 +41,7 @@ describe('pages of files', () => {
     assert.equal(String(await pages.read(file, 6, 5)), 'bytes');
   });
 
-  test('hold no memory beside their own', async () => {
+  test('keep no memory except their own bytes', async () => {
     const path = join(folder.path, 'held');
     await writeFile(path, randomBytes(40_000));
     const pages = createFilePages({ memoryBytesMax: 1_000_000 });
@@ -56,7 +56,7 @@ describe('pages of files', () => {
     }
   });
 
-  test('of two files are never mistaken for each other, also when one takes the name of the other', async () => {
+  test('of two files are never confused, even if one takes the name of the other', async () => {
     const path = join(folder.path, 'name');
     const pages = createFilePages({ memoryBytesMax: 1_000_000 });
     await writeFile(path, 'first');

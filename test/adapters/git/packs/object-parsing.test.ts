@@ -1,7 +1,7 @@
-/** Commits, tags and trees as git reads them. */
+/** Commits, tags and trees, parsed as git parses them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { afterAll, describe, test } from 'vitest';
 import { parseCommit, parseCommitLinks, parseTag, parseTree } from '../../../../adapters/git/packs/object-parsing.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
@@ -11,11 +11,11 @@ const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
 describe('parsing objects', () => {
   const folder = temporaryFolder('parsing');
   const repository = testRepository(join(folder.path, 'repository'));
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
 
   const parsed = (id: ObjectId) => parseCommit(id, repository.git(['cat-file', 'commit', id]));
 
-  test('reads a merge with everything git shows of it', () => {
+  test('reads a merge with everything that git shows of it', () => {
     const first = repository.commit({ a: '1' });
     const second = repository.commit({ a: '2' });
     const merge = repository.commit({ b: '1' }, { parents: [second, first], message: 'Merge\n\nBoth.\n' });
@@ -28,6 +28,15 @@ describe('parsing objects', () => {
     assert.equal(commit?.message, 'Merge\n\nBoth.\n');
     const raw = repository.git(['cat-file', 'commit', merge]);
     assert.deepEqual(parseCommitLinks(raw), { parents: [second, first], seconds: committer.seconds });
+  });
+
+  test('takes only the parents that git takes: the lines right after the tree', () => {
+    const [first, second] = [repository.commit({ a: 'p1' }), repository.commit({ a: 'p2' })];
+    const person = 'A <a@example.org> 1700000000 +0000';
+    const lines = [`tree ${EMPTY_TREE}`, `parent ${first}`, `author ${person}`, `committer ${person}`];
+    const late = repository.object('commit', `${[...lines, `parent ${second}`].join('\n')}\n\nx\n`);
+    assert.equal(repository.line(['rev-list', '--parents', '-n1', late]), `${late} ${first}`);
+    assert.deepEqual(parsed(late)?.parents, [first]);
   });
 
   test('reads odd identities, dates and zones as git does', () => {
@@ -48,7 +57,7 @@ describe('parsing objects', () => {
       const author = parsed(id)?.author;
       const [name, seconds] = shown.split('\n');
       assert.equal(author?.name, name, identity);
-      // git shows no date, or its own largest, where there is none that it can hold.
+      // git shows no date, or its largest one, for a date that it cannot represent.
       if (!/Late|Broken/.test(identity)) assert.equal(String(author?.seconds), seconds, identity);
       else assert.equal(author?.seconds, 0, identity);
     }
@@ -57,7 +66,7 @@ describe('parsing objects', () => {
     assert.deepEqual(['+0130', '-0700', '+0000', '-0000', ''].map(zoned), [90, -420, 0, 0, 0]);
   });
 
-  test('reads names and messages in the encoding the commit names, else as UTF-8', () => {
+  test('decodes names and messages from the encoding that the commit names, else as UTF-8', () => {
     const latin = Buffer.from(
       `tree ${EMPTY_TREE}\nauthor J\xfcrgen <j@e> 1 +0000\ncommitter J <j@e> 1 +0000\nencoding ISO-8859-1\n\nGr\xfc\xdfe\n`,
       'latin1',
@@ -76,7 +85,7 @@ describe('parsing objects', () => {
     assert.equal(commit?.message, `parent ${EMPTY_TREE}\n`);
   });
 
-  test('finds nothing in what is no commit or tag, and throws at no bytes', () => {
+  test('returns null for bytes that are no commit or tag, and never throws', () => {
     for (const text of ['', '\n', 'tree', 'tree \n', 'tree 123\n\n', `object ${EMPTY_TREE}\ntype plant\n`, '\0\xff']) {
       assert.equal(parseCommit(EMPTY_TREE, Buffer.from(text, 'latin1')), null);
       assert.equal(parseTag(Buffer.from(text, 'latin1')), null);
@@ -91,7 +100,7 @@ describe('parsing objects', () => {
     assert.deepEqual(parseTag(bytes), { id: repository.line(['rev-parse', 'HEAD^{tree}']), type: 'tree' });
   });
 
-  test('reads a tree with every mode and a name that is no UTF-8', () => {
+  test('reads a tree with every mode, and a name that is not UTF-8', () => {
     const blob = repository.object('blob', 'x');
     const commit = repository.commit({ a: '4' });
     const tree = repository.tree([

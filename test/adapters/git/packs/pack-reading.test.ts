@@ -1,25 +1,31 @@
-/** Packs and their indexes read in process, compared with git's own reading. */
+/** Packs and their indexes, read in process and compared with what git reads. */
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import {
-  createKeptObjects,
-  type KeptObjects,
+  createObjectCache,
+  type ObjectCache,
   openPackFile,
   type PackFile,
+  type SizeBounds,
 } from '../../../../adapters/git/packs/pack-file.ts';
 import { openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
+
+/** The same bound for every type. */
+function upTo(bytes: number): SizeBounds {
+  return { commit: bytes, tree: bytes, blob: bytes, tag: bytes };
+}
 
 describe('a pack read in process', () => {
   const folder = temporaryFolder('pack');
   let objects: readonly { readonly id: string; readonly type: string; readonly size: number }[];
   let opened: Opened;
   const repository = testRepository(join(folder.path, 'repository'));
-  before(async () => {
+  beforeAll(async () => {
     let text = '';
     for (let index = 0; index < 25; index += 1) {
       text += `line ${index} ${'x'.repeat(index * 7)}\n`;
@@ -35,7 +41,7 @@ describe('a pack read in process', () => {
       return { id, type, size: Number(size) };
     });
   });
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
 
   test('has every object, with its type and size', async () => {
     assert.equal(opened.index.objectCount, objects.length);
@@ -46,44 +52,44 @@ describe('a pack read in process', () => {
     }
   });
 
-  test('gives every object byte for byte, deltas resolved', async () => {
+  test('returns every object byte for byte, with its deltas resolved', async () => {
     const all = repository.git(['cat-file', '--batch'], { input: objects.map(({ id }) => `${id}\n`).join('') });
     let at = 0;
     for (const { id, type, size } of objects) {
       at += `${id} ${type} ${size}\n`.length;
       const offset = await opened.index.find(Buffer.from(id, 'hex'));
-      const read = await opened.pack.read(offset ?? 0, 4_000_000);
+      const read = await opened.pack.read(offset ?? 0, upTo(4_000_000));
       assert.equal(read?.type, type);
       assert.ok(read?.bytes.equals(all.subarray(at, at + size)), id);
       at += size + 1;
     }
   });
 
-  test('keeps nothing in memory beside the bytes that are counted', async () => {
+  test('keeps no more bytes in memory than it counts', async () => {
     for (const { id } of objects)
-      await opened.pack.read((await opened.index.find(Buffer.from(id, 'hex'))) ?? 0, 4_000_000);
-    const kept = [...opened.kept.values()].map(({ bytes }) => [bytes.buffer.byteLength, bytes.length]);
-    assert.ok(kept.length > 10);
-    for (const [held, counted] of kept) assert.equal(held, counted);
+      await opened.pack.read((await opened.index.find(Buffer.from(id, 'hex'))) ?? 0, upTo(4_000_000));
+    const cached = [...opened.cache.values()].map(({ bytes }) => [bytes.buffer.byteLength, bytes.length]);
+    assert.ok(cached.length > 10);
+    for (const [memoryBytes, countedBytes] of cached) assert.equal(memoryBytes, countedBytes);
   });
 
-  test('does not find what is not there', async () => {
+  test('does not find an object that it does not have', async () => {
     for (const id of ['0'.repeat(40), 'f'.repeat(40), `${objects[5]?.id.slice(0, 36)}0000`]) {
       if (objects.some((object) => object.id === id)) continue;
       assert.equal(await opened.index.find(Buffer.from(id, 'hex')), null);
     }
   });
 
-  test('gives nothing of an object larger than the reader takes', async () => {
+  test('returns null for an object larger than the bound', async () => {
     const large = objects.find(({ size }) => size === 3_000_000);
     const offset = (await opened.index.find(Buffer.from(large?.id ?? '', 'hex'))) ?? 0;
-    assert.ok((await opened.pack.read(offset, 2_999_999)) === null);
-    assert.equal((await opened.pack.read(offset, 3_000_000))?.bytes.length, 3_000_000);
+    assert.ok((await opened.pack.read(offset, upTo(2_999_999))) === null);
+    assert.equal((await opened.pack.read(offset, upTo(3_000_000)))?.bytes.length, 3_000_000);
   });
 });
 
 describe('a large index, read by pages', () => {
-  test('finds all of 6,000 objects and no other', async () => {
+  test('finds each of its 6,000 objects and no other', async () => {
     const folder = temporaryFolder('pack');
     try {
       const blobs = Array.from({ length: 6_000 }, (_, index) => Buffer.from(`blob number ${index}`));
@@ -91,7 +97,7 @@ describe('a large index, read by pages', () => {
       const { index, pack: file } = await open(folder.path, 'large', pack);
       for (const bytes of blobs) {
         const offset = await index.find(Buffer.from(rawId('blob', bytes), 'hex'));
-        assert.deepEqual((await file.read(offset ?? 0, 100))?.bytes, bytes);
+        assert.deepEqual((await file.read(offset ?? 0, upTo(100)))?.bytes, bytes);
       }
       for (let number = 6_000; number < 7_000; number += 1) {
         const id = rawId('blob', Buffer.from(`blob number ${number}`));
@@ -108,14 +114,14 @@ describe('a large index, read by pages', () => {
       const blobs = Array.from({ length: 9 }, (_, index) => Buffer.from(`blob ${index}`));
       const path = join(folder.path, 'p.pack');
       writeFileSync(path, rawPack(blobs.map((bytes) => rawEntry({ type: 'blob', bytes }))));
-      // Every offset above 0x10 goes to the table of 64-bit offsets.
+      // git writes every offset above 0x10 into the table of 64-bit offsets.
       runGit(['index-pack', '--index-version=2,0x10', '-o', join(folder.path, 'p.idx'), path]);
       const pages = createFilePages({ memoryBytesMax: 1_000_000 });
       const index = await openPackIndex(pages, await pages.open(join(folder.path, 'p.idx')));
-      const pack = openPackFile(pages, createKeptObjects(1_000), await pages.open(path), index);
+      const pack = openPackFile(pages, createObjectCache(1_000), await pages.open(path), index);
       for (const bytes of blobs) {
         const offset = await index.find(Buffer.from(rawId('blob', bytes), 'hex'));
-        assert.deepEqual((await pack.read(offset ?? 0, 100))?.bytes, bytes);
+        assert.deepEqual((await pack.read(offset ?? 0, upTo(100)))?.bytes, bytes);
       }
     } finally {
       folder.remove();
@@ -124,11 +130,11 @@ describe('a large index, read by pages', () => {
 });
 
 describe('a delta whose deflated bytes begin with a long table of codes', () => {
-  test('has the size of the object it makes', async () => {
+  test('has the size of the object that it makes', async () => {
     const folder = temporaryFolder('pack');
     try {
       const base = Buffer.from('base');
-      // Every byte value in uneven numbers: a table of codes of some hundred bytes, before the first size.
+      // Every byte value, unevenly often: the table of codes takes some hundred bytes before the first size.
       const text = Buffer.from(Array.from({ length: 6_000 }, (_, index) => (index * index * 31 + (index % 97)) & 0xff));
       const inserts: Buffer[] = [deltaSize(base.length), deltaSize(text.length)];
       for (let at = 0; at < text.length; at += 100) inserts.push(Buffer.from([100]), text.subarray(at, at + 100));
@@ -146,8 +152,8 @@ describe('a delta whose deflated bytes begin with a long table of codes', () => 
   });
 });
 
-describe('hostile packs', () => {
-  test('an object stored as a chain of deltas that grows a thousandfold a step: bounded, then left to git', async () => {
+describe('reading a hostile pack', () => {
+  test('leaves a chain of deltas to git that grows a thousandfold a step, within bounds', async () => {
     const folder = temporaryFolder('pack');
     try {
       const base = Buffer.alloc(1_000, 'a');
@@ -157,14 +163,14 @@ describe('hostile packs', () => {
       const large = Buffer.alloc(1_000_000, 'a');
       const offset = (await index.find(Buffer.from(rawId('blob', large), 'hex'))) ?? 0;
       assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 1_000_000 });
-      assert.ok((await pack.read(offset, 999_999)) === null);
-      assert.ok((await pack.read(offset, 1_000_000))?.bytes.equals(large));
+      assert.ok((await pack.read(offset, upTo(999_999))) === null);
+      assert.ok((await pack.read(offset, upTo(1_000_000)))?.bytes.equals(large));
     } finally {
       folder.remove();
     }
   });
 
-  test('a chain of 5,000 deltas, longer than git writes: left to git', async () => {
+  test('leaves a chain of 5,000 deltas, longer than git writes, to git', async () => {
     const folder = temporaryFolder('pack');
     try {
       const entries = [rawEntry({ type: 'blob', bytes: Buffer.from('v0000') })];
@@ -176,15 +182,15 @@ describe('hostile packs', () => {
       const { index, pack } = await open(folder.path, 'chain', rawPack(entries));
       const deepest = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4999')), 'hex'))) ?? 0;
       assert.equal(await pack.info(deepest), null);
-      assert.ok((await pack.read(deepest, 1_000_000)) === null);
+      assert.ok((await pack.read(deepest, upTo(1_000_000))) === null);
       const shallower = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4000')), 'hex'))) ?? 0;
-      assert.equal((await pack.read(shallower, 1_000_000))?.bytes.toString(), 'v4000');
+      assert.equal((await pack.read(shallower, upTo(1_000_000)))?.bytes.toString(), 'v4000');
     } finally {
       folder.remove();
     }
   });
 
-  test('an index cut short, or one of another format: refused when opened', async () => {
+  test('refuses an index that is cut short or of another format when it is opened', async () => {
     const folder = temporaryFolder('pack');
     try {
       const pages = createFilePages({ memoryBytesMax: 1_000_000 });
@@ -210,7 +216,7 @@ describe('hostile packs', () => {
 });
 
 interface Opened {
-  readonly kept: KeptObjects;
+  readonly cache: ObjectCache;
   readonly index: PackIndex;
   readonly pack: PackFile;
 }
@@ -221,6 +227,6 @@ async function open(folder: string, name: string, bytes: Buffer): Promise<Opened
   runGit(['index-pack', '-o', join(folder, `${name}.idx`), path]);
   const pages = createFilePages({ memoryBytesMax: 1_000_000 });
   const index = await openPackIndex(pages, await pages.open(join(folder, `${name}.idx`)));
-  const kept = createKeptObjects(1_000_000);
-  return { index, kept, pack: openPackFile(pages, kept, await pages.open(path), index) };
+  const cache = createObjectCache(1_000_000);
+  return { index, cache, pack: openPackFile(pages, cache, await pages.open(path), index) };
 }

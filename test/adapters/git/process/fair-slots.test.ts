@@ -1,10 +1,10 @@
-/** How places for processes are shared. */
+/** How processes share slots. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createFairSlots } from '../../../../adapters/git/process/fair-slots.ts';
 
 describe('slots', () => {
-  test('let no more run than there are, and the next as soon as one is given back', async () => {
+  test('let no more tasks run than there are slots, and the next as soon as one is released', async () => {
     const slots = createFairSlots({ slots: 2, slotsPerKey: 2 });
     const [first] = [await slots.acquire('a'), await slots.acquire('b')];
     let third = false;
@@ -21,10 +21,10 @@ describe('slots', () => {
       fourth = true;
     });
     await new Promise(setImmediate);
-    assert.equal(fourth, false, 'giving a slot back twice gives one');
+    assert.equal(fourth, false, 'a slot released twice is one free slot');
   });
 
-  test('serve waiting keys in rotation, however much one of them asks for', async () => {
+  test('serve waiting keys in rotation, however many requests one of them has', async () => {
     const slots = createFairSlots({ slots: 1, slotsPerKey: 1 });
     const order: string[] = [];
     const release = await slots.acquire('busy');
@@ -39,7 +39,7 @@ describe('slots', () => {
     assert.deepEqual(order, ['greedy', 'modest', 'third', 'greedy', 'greedy', 'greedy', 'greedy']);
   });
 
-  test('let others pass a key that has its share', async () => {
+  test('let other keys pass a key that has all its slots', async () => {
     const slots = createFairSlots({ slots: 3, slotsPerKey: 1 });
     const release = await slots.acquire('a');
     let second = false;

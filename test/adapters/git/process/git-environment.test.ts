@@ -1,17 +1,17 @@
-/** Which git is used and in what environment. */
+/** Which git is used, and in what environment. */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { afterAll, describe, test } from 'vitest';
 import { checkGitVersion, gitEnvironment, quoteAlternate } from '../../../../adapters/git/process/git-environment.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { testDatabase } from '../../../support/object-database.ts';
 
 const folder = temporaryFolder('environment');
-after(() => folder.remove());
+afterAll(() => folder.remove());
 
 describe('git', () => {
-  test('of version 2.39 or newer is taken, an older one and no git are refused in words', async () => {
+  test('is accepted from version 2.39 on; the error for an older or a missing one says so', async () => {
     assert.equal(checkGitVersion('/git', 'git version 2.39.5\n'), '2.39.5');
     assert.equal(checkGitVersion('/git', 'git version 2.50.1 (Apple Git-155)\n'), '2.50.1');
     assert.equal(checkGitVersion('/git', 'git version 3.0.0\n'), '3.0.0');
@@ -26,7 +26,7 @@ describe('git', () => {
     await assert.rejects(testDatabase({ gitPath: '/no/such/git' }), /did not start/);
   });
 
-  test('sees nothing of the configuration or the environment of the machine', () => {
+  test('sees no configuration and no environment of the machine', () => {
     const environment = gitEnvironment('/usr/bin/git', { GIT_DIR: '/x' }, [['core.fsync', 'none']]);
     assert.equal(environment['HOME'], '/nonexistent');
     assert.equal(environment['GIT_CONFIG_NOSYSTEM'], '1');
@@ -41,7 +41,7 @@ describe('git', () => {
     assert.ok(shown.some((line) => line.endsWith('core.hookspath=/dev/null')));
   });
 
-  test('finds alternates in folders with any characters', async () => {
+  test('finds alternates in folders whose names hold any characters', async () => {
     assert.equal(quoteAlternate('/a:b"c\\d'), '"/a:b\\"c\\\\d"');
     const repository = testRepository(join(folder.path, 'repository'));
     for (const name of [

@@ -1,11 +1,11 @@
-/** Processes through the helper: their ends, their limits, and that none outlives whoever asked for it. */
+/** Processes that the helper runs: how they end, their limits, and that none outlives its caller. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import {
   createProcessRunner,
   type ProcessRunner,
@@ -18,21 +18,21 @@ const MIB = 1024 * 1024;
 describe('the process runner', () => {
   const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
   let runner: ProcessRunner;
-  before(() => {
+  beforeAll(() => {
     runner = newRunner(folder);
   });
-  after(async () => {
+  afterAll(async () => {
     await runner.close();
     rmSync(folder, { recursive: true });
   });
   const sh = (script: string, options: Partial<RunOptions> = {}) => runner.run({ ...shell(script), ...options });
 
-  test('gives the output, the errors and the status of a process', async () => {
+  test('returns the output, the errors and the status of a process', async () => {
     const end = await (await sh('echo out; echo err >&2; exit 3')).ended;
     assert.deepEqual(end, { code: 3, signal: null, killed: 'no', stderr: 'err\n', stdout: 'out\n' });
   });
 
-  test('gives a process the environment and folder asked for and no other', async () => {
+  test('gives a process exactly the requested environment and folder', async () => {
     const end = await (await sh('pwd; env | sort', { cwd: '/usr', env: { A: 'ä=b' } })).ended;
     assert.deepEqual(
       end.stdout?.split('\n').filter((line) => !line.startsWith('_=')),
@@ -50,7 +50,7 @@ describe('the process runner', () => {
     assert.equal((await cat.ended).code, 0);
   });
 
-  test('runs many at once with input and output each', async () => {
+  test('runs many processes at once, each with input and output', async () => {
     const outputs = await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
         const cat = await sh('exec cat', { stdin: 'stream', stdout: 'stream', key: String(index % 3) });
@@ -64,7 +64,7 @@ describe('the process runner', () => {
     );
   });
 
-  test('keeps what a process wrote when it ends without reading its input', async () => {
+  test('keeps the output of a process that ends without reading its input', async () => {
     const process = await sh('echo enough; exit 1', { stdin: 'stream', stdout: 'stream' });
     process.stdin?.on('error', () => {});
     process.stdin?.write(randomBytes(4 * MIB));
@@ -72,7 +72,7 @@ describe('the process runner', () => {
     assert.equal((await process.ended).code, 1);
   });
 
-  test('bounds what it keeps of standard error and of collected output', async () => {
+  test('bounds how much it keeps of standard error and of collected output', async () => {
     const loud = await (await sh('echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last', {})).ended;
     assert.equal(loud.stdout, null);
     const errors = await (await sh('(echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last) >&2')).ended;
@@ -81,7 +81,7 @@ describe('the process runner', () => {
     assert.ok(errors.stderr.length < 66_000);
   });
 
-  test('tells of a NUL on standard error once', async () => {
+  test('reports a NUL on standard error once', async () => {
     let seen = 0;
     const onNul = () => {
       seen += 1;
@@ -90,12 +90,12 @@ describe('the process runner', () => {
     assert.equal(seen, 1);
   });
 
-  test('says so when a program cannot be started', async () => {
+  test('rejects when a program cannot be started', async () => {
     await assert.rejects(sh('', { file: '/no/such/program' }), /ENOENT/);
     assert.equal((await (await sh('exit 0')).ended).code, 0);
   });
 
-  test('kills the whole group at cancel, whatever it started', async () => {
+  test('kills the whole group of a cancelled process', async () => {
     const abort = new AbortController();
     const process = await sh('sleep 100 & echo $!; wait', { stdout: 'stream', signal: abort.signal });
     const sleeper = Number(
@@ -112,18 +112,18 @@ describe('the process runner', () => {
     await eventually('both are gone', () => !isAlive(sleeper) && !isAlive(process.pid));
   });
 
-  test('kills a process that takes longer than it may', async () => {
+  test('kills a process that exceeds its time', async () => {
     const end = await (await sh('sleep 100', { wallMsMax: 100 })).ended;
     assert.equal(end.killed, 'timeout');
   });
 
-  test('kills what a finished process left running in its group', async () => {
+  test('kills the processes that a finished one left running in its group', async () => {
     const process = await sh('sleep 100 & echo $!');
     const end = await process.ended;
     await eventually('the sleeper is gone', () => !isAlive(Number(end.stdout)));
   });
 
-  test('starts nothing for a request that was cancelled before', async () => {
+  test('starts no process for a request that is already cancelled', async () => {
     await assert.rejects(sh('exit 0', { signal: AbortSignal.abort(new Error('gone')) }), /gone/);
   });
 
@@ -138,8 +138,8 @@ describe('the process runner', () => {
   });
 });
 
-describe('the end of a helper', () => {
-  test('fails what it ran, kills it, and the next process runs in a new one', async () => {
+describe('the process helper', () => {
+  test('is replaced when it dies, and the processes it ran fail and are killed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
     const runner = newRunner(folder);
     try {
@@ -160,7 +160,7 @@ describe('the end of a helper', () => {
     }
   });
 
-  test('that is cut off by the deletion of its socket is none: connections go on', async () => {
+  test('survives the deletion of its socket, and its connections go on', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
     const runner = newRunner(folder);
     try {
@@ -180,7 +180,7 @@ describe('the end of a helper', () => {
     }
   });
 
-  test('follows the server, also when that is killed with no time to say goodbye', async () => {
+  test('ends with the server, even if the server is killed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
     const program = new URL('../../../support/sleeping-server.ts', import.meta.url);
     const server = spawn(process.execPath, [program.pathname, folder], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -1,14 +1,14 @@
-/** Where the helper's socket lies, and that what killed servers leave of it does not gather. */
+/** Where the helper's socket is, and that the folders of killed servers are removed. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'vitest';
 import { makeSocketFolder, socketPathIn, sweepSocketFolders } from '../../../../adapters/git/process/socket-folder.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
-/** A folder of temporary files of the test's own, and a directory of a runner. */
+/** A folder for this test's temporary files, and the directory of a runner. */
 async function folders(context: TestContext): Promise<{ readonly temporary: string; readonly directory: string }> {
   const temporary = await tempDir(context);
   const before = process.env['TMPDIR'];
@@ -24,15 +24,15 @@ function deadPid(): number {
   return spawnSync('true').pid;
 }
 
-test('the socket lies below the own directory', async (context) => {
+test("the socket is below the runner's directory", async (context) => {
   const { directory } = await folders(context);
   assert.ok(makeSocketFolder(directory).startsWith(path.join(directory, 'sockets/')));
 });
 
-test('the socket lies among temporary files where the own path is too long for one', async (context) => {
+test("the socket is among the temporary files if the path of the runner's directory is too long", async (context) => {
   const { temporary, directory } = await folders(context);
   const spare = 103 - Buffer.byteLength(socketPathIn(makeSocketFolder(directory)));
-  // One byte is the separator's.
+  // One byte is for the separator.
   const longest = `${directory}/${'d'.repeat(spare - 1)}`;
   const fitting = makeSocketFolder(longest);
   assert.equal(Buffer.byteLength(socketPathIn(fitting)), 103);
@@ -40,7 +40,7 @@ test('the socket lies among temporary files where the own path is too long for o
   assert.equal(path.dirname(tooLong), temporary);
 });
 
-test('folders of dead processes are swept, those of living ones stay', async (context) => {
+test('folders of dead processes are removed, those of running processes stay', async (context) => {
   const { temporary, directory } = await folders(context);
   const dead = deadPid();
   const stale = [
@@ -50,7 +50,7 @@ test('folders of dead processes are swept, those of living ones stay', async (co
   ];
   const kept = [
     path.join(directory, `sockets/${process.ppid}-abcdef`),
-    // Of another runner in this process.
+    // The folder of another runner in this process.
     path.join(temporary, `strata-git-${process.pid}-abcdef`),
     path.join(temporary, `strata-git-${process.ppid}-abcdef`),
     path.join(temporary, `strata-git-${dead}`),
@@ -65,7 +65,7 @@ test('folders of dead processes are swept, those of living ones stay', async (co
   );
 });
 
-test('a directory that is not there yet needs no sweeping', async (context) => {
+test('removing stale folders accepts a directory that does not exist yet', async (context) => {
   const { directory } = await folders(context);
   sweepSocketFolders(directory);
   assert.ok(!existsSync(directory));

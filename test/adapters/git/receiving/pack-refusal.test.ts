@@ -1,6 +1,6 @@
-/** What the pusher is told of git's words. */
+/** How git's messages are translated for the pusher. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { refusalOf } from '../../../../adapters/git/receiving/pack-refusal.ts';
 import type { ProcessEnd } from '../../../../adapters/git/process/process-runner.ts';
 
@@ -18,7 +18,7 @@ describe('a refusal', () => {
     assert.equal(refusalOf(end('fatal: something new about /var/lib/strata'))?.detail, 'git could not index the pack');
   });
 
-  test('says of limits what they are', () => {
+  test('names the limit that a pack exceeded', () => {
     const costly = { refused: 'pack-too-costly' };
     assert.partialDeepStrictEqual(refusalOf(end('', { killed: 'timeout', code: null, signal: 'SIGKILL' })), costly);
     assert.partialDeepStrictEqual(refusalOf(end('', { code: null, signal: 'SIGXCPU' })), costly);
@@ -29,7 +29,7 @@ describe('a refusal', () => {
     assert.partialDeepStrictEqual(refusalOf(full), { refused: 'disk-full' });
   });
 
-  test('is none where this machine is at fault', () => {
+  test('is not returned when this machine is at fault', () => {
     assert.equal(refusalOf(end('fatal: unable to create file: Permission denied')), null);
     assert.equal(refusalOf(end("fatal: not a git repository: '/x'")), null);
     assert.equal(refusalOf(end('usage: git index-pack')), null);

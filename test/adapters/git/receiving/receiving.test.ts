@@ -1,33 +1,43 @@
-/** Packs that a push brings: what is taken, what is refused and why, and what is left behind. */
+/** The packs of pushes: which are accepted, which are refused and why, and that no file is left behind. */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { objectId } from '../../../../core/kernel/ids.ts';
+import {
+  COMMIT_BYTES_MAX,
+  COMMIT_PARENTS_MAX,
+  TAG_BYTES_MAX,
+  TAG_CHAIN_LENGTH_MAX,
+  TREE_BYTES_MAX,
+} from '../../../../core/kernel/limits.ts';
 import type { CommittedObjects, PackRefusalCode } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { commitBytes, EMPTY_TREE, packOfTags, tagBytes } from '../../../support/hostile-packs.ts';
+import { storeUnchecked } from '../../../support/unchecked-layer.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
 
 const folder = temporaryFolder('receiving');
 const repository = testRepository(join(folder.path, 'repository'));
 let db: TestDatabase;
-before(async () => {
+beforeAll(async () => {
   db = await testDatabase();
 });
-after(async () => {
+afterAll(async () => {
   await db.close();
   folder.remove();
 });
 
-async function taken(objects: CommittedObjects, pack: Uint8Array) {
+async function accepted(objects: CommittedObjects, pack: Uint8Array) {
   const received = await db.receive(objects, pack);
   if ('refused' in received) assert.fail(`${received.refused}: ${received.detail}`);
   return received;
 }
 
-/** Refused with this code and a line like this; nothing is left. The answer is the line. */
+/** Asserts that the pack is refused with this code and a matching line, and that no file is left. */
 async function refused(
   code: PackRefusalCode,
   detail: RegExp,
@@ -47,15 +57,42 @@ async function nothingLeft(): Promise<void> {
   assert.deepEqual(await filesBelow(join(db.directory, 'incoming')), []);
 }
 
-describe('a pack that is taken', () => {
-  test('holds its tips, with what annotated tags lead to', async () => {
+describe('a pack whose client leaves', () => {
+  // When a client leaves, its request aborts the signal, and the body fails for every reader from then on.
+  async function* brokenBody(leave: () => void): AsyncGenerator<Uint8Array> {
+    await nextTurn();
+    leave();
+    await nextTurn();
+    yield await Promise.reject<Uint8Array>(new Error('aborted'));
+  }
+
+  for (const when of ['before the body is read', 'while the body is read'] as const) {
+    test(`${when} ends the push, and leaves no rejection without a handler`, async (context) => {
+      const rejections: unknown[] = [];
+      const note = (reason: unknown) => rejections.push(reason);
+      process.on('unhandledRejection', note);
+      context.onTestFinished(() => void process.off('unhandledRejection', note));
+      const client = new AbortController();
+      const leave = () => client.abort(new Error('The client went away'));
+      if (when === 'before the body is read') leave();
+      const receiving = db.receive(db.newObjects(), brokenBody(leave), { signal: client.signal });
+      await assert.rejects(receiving, /The client went away/);
+      for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+      assert.deepEqual(rejections, []);
+      await nothingLeft();
+    });
+  }
+});
+
+describe('an accepted pack', () => {
+  test('has its tips, and the objects that annotated tags lead to', async () => {
     const commit = repository.commit({ a: 'one' });
     const tree = objectId(repository.line(['rev-parse', `${commit}^{tree}`]));
     repository.git(['tag', '-f', '-a', '-m', 'x', 'outer', commit]);
     repository.git(['tag', '-f', '-a', '-m', 'x', 'nested', 'outer']);
     const tag = objectId(repository.line(['rev-parse', 'outer']));
     const nested = objectId(repository.line(['rev-parse', 'nested']));
-    const received = await taken(db.newObjects(), repository.pack([commit, 'outer', 'nested']));
+    const received = await accepted(db.newObjects(), repository.pack([commit, 'outer', 'nested']));
     const unknown = objectId('1'.repeat(40));
     const peeled = { id: commit, type: 'commit' } as const;
     assert.deepEqual(await received.tips([commit, tag, nested, tree, unknown]), [
@@ -71,9 +108,9 @@ describe('a pack that is taken', () => {
     await nothingLeft();
   });
 
-  test('is invisible until it is installed, and then seen without being fetched', async () => {
+  test('is invisible until it is installed, and then visible without being fetched', async () => {
     const first = repository.commit({ a: 'seen' });
-    const received = await taken(db.newObjects(), repository.pack([first]));
+    const received = await accepted(db.newObjects(), repository.pack([first]));
     const objects = db.newObjects();
     const before = await db.database.open(objects);
     assert.deepEqual(await before.lookup([first]), [null]);
@@ -84,7 +121,7 @@ describe('a pack that is taken', () => {
     reader.close();
   });
 
-  test('may be thin: its bases come from the committed layers', async () => {
+  test('may be thin, with delta bases in the committed layers', async () => {
     const text = Array.from({ length: 400 }, (_, line) => `line ${line}`).join('\n');
     const first = repository.commit({ thin: text });
     const objects = await db.push(db.newObjects(), repository.pack([first]));
@@ -93,14 +130,14 @@ describe('a pack that is taken', () => {
     assert.throws(() =>
       runGit(['index-pack', '--stdin'], { cwd: testRepository(join(folder.path, 'e')).path, input: thin }),
     );
-    const received = await taken(objects, thin);
+    const received = await accepted(objects, thin);
     assert.deepEqual(await received.tips([second, first]), [
       { id: second, type: 'commit', peeled: null },
       { id: first, type: 'commit', peeled: null },
     ]);
     assert.equal(await received.isAncestor(first, second), true);
     assert.equal(await received.isAncestor(second, first), false);
-    // What fix-thin appended is part of the layer.
+    // The objects that --fix-thin appended are part of the layer.
     const grown = await db.commit(objects, received);
     const alone = { ...grown, layers: [...grown.layers].slice(1), repository: db.newObjects().repository };
     const reader = await db.database.open(alone);
@@ -109,24 +146,24 @@ describe('a pack that is taken', () => {
     reader.close();
   });
 
-  test('may hold what old histories hold: mode 100664', async () => {
+  test('may hold file mode 100664, as old histories do', async () => {
     const blob = repository.object('blob', 'x');
     const tree = repository.tree([{ mode: '100664', name: 'old', id: blob }]);
-    const received = await taken(db.newObjects(), repository.packOf([tree, blob]));
+    const received = await accepted(db.newObjects(), repository.packOf([tree, blob]));
     await received.discard();
   });
 
-  test('may hold no objects: its tips are those of the layers', async () => {
+  test('may hold no objects when its tips are in the layers', async () => {
     const commit = repository.commit({ a: 'for an empty pack' });
     const objects = await db.push(db.newObjects(), repository.pack([commit]));
-    const received = await taken(objects, rawPack([]));
+    const received = await accepted(objects, rawPack([]));
     assert.equal(received.objectCount, 0);
     assert.equal(received.pack, '029d08823bd8a8eab510ad6ac75c823cfd3ed31e');
-    assert.equal((await received.tips([commit]))[0]?.type, 'commit');
+    assert.deepEqual(await received.tips([commit]), [{ id: commit, type: 'commit', peeled: null }]);
     await received.discard();
   });
 
-  test('may repeat what is there, in a pack of the same name', async () => {
+  test('may repeat committed objects in a pack of the same name', async () => {
     const pack = repository.pack([repository.commit({ a: 'twice' })]);
     const once_ = await db.push(db.newObjects(), pack);
     const twice = await db.push(once_, pack);
@@ -135,7 +172,7 @@ describe('a pack that is taken', () => {
     reader.close();
   });
 
-  test('is read however its bytes are cut, and says when its end was reached', async () => {
+  test('is read from chunks of any size, and its end is reported once', async () => {
     const pack = repository.pack([repository.commit({ a: 'cut', b: 'x'.repeat(100_000) })]);
     for (const size of [1, 11, 4_000]) {
       let ends = 0;
@@ -150,11 +187,11 @@ describe('a pack that is taken', () => {
     }
   });
 
-  test('can be checked again against other layers, and then be refused', async () => {
+  test('can be checked again against other layers, and be refused then', async () => {
     const first = repository.commit({ recheck: 'one' });
     const objects = await db.push(db.newObjects(), repository.pack([first]));
     const second = repository.commit({ recheck: 'two' });
-    const received = await taken(objects, repository.pack([second, `^${first}`]));
+    const received = await accepted(objects, repository.pack([second, `^${first}`]));
     const shrunk = { ...objects, layers: [], shrinkEpoch: 1, revision: 2 };
     const refusal = await received.recheck(shrunk);
     assert.equal(refusal?.refused, 'pack-not-connected');
@@ -167,14 +204,14 @@ describe('a pack that is taken', () => {
   });
 });
 
-describe('attacks by objects', () => {
+describe('receiving a pack of hostile objects', () => {
   const hostileTree = (mode: string, name: string, content: string) => {
     const blob = repository.object('blob', content);
     const tree = repository.tree([{ mode, name, id: blob }]);
     return repository.packOf([tree, blob]);
   };
 
-  test('a tree with .git in any disguise: refused, by object and rule', async () => {
+  test('refuses a tree with .git in any disguise, and names the object and the rule', async () => {
     const blob = repository.object('blob', 'x');
     const inner = repository.tree([{ mode: '100644', name: 'config', id: blob }]);
     for (const name of ['.git', '.GIT', 'git~1', '.g\u200cit', '.git ', '.git...', '..']) {
@@ -184,7 +221,7 @@ describe('attacks by objects', () => {
     }
   });
 
-  test('a .gitmodules that runs commands on clone: refused', async () => {
+  test('refuses a .gitmodules that runs commands on clone', async () => {
     const url = hostileTree('100644', '.gitmodules', '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=evil\n');
     await refused('pack-fsck-failed', /gitmodulesUrl/, url);
     const name = hostileTree('100644', '.gitmodules', '[submodule "../../x"]\n\tpath = x\n\turl = https://e.org/x\n');
@@ -194,20 +231,20 @@ describe('attacks by objects', () => {
     await refused('pack-fsck-failed', /gitmodulesParse/, hostileTree('100644', '.gitmodules', '[submodule'));
   });
 
-  test('a bad .gitmodules blob sent first, its tree in a later push: refused, although git printed success', async () => {
+  test('refuses the tree of a bad .gitmodules that an earlier push brought, although git printed success', async () => {
     const bad = repository.object('blob', '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=other\n');
     const objects = await db.push(db.newObjects(), repository.packOf([bad]));
     const tree = repository.tree([{ mode: '100644', name: '.gitmodules', id: bad }]);
     await refused('pack-fsck-failed', /./, repository.packOf([tree]), objects);
   });
 
-  test('symbolic links where git reads a file: refused', async () => {
+  test('refuses symbolic links where git reads a file', async () => {
     for (const name of ['.gitmodules', '.gitattributes', '.gitignore', '.mailmap']) {
       await refused('pack-fsck-failed', /[sS]ymlink/, hostileTree('120000', name, '/etc/passwd'));
     }
   });
 
-  test('a commit without an author, a tree in wrong order, a name with a slash: refused', async () => {
+  test('refuses a commit without an author, a tree in wrong order and a name with a slash', async () => {
     const blob = repository.object('blob', 'x');
     const order = ['b', 'a'].map((name) => ({ mode: '100644', name, id: blob }));
     await refused('pack-fsck-failed', /treeNotSorted/, repository.packOf([repository.tree(order), blob]));
@@ -221,17 +258,17 @@ describe('attacks by objects', () => {
   });
 });
 
-describe('attacks by packs', () => {
+describe('receiving a hostile pack', () => {
   const small = () => repository.pack([repository.commit({ a: `small ${Math.random()}` })]);
 
-  test('a pack cut off anywhere: refused as broken', async () => {
+  test('refuses a pack that is cut off anywhere', async () => {
     const pack = small();
     for (const length of [0, 3, 11, 12, 13, 40, pack.length - 21, pack.length - 20, pack.length - 1]) {
       await refused('pack-broken', /./, pack.subarray(0, length));
     }
   });
 
-  test('a wrong checksum, or one changed byte: refused as broken', async () => {
+  test('refuses a wrong checksum, or one changed byte', async () => {
     const pack = small();
     for (const place of [pack.length - 1, 60]) {
       const changed = Buffer.from(pack);
@@ -243,25 +280,25 @@ describe('attacks by packs', () => {
     await refused('pack-broken', /checksum/, empty);
   });
 
-  test('bytes after the pack: refused, although git ends well', async () => {
+  test('refuses bytes after the pack, although git ends with status 0', async () => {
     await refused('pack-broken', /something follows the pack/, Buffer.concat([small(), Buffer.from('more')]));
     await refused('pack-broken', /something follows the pack/, Buffer.concat([rawPack([]), Buffer.from('x')]));
   });
 
-  test('something else than a pack: refused before git is started', async () => {
+  test('refuses bytes that are no pack before git is started', async () => {
     await refused('pack-broken', /not a pack/, Buffer.from('GIF89a is no pack at all'));
     const version = rawPack([]);
     version[7] = 4;
     await refused('pack-broken', /not a pack of version/, version);
   });
 
-  test('a header of 2^32-1 objects, or one above the limit: refused before git is started', async () => {
+  test('refuses a header of 2^32-1 objects, or of one above the limit, before git is started', async () => {
     await refused('pack-too-many-objects', /4294967295 objects, at most 1000000/, rawPack([], 2 ** 32 - 1));
     await refused('pack-too-many-objects', /1000001/, rawPack([], 1_000_001));
     await refused('pack-broken', /./, rawPack([], 1_000_000));
   });
 
-  test('more bytes than it may have: refused, at the limit and not before', async () => {
+  test('refuses one byte more than the limit, and accepts a pack of exactly the limit', async () => {
     const pack = small();
     const received = await db.receive(db.newObjects(), pack, { packSizeBytesMax: pack.length });
     if ('refused' in received) assert.fail(received.detail);
@@ -274,7 +311,7 @@ describe('attacks by packs', () => {
     await refused('pack-too-large', /200000 bytes/, once(noise), undefined, { packSizeBytesMax: 200_000 });
   });
 
-  test('a body that goes on for ever: read no further than the limit', async () => {
+  test('reads an endless body no further than the limit', async () => {
     let given = 0;
     let returned = false;
     async function* endless() {
@@ -292,7 +329,7 @@ describe('attacks by packs', () => {
     assert.ok(given < 11_000_000 && returned);
   });
 
-  test('a refused pack: the rest of its body is read, so that the client sees the answer', async () => {
+  test('reads the rest of a refused pack, so that the client reads the answer', async () => {
     let ended = false;
     async function* body() {
       yield* once(rawPack([], 2 ** 32 - 1));
@@ -303,7 +340,7 @@ describe('attacks by packs', () => {
     assert.ok(ended);
   });
 
-  test('deltas without a base, on themselves or in a circle: refused as broken', async () => {
+  test('refuses deltas without a base, on themselves or in a circle', async () => {
     const delta = Buffer.concat([deltaSize(1), deltaSize(1), Buffer.from([0x01, 0x61])]);
     const missing = rawPack([rawEntry({ type: 'ref-delta', base: '1'.repeat(40), bytes: delta })]);
     await refused('pack-broken', /base is neither in it nor in the repository/, missing);
@@ -317,7 +354,7 @@ describe('attacks by packs', () => {
     await refused('pack-broken', /./, before);
   });
 
-  test('a thin pack whose base is in a layer of another repository only: refused', async () => {
+  test('refuses a thin pack whose base only another repository has', async () => {
     const text = Array.from({ length: 400 }, (_, line) => `row ${line}`).join('\n');
     const first = repository.commit({ foreign: text });
     await db.push(db.newObjects(), repository.pack([first]));
@@ -325,7 +362,7 @@ describe('attacks by packs', () => {
     await refused('pack-broken', /base/, repository.pack([second, `^${first}`], { thin: true }));
   });
 
-  test('an object that is not what refers to it says: refused', async () => {
+  test('refuses an object that is referred to as another type', async () => {
     const blob = repository.object('blob', 'not a tree');
     const person = 'A <a@example.org> 1700000000 +0000';
     const commit = repository.object('commit', `tree ${blob}\nauthor ${person}\ncommitter ${person}\n\nx\n`);
@@ -333,8 +370,8 @@ describe('attacks by packs', () => {
   });
 });
 
-describe('packs that are not connected', () => {
-  test('a commit whose parent nobody has: refused, and names what is missing', async () => {
+describe('receiving a pack that is not connected', () => {
+  test('refuses a commit whose parent is missing, and names that parent', async () => {
     const first = repository.commit({ gap: 'one' });
     const second = repository.commit({ gap: 'two' });
     const pack = repository.pack([second, `^${first}`]);
@@ -342,14 +379,14 @@ describe('packs that are not connected', () => {
     await refused('pack-not-connected', missing, pack);
   });
 
-  test('a tree or a blob that is left out: refused', async () => {
+  test('refuses a pack without one of its trees or blobs', async () => {
     const commit = repository.commit({ left: 'out' });
     const tree = objectId(repository.line(['rev-parse', `${commit}^{tree}`]));
     await refused('pack-not-connected', /neither/, repository.packOf([tree]));
     await refused('pack-not-connected', /neither/, repository.packOf([commit]));
   });
 
-  test('a push from a shallow clone: refused when the history is not there, taken when it is', async () => {
+  test('refuses a push from a shallow clone unless the repository has the history', async () => {
     const origin = testRepository(join(folder.path, 'origin'));
     const first = origin.commit({ a: '1' });
     const second = origin.commit({ a: '2' });
@@ -360,41 +397,148 @@ describe('packs that are not connected', () => {
     const whole = shallow.pack([third]);
     await refused('pack-not-connected', new RegExp(first), whole);
     const objects = await db.push(db.newObjects(), origin.pack([second]));
-    const received = await taken(objects, shallow.pack([third, `^${second}`]));
+    const received = await accepted(objects, shallow.pack([third, `^${second}`]));
     await received.discard();
   });
 
-  test('an object of a push that is not committed: no other push may build on it', async () => {
+  test('refuses a push that builds on objects of a push that is not committed', async () => {
     const first = repository.commit({ uncommitted: 'one' });
     const objects = db.newObjects();
-    const waiting = await taken(objects, repository.pack([first]));
+    const waiting = await accepted(objects, repository.pack([first]));
     const second = repository.commit({ uncommitted: 'two' });
     const received = await db.receive(objects, repository.pack([second, `^${first}`]));
     assert.equal('refused' in received && received.refused, 'pack-not-connected');
     await waiting.discard();
   });
 
-  test('tags of tags, followed a thousand deep and no deeper', async () => {
-    const blob = Buffer.from('deep');
-    const entries = [rawEntry({ type: 'blob', bytes: blob })];
-    const ids = [rawId('blob', blob)];
-    for (let depth = 0; depth < 1_001; depth += 1) {
-      const type = depth === 0 ? 'blob' : 'tag';
-      const tagger = 'A <a@example.org> 1700000000 +0000';
-      const tag = Buffer.from(`object ${ids[depth]}\ntype ${type}\ntag t\ntagger ${tagger}\n\nx\n`);
-      entries.push(rawEntry({ type: 'tag', bytes: tag }));
-      ids.push(rawId('tag', tag));
-    }
-    const received = await taken(db.newObjects(), rawPack(entries));
-    const [deepest, tooDeep] = await received.tips([objectId(ids[1_000] ?? ''), objectId(ids[1_001] ?? '')]);
-    assert.deepEqual(deepest?.peeled, { id: ids[0], type: 'blob' });
-    assert.equal(tooDeep, null);
+  test('follows tags of tags to the bound and no deeper', async () => {
+    const { bytes, ids } = packOfTags(TAG_CHAIN_LENGTH_MAX + 2);
+    const received = await accepted(db.newObjects(), bytes);
+    const peeled = { id: objectId(EMPTY_TREE), type: 'tree' } as const;
+    const tips = ids.map((id, index) => (index < 2 ? 'tag-too-deep' : { id, type: 'tag' as const, peeled }));
+    assert.deepEqual(await received.tips(ids), tips);
+    assert.deepEqual(await received.tips(ids.toReversed()), tips.toReversed());
     await received.discard();
   });
 });
 
-describe('costly packs', () => {
-  test('a small pack that unfolds to more than git may hold: refused in bounded time and memory', async () => {
+describe('receiving objects at the bounds of their types', () => {
+  const commitOf = (sizeBytes: number) => {
+    const empty = commitBytes([], '').length;
+    return { type: 'commit', bytes: commitBytes([], 'm'.repeat(sizeBytes - empty)) } as const;
+  };
+  const tagOf = (sizeBytes: number) => {
+    const empty = tagBytes(EMPTY_TREE, 'tree', '').length;
+    return { type: 'tag', bytes: tagBytes(EMPTY_TREE, 'tree', 'm'.repeat(sizeBytes - empty)) } as const;
+  };
+  /** A tree of this size: one empty file under many names. */
+  const treeOf = (sizeBytes: number) => {
+    const entries: Buffer[] = [];
+    const id = Buffer.from(rawId('blob', Buffer.alloc(0)), 'hex');
+    for (let left = sizeBytes; left > 0; ) {
+      const length = left > 400 ? 228 : left;
+      const name = `${String(entries.length).padStart(8, '0')}`.padEnd(length - 28, 'n');
+      entries.push(Buffer.from(`100644 ${name}\0`), id);
+      left -= length;
+    }
+    return { type: 'tree', bytes: Buffer.concat(entries) } as const;
+  };
+  const emptyBlob = rawEntry({ type: 'blob', bytes: Buffer.alloc(0) });
+  const emptyTree = rawEntry({ type: 'tree', bytes: Buffer.alloc(0) });
+  const kinds = [
+    ['commit', COMMIT_BYTES_MAX, commitOf],
+    ['tag', TAG_BYTES_MAX, tagOf],
+    ['tree', TREE_BYTES_MAX, treeOf],
+  ] as const;
+  /** So many blobs that git checks the sizes, and not Strata in process. */
+  const fill = Array.from({ length: 200 }, (_, n) => rawEntry({ type: 'blob', bytes: Buffer.from(`blob ${n}`) }));
+
+  for (const [kind, bytesMax, make] of kinds) {
+    for (const [how, others] of [
+      ['in a small pack', []],
+      ['in a large pack', fill],
+    ] as const) {
+      test(`accepts a ${kind} of the largest size, and refuses one a byte larger, ${how}`, async () => {
+        const packed = (object: ReturnType<typeof make>) =>
+          rawPack([emptyTree, emptyBlob, ...others, rawEntry(object)]);
+        const largest = make(bytesMax);
+        assert.equal(largest.bytes.length, bytesMax);
+        const received = await accepted(db.newObjects(), packed(largest));
+        await received.discard();
+        const larger = make(bytesMax + 1);
+        assert.equal(larger.bytes.length, bytesMax + 1);
+        const id = rawId(kind, larger.bytes);
+        const detail = new RegExp(`^${kind} ${id} has ${bytesMax + 1} bytes, at most ${bytesMax} are allowed$`);
+        await refused('pack-object-too-large', detail, packed(larger));
+      });
+    }
+  }
+
+  test('accepts a commit of a thousand parents, and refuses one of more', async () => {
+    const root = commitBytes([], 'root');
+    const child = (parents: number) => commitBytes(Array<string>(parents).fill(rawId('commit', root)), 'child');
+    const packed = (parents: number) =>
+      rawPack([
+        emptyTree,
+        rawEntry({ type: 'commit', bytes: root }),
+        rawEntry({ type: 'commit', bytes: child(parents) }),
+      ]);
+    await (await accepted(db.newObjects(), packed(COMMIT_PARENTS_MAX))).discard();
+    const id = rawId('commit', child(COMMIT_PARENTS_MAX + 1));
+    const detail = new RegExp(`^commit ${id} has more than 1000 parents$`);
+    await refused('pack-object-too-large', detail, packed(COMMIT_PARENTS_MAX + 1));
+    // A long message does not count as parents.
+    const wordy = rawPack([emptyTree, rawEntry({ type: 'commit', bytes: commitBytes([], 'm'.repeat(100_000)) })]);
+    await (await accepted(db.newObjects(), wordy)).discard();
+  });
+
+  test('judges a delta by the size of the object that it makes, also in a chain', async () => {
+    const small = commitOf(1_000).bytes;
+    const base = rawEntry({ type: 'commit', bytes: small });
+    // Each delta doubles the message.
+    const steps: Buffer[] = [];
+    let bytes = small;
+    while (bytes.length <= COMMIT_BYTES_MAX) {
+      const copy = Buffer.from([0xff, 200, 0, 0, 0, 0, 0, 0]);
+      copy.writeUIntLE(bytes.length - 200, 5, 3);
+      const whole = Buffer.from([0xff, 0, 0, 0, 0, 0, 0, 0]);
+      whole.writeUIntLE(bytes.length, 5, 3);
+      const next = Buffer.concat([bytes, bytes.subarray(200)]);
+      const delta = Buffer.concat([deltaSize(bytes.length), deltaSize(next.length), whole, copy]);
+      steps.push(rawEntry({ type: 'ref-delta', base: rawId('commit', bytes), bytes: delta }));
+      bytes = next;
+    }
+    assert.ok(steps.length > 5);
+    const packed = rawPack([emptyTree, base, ...steps]);
+    assert.ok(packed.length < 2_000);
+    await refused('pack-object-too-large', /^commit [0-9a-f]{40} has \d{7} bytes/, packed);
+    await (await accepted(db.newObjects(), rawPack([emptyTree, base, ...steps.slice(0, -1)]))).discard();
+  });
+
+  test('accepts a small object whose delta base is too large but already committed', async () => {
+    // Stored as by a version without these bounds.
+    const old = commitOf(COMMIT_BYTES_MAX + 1);
+    const objects = await storeUnchecked(db, rawPack([emptyTree, rawEntry(old)]));
+    const message = Buffer.from('small\n');
+    const head = old.bytes.indexOf('\n\n') + 2;
+    const bytes = Buffer.concat([old.bytes.subarray(0, head), message]);
+    const delta = Buffer.concat([
+      deltaSize(old.bytes.length),
+      deltaSize(bytes.length),
+      Buffer.from([0x90, head, message.length]),
+      message,
+    ]);
+    const thin = rawPack([rawEntry({ type: 'ref-delta', base: rawId('commit', old.bytes), bytes: delta })]);
+    const received = await accepted(objects, thin);
+    const id = objectId(rawId('commit', bytes));
+    assert.equal(received.objectCount, 2);
+    assert.deepEqual(await received.tips([id]), [{ id, type: 'commit', peeled: null }]);
+    await received.discard();
+  });
+});
+
+describe('receiving a costly pack', () => {
+  test('refuses a small pack that inflates to more than git may hold, in bounded time and memory', async () => {
     const tight = await testDatabase({ limits: { memoryBytesMax: 1.25 * 2 ** 30, cpuSecondsMax: 20 } });
     try {
       const base = Buffer.alloc(8 * 2 ** 20);

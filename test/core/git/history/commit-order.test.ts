@@ -1,6 +1,6 @@
-/** The order of commits against `git rev-list`, and its updates against the order made anew. */
+/** The order of commits compared with `git rev-list`, and its updates compared with a rebuilt order. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { afterAll, describe, test } from 'vitest';
 import { type OrderUpdate, type TipMove, updateOrder } from '../../../../core/git/history/commit-order.ts';
 import { commitOrder, type OrderCommit } from '../../../../core/git/history/commit-queue.ts';
 import type { StoredOrder } from '../../../../core/git/history/stored-commits.ts';
@@ -35,27 +35,27 @@ class History {
   order(...tips: readonly ObjectId[]): ObjectId[] {
     return [...commitOrder(tips, (id) => this.get(id))];
   }
-  /** A move with what it gains, and what it drops if asked for. */
+  /** Returns the move with the commits it gains, and those it drops if `namesDropped`. */
   move(oldTip: ObjectId, newTip: ObjectId, namesDropped: boolean): TipMove {
     const before = reachedFrom(oldTip, this.byId);
     const now = reachedFrom(newTip, this.byId);
-    // In an order of no meaning, so that none is relied on.
+    // Sorted by id, so that the code under test cannot rely on a meaningful order.
     const gained = [...now.difference(before)].sort().map((id) => this.get(id));
     return { oldTip, newTip, gained, dropped: namesDropped ? [...before.difference(now)].sort() : [] };
   }
-  /** The old order as a projection would serve it; counts what is read. */
-  stored(order: readonly ObjectId[], read = { commits: 0, stretches: 0 }): StoredOrder {
+  /** Returns the old order as a projection reads it; counts the reads. */
+  stored(order: readonly ObjectId[], read = { commits: 0, pageCommits: 0 }): StoredOrder {
     return {
       commits: async (ids) => {
         read.commits += ids.length;
         assert.ok(
           ids.every((id) => order.includes(id)),
-          'only the old part is asked for',
+          'only commits of the old order are requested',
         );
         return ids.toReversed().map((id) => this.get(id));
       },
       fromTip: async (offset, limit) => {
-        read.stretches += limit;
+        read.pageCommits += limit;
         return order.slice(offset, offset + limit).map((id) => this.get(id));
       },
     };
@@ -73,7 +73,7 @@ function applied(order: readonly ObjectId[], update: OrderUpdate): ObjectId[] | 
   }
 }
 
-/** git's own order, for several tips in the order given. */
+/** Returns git's own order, for several tips in the order passed. */
 function revList(path: string, ...tips: readonly ObjectId[]): string[] {
   return git(['rev-list', ...tips], { cwd: path })
     .toString()
@@ -96,7 +96,7 @@ async function moveAround(
   for (let count = 0; count < moves; count++) {
     const current = tip;
     const ahead = history.commits.filter(({ id }) => reachedFrom(id, history.byId).has(current));
-    // Mostly forward, by a little or a lot; now and then anywhere.
+    // Usually forward, near or far; sometimes to any commit.
     const near = ahead[1 + random(Math.min(3, ahead.length))] ?? ahead.at(-1);
     const far = ahead[random(ahead.length)];
     const choice = random(10);
@@ -113,10 +113,10 @@ async function moveAround(
 
 describe('The order of commits', () => {
   const folder = temporaryFolder('commit-order');
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
   const histories = Number(process.env['STRATA_TEST_HISTORIES'] ?? 100);
 
-  test('is that of git rev-list, made anew and kept through every move, over random histories', async (t) => {
+  test('is that of git rev-list, when built and after every update, for random histories', async (t) => {
     const random = seededNumbers(20_261_121);
     git(['init', '--quiet', '--bare', folder.path]);
     const shapes = Array.from({ length: histories }, (_, index) =>
@@ -129,11 +129,11 @@ describe('The order of commits', () => {
       const tips = [...new Set([history.id(random(commits.length)), history.id(random(commits.length))])];
       assert.deepEqual(history.order(...tips), revList(folder.path, ...tips));
     }
-    t.diagnostic(`${histories} histories: ${JSON.stringify(outcomes)}`);
+    await t.annotate(`${histories} histories: ${JSON.stringify(outcomes)}`);
     assert.ok(outcomes.prepend > histories && outcomes.splice > histories / 2 && outcomes.rebuild > histories / 10);
   });
 
-  test('is kept through thousands of moves over larger histories of every clock', async (t) => {
+  test('stays right through thousands of moves in larger histories with every kind of clock', async (t) => {
     const random = seededNumbers(7);
     for (const clock of CLOCKS) {
       const outcomes: Outcomes = { prepend: 0, splice: 0, rebuild: 0 };
@@ -141,28 +141,28 @@ describe('The order of commits', () => {
         const history = new History(inventHistory(randomShapes(20 + random(150), clock, random)));
         await moveAround(history, 10, random, outcomes, (tip) => history.order(tip));
       }
-      t.diagnostic(`${clock}: ${JSON.stringify(outcomes)}`);
+      await t.annotate(`${clock}: ${JSON.stringify(outcomes)}`);
     }
   });
 });
 
 describe('An update of the order', () => {
-  /** A line of commits ten seconds apart, the oldest first. */
+  /** A linear history of commits ten seconds apart, the oldest first. */
   const line = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ parents: index === 0 ? [] : [index - 1], seconds: index * 10 }));
 
-  test('by a plain push asks for the old tip and nothing else', async () => {
+  test('by a fast-forward push reads only the old tip', async () => {
     const history = new History(inventHistory(line(1_000)));
-    const read = { commits: 0, stretches: 0 };
+    const read = { commits: 0, pageCommits: 0 };
     const [oldTip, newTip] = [history.id(900), history.id(999)];
     const order = history.order(oldTip);
     const update = await updateOrder(history.move(oldTip, newTip, true), history.stored(order, read));
     assert.equal(update.kind, 'prepend');
     assert.deepEqual(applied(order, update), history.order(newTip));
-    assert.deepEqual(read, { commits: 1, stretches: 0 });
+    assert.deepEqual(read, { commits: 1, pageCommits: 0 });
   });
 
-  test('by a merge of a side branch replaces the order down to where it branched off', async () => {
+  test('by a merge of a side branch replaces the order down to the fork point', async () => {
     // 0 - 1 - 2 - 3 (old tip), 0 - 4 (dated before 3, new), 5 merges 3 and 4.
     const shapes = [...line(4), { parents: [0], seconds: 5 }, { parents: [3, 4], seconds: 50 }];
     const history = new History(inventHistory(shapes));
@@ -177,7 +177,7 @@ describe('An update of the order', () => {
     assert.deepEqual(applied(order, update), history.order(newTip));
   });
 
-  test('by an amended tip replaces that tip, if it is told what was dropped, and else rebuilds', async () => {
+  test('by an amended tip replaces that tip if the dropped commits are passed, and rebuilds otherwise', async () => {
     const history = new History(inventHistory([...line(500), { parents: [498], seconds: 5_000 }]));
     const [oldTip, newTip] = [history.id(499), history.id(500)];
     const stored = history.stored(history.order(oldTip));
@@ -187,14 +187,14 @@ describe('An update of the order', () => {
     assert.deepEqual(untold, { kind: 'rebuild', reason: 'not-an-ancestor' });
   });
 
-  test('back to an ancestor removes what came after it', async () => {
+  test('back to an ancestor removes the commits after it', async () => {
     const history = new History(inventHistory(line(500)));
     const [oldTip, newTip] = [history.id(499), history.id(489)];
     const update = await updateOrder(history.move(oldTip, newTip, true), history.stored(history.order(oldTip)));
     assert.deepEqual(update, { kind: 'splice', replaced: 10, commits: [] });
   });
 
-  test('to the same tip or to a history of its own is no special case', async () => {
+  test('to the same tip or to an unrelated history gives the right order', async () => {
     const history = new History(inventHistory([...line(5), { parents: [], seconds: 7 }]));
     const [oldTip, newTip] = [history.id(4), history.id(5)];
     const stored = history.stored(history.order(oldTip));
@@ -203,8 +203,9 @@ describe('An update of the order', () => {
     assert.deepEqual(update, { kind: 'splice', replaced: 5, commits: [newTip] });
   });
 
-  test('is not fooled by equal queues when the two walks have popped different commits', async () => {
-    // 1 and 2 stand below 3 but are dated after it. The old tip 4 leads to 3 and 1, the new tip 5 to 3 and 2.
+  test('is right even if the queues are equal while the two walks have popped different commits', async () => {
+    // 1 and 2 are ancestors of 3 but dated after it. The parents of the old tip 4 are 3 and 1, of the new tip 5 3 and
+    // 2.
     const shapes = [
       { parents: [], seconds: 0 },
       { parents: [0], seconds: 80 },
@@ -220,8 +221,8 @@ describe('An update of the order', () => {
     assert.deepEqual(applied(order, update), history.order(history.id(5)));
   });
 
-  test('as deep as allowed is made, and one deeper is a rebuild', async () => {
-    // A new commit dated before the whole line, merged at its end: all of the line but the root is replaced.
+  test('at the depth limit is a splice, and one commit deeper a rebuild', async () => {
+    // A new commit dated before the whole line, merged at its end, replaces all of the line except the root.
     const shapes = [...line(300), { parents: [0], seconds: -1 }, { parents: [299, 300], seconds: 5_000 }];
     const history = new History(inventHistory(shapes));
     const [oldTip, newTip] = [history.id(299), history.id(301)];
@@ -234,7 +235,7 @@ describe('An update of the order', () => {
     assert.deepEqual(refused, { kind: 'rebuild', reason: 'too-deep' });
   });
 
-  test('of a stored order that is wrong is a rebuild, not a wrong order', async () => {
+  test('of a wrong stored order is a rebuild, not a wrong order', async () => {
     const history = new History(
       inventHistory([...line(50), { parents: [40], seconds: 455 }, { parents: [49, 50], seconds: 900 }]),
     );
@@ -251,8 +252,8 @@ describe('An update of the order', () => {
     assert.equal((await updateOrder(reset, history.stored(order))).kind, 'rebuild');
   });
 
-  test('attack: a thousand roots of one date, in an order that never agrees, are given up in bounded work', async () => {
-    // The new tip lists the same roots the other way round, so the queues hold the same and never in one order.
+  test('attack: for a thousand roots of one date, whose queues never become equal, ends in bounded work', async () => {
+    // The new tip lists the same roots in reverse, so both queues hold the same commits, but never in the same order.
     const roots = Array.from({ length: 1_000 }, () => ({ parents: [], seconds: 5 }));
     const all = roots.map((_, index) => index);
     const shapes = [...roots, { parents: all, seconds: 9 }, { parents: [...all.toReversed(), 1_000], seconds: 9 }];

@@ -1,6 +1,6 @@
-/** A fetch's body without the edges that its client may not name, and otherwise as it came. */
+/** A fetch's body without some commits of the client's shallow boundary, and otherwise unchanged. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { withoutEdges } from '../../../../core/git/history/hidden-edges.ts';
 import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
 import { DELIMITER, FLUSH, packet } from '../../../support/git-wire.ts';
@@ -18,8 +18,8 @@ const V0 = Buffer.concat([
   ...[FLUSH, packet(`have ${C}\n`), packet(`have ${A}\n`), packet('done\n')],
 ]);
 
-describe('A fetch without an edge', () => {
-  test('has nothing that the answer could rely on, and every other byte', () => {
+describe('A fetch without a boundary commit', () => {
+  test('names no object that the answer could rely on, and keeps every other byte', () => {
     for (const body of [V2, V0]) {
       const expected = body
         .toString()
@@ -29,7 +29,7 @@ describe('A fetch without an edge', () => {
     }
   });
 
-  test('reads as the same request of a client that has something unknown', () => {
+  test('is parsed as the same request of a client that has only an unknown object', () => {
     for (const [body, version] of [
       [V2, 2],
       [V0, 0],
@@ -42,7 +42,7 @@ describe('A fetch without an edge', () => {
     }
   });
 
-  test('is the very body when none is hidden', () => {
+  test('is the same body if no commit is hidden', () => {
     assert.equal(withoutEdges(V2, new Set()), V2);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Random commit histories with merges and bad clocks, and what a tip reaches in them: input for tests of the
- * order of commits.
+ * Random commit histories with merges and wrong clocks, and the commits that a tip reaches in them: input for tests of
+ * the order of commits.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { OrderCommit } from '../../../../core/git/history/commit-queue.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { git } from '../../../support/git-process.ts';
 
-/** A source of whole numbers below a bound, the same for the same seed (mulberry32). */
+/** Returns a generator of integers below a bound, which repeats them for the same seed (mulberry32). */
 export function seededNumbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -19,7 +19,7 @@ export function seededNumbers(seed: number): (below: number) => number {
   };
 }
 
-/** Commits by number: parents are smaller numbers. */
+/** A commit of a history, in which commits are numbered: its parents have smaller numbers. */
 export interface Shape {
   readonly parents: readonly number[];
   readonly seconds: number;
@@ -32,7 +32,7 @@ export function randomShapes(count: number, clock: Clock, random: (below: number
   const mergesPercent = [5, 20, 50][random(3)] ?? 5;
   return Array.from({ length: count }, (_, index) => {
     const parents = new Set<number>();
-    // Mostly one of the last few commits, now and then any; a few more roots.
+    // Usually one of the last few commits, sometimes any; one in twenty commits is a further root.
     const parent = () => (random(4) > 0 ? index - 1 - random(Math.min(index, 4)) : random(index));
     if (index > 0 && random(20) > 0) parents.add(parent());
     while (parents.size > 0 && random(100) < mergesPercent && parents.size < 4) {
@@ -59,7 +59,7 @@ function secondsAt(index: number, clock: Clock, random: (below: number) => numbe
   }
 }
 
-/** Real commits of these shapes, made in a repository; many histories may share one. */
+/** Creates real commits of these shapes in a repository; many histories may share one. */
 export function importHistories(path: string, histories: readonly (readonly Shape[])[]): OrderCommit[][] {
   const script: string[] = [];
   let mark = 0;
@@ -67,7 +67,7 @@ export function importHistories(path: string, histories: readonly (readonly Shap
     const first = mark;
     for (const { parents, seconds } of shapes) {
       mark++;
-      // A branch that is reset to nothing starts a new root.
+      // The commit after a reset without a start point is a new root.
       script.push('reset refs/heads/x', '', 'commit refs/heads/x', `mark :${mark}`);
       script.push(`committer A <a@example.org> ${seconds} +0000`, `data ${String(mark).length}`, String(mark));
       const [parent, ...merged] = parents.map((number) => `:${first + number + 1}`);
@@ -95,7 +95,7 @@ export function importHistories(path: string, histories: readonly (readonly Shap
   });
 }
 
-/** The same without git, under made-up ids. */
+/** Returns such a history without git, with invented ids. */
 export function inventHistory(shapes: readonly Shape[]): OrderCommit[] {
   const idOf = (number: number) => objectId(number.toString(16).padStart(40, '0'));
   return shapes.map(({ parents, seconds }, index) => ({ id: idOf(index), parents: parents.map(idOf), seconds }));
@@ -103,7 +103,7 @@ export function inventHistory(shapes: readonly Shape[]): OrderCommit[] {
 
 export function reachedFrom(tip: ObjectId, byId: ReadonlyMap<ObjectId, OrderCommit>): Set<ObjectId> {
   const reached = new Set([tip]);
-  // A set's iteration goes on through what is added meanwhile.
+  // The iteration of a set includes the items added during it.
   for (const id of reached) for (const parent of byId.get(id)?.parents ?? []) reached.add(parent);
   return reached;
 }

@@ -1,6 +1,6 @@
-/** info/refs byte for byte against `git http-backend`. */
+/** info/refs, compared byte for byte with `git http-backend`. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { join } from 'node:path';
 import {
   type AdvertisedRefs,
@@ -19,7 +19,7 @@ describe('The advertisement of refs', () => {
   let unborn: AdvertisedRefs;
   let agent: string;
 
-  before(() => {
+  beforeAll(() => {
     const refs = refsOf(createSampleRepository(folder.path, 'born.git'));
     createSampleRepository(folder.path, 'unborn.git');
     git(['symbolic-ref', 'HEAD', 'refs/heads/later'], { cwd: join(folder.path, 'unborn.git') });
@@ -30,46 +30,46 @@ describe('The advertisement of refs', () => {
     unborn = { head: 'refs/heads/later', refs };
     agent = `git/${git(['version']).toString().trim().split(' ')[2]}`;
   });
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
 
   async function ofGit(repository: string, service: string, version: number): Promise<string> {
     const target = `/${repository}.git/info/refs?service=${service}`;
     const { body } = await runHttpBackend(folder.path, { method: 'GET', target, protocol: `version=${version}` });
-    // Newer gits also tell their system here.
-    return body.toString('utf8').replace(/agent=(git\/[^ \n]*)/g, (_, told: string) => {
-      agent = told;
-      return `agent=${told}`;
+    // Newer versions of git also name their operating system here.
+    return body.toString('utf8').replace(/agent=(git\/[^ \n]*)/g, (_, sent: string) => {
+      agent = sent;
+      return `agent=${sent}`;
     });
   }
   const ours = (bytes: Uint8Array) => Buffer.from(bytes).toString('utf8');
 
   for (const version of [0, 1] as const) {
-    test(`to a fetch in v${version} is git's`, async () => {
+    test(`for a fetch in v${version} is equal to git's`, async () => {
       const golden = await ofGit('born', 'git-upload-pack', version);
       assert.match(golden, /symref=HEAD:refs\/heads\/main/);
       assert.match(golden, /refs\/tags\/v1-signed\^\{\}/);
       assert.equal(ours(uploadPackAdvertisement(born, { version, agent })), golden);
     });
 
-    test(`to a push in v${version} is git's, without HEAD and peeled tags`, async () => {
+    test(`for a push in v${version} is equal to git's, without HEAD and peeled tags`, async () => {
       const golden = await ofGit('born', 'git-receive-pack', version);
       assert.equal(ours(receivePackAdvertisement(born, { version, agent })), golden);
     });
 
-    test(`to a fetch in v${version} tells nothing of a HEAD that is not born, as git's`, async () => {
+    test(`for a fetch in v${version} does not name a HEAD whose branch does not exist, like git's`, async () => {
       const golden = await ofGit('unborn', 'git-upload-pack', version);
       assert.doesNotMatch(golden, /HEAD/);
       assert.equal(ours(uploadPackAdvertisement(unborn, { version, agent })), golden);
     });
 
-    test(`to a push in v${version} into an empty repository is git's`, async () => {
+    test(`for a push in v${version} into an empty repository is equal to git's`, async () => {
       const golden = await ofGit('empty', 'git-receive-pack', version);
       assert.match(golden, /0{40} capabilities\^\{\}/);
       assert.equal(ours(receivePackAdvertisement({ head: 'refs/heads/main', refs: [] }, { version, agent })), golden);
     });
   }
 
-  test('to a fetch of an empty repository names the capabilities with a zero id', () => {
+  test('for a fetch of an empty repository has the capabilities after a zero id', () => {
     const bytes = uploadPackAdvertisement({ head: 'refs/heads/main', refs: [] }, { version: 0, agent: 'strata/1' });
     assert.match(
       ours(bytes),
@@ -77,7 +77,7 @@ describe('The advertisement of refs', () => {
     );
   });
 
-  test("to a fetch in v2 is git's, but for the command object-info, which is not offered", async () => {
+  test("for a fetch in v2 is equal to git's, except the command object-info, which is not offered", async () => {
     const golden = await ofGit('born', 'git-upload-pack', 2);
     assert.equal(ours(uploadPackCapabilities(agent)), golden.replace('0010object-info\n', ''));
   });

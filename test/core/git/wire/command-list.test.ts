@@ -1,13 +1,15 @@
-/** Command lists of pushes: any cut of the bytes, what comes after them, and what is refused whole. */
+/**
+ * Command lists of pushes: bytes in chunks of any size, the pack after them, and pushes that are refused as a whole.
+ */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { type CommandList, createCommandListParser, readCommandList } from '../../../../core/git/wire/command-list.ts';
 import { concatBytes, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
 import {
   PUSH_COMMANDS_BYTES_MAX,
   PUSH_COMMANDS_MAX,
-  PUSH_OPTION_BYTES_MAX,
+  PUSH_OPTIONS_BYTES_MAX,
   PUSH_OPTIONS_MAX,
   SHALLOW_LINES_MAX,
 } from '../../../../core/kernel/limits.ts';
@@ -41,11 +43,11 @@ async function taken(whole: Uint8Array): Promise<CommandList> {
 
 async function refusal(whole: Uint8Array): Promise<string> {
   const { list } = await read(whole);
-  return 'refused' in list ? list.refused : 'taken';
+  return 'refused' in list ? list.refused : 'accepted';
 }
 
 describe('A command list', () => {
-  test('is read up to its flush, and the pack that follows is left whole, however the body is cut', async () => {
+  test('is read up to its flush, and no byte of the following pack is consumed, for chunks of any size', async () => {
     const whole = body([`${ZERO} ${A} refs/heads/main${CAPABILITIES}`, `${A} ${B} refs/heads/é\n`], pack);
     for (let size = 1; size <= whole.length; size++) {
       const { list, rest } = await read(whole, size);
@@ -70,18 +72,18 @@ describe('A command list', () => {
     }
   });
 
-  test('that is a flush alone is a probe', async () => {
+  test('that is only a flush is a probe', async () => {
     const { commands, refusedCommands, packFollows } = await taken(FLUSH_PACKET);
     assert.deepEqual([commands, refusedCommands, packFollows], [[], [], false]);
   });
 
-  test('that only deletes brings no pack', async () => {
+  test('that only deletes refs has no pack', async () => {
     const list = await taken(body([`${A} ${ZERO} refs/heads/main${CAPABILITIES}`, `${B} ${ZERO} refs/tags/v1`]));
     assert.equal(list.packFollows, false);
     assert.deepEqual(list.commands[0], { ref: 'refs/heads/main', before: A, after: null });
   });
 
-  test('has push options after its flush when they were negotiated, and only then', async () => {
+  test('has push options after its flush only if they were negotiated', async () => {
     const command = `${ZERO} ${A} refs/heads/main\0push-options atomic quiet report-status`;
     const options = body(['ci.skip\n', 'key=välue', '']);
     const { list, rest } = await read(concatBytes([body([command]), options, pack]), 7);
@@ -99,7 +101,7 @@ describe('A command list', () => {
     assert.deepEqual(without.rest, options);
   });
 
-  test('may name the boundary of a shallow client first', async () => {
+  test('may start with the boundary of a shallow client', async () => {
     const list = await taken(
       body([`shallow ${A}\n`, `shallow ${B}`, `${ZERO} ${A} refs/heads/main${CAPABILITIES}`], pack),
     );
@@ -107,7 +109,7 @@ describe('A command list', () => {
     assert.equal(list.capabilities.sideBand64k, true);
   });
 
-  test('loses only the commands whose names are refused, and they still announce a pack', async () => {
+  test('refuses only the commands with invalid names, and these still announce a pack', async () => {
     const latin1 = concatBytes([new Uint8Array(Buffer.from(`${ZERO} ${A} refs/heads/`)), Uint8Array.of(0xe9)]);
     const names = ['refs/heads/-x', 'HEAD', 'refs/replace/x', `refs/heads/${'x'.repeat(5_000)}`, 'refs/heads/a b'];
     const lines = names.map((name, index) => `${ZERO} ${A} ${name}${index === 0 ? CAPABILITIES : ''}`);
@@ -128,7 +130,7 @@ describe('A command list', () => {
     assert.deepEqual([list.commands.length, list.packFollows], [1, true]);
   });
 
-  test('passes a failing source on', async () => {
+  test('rejects with the error of its source', async () => {
     async function* broken() {
       yield FLUSH_PACKET.subarray(0, 2);
       throw new Error('the client went away');
@@ -136,7 +138,7 @@ describe('A command list', () => {
     await assert.rejects(readCommandList(broken()), /went away/);
   });
 
-  test('never makes its parser throw, and answers the same however it is cut', () => {
+  test('never makes its parser throw, and gives the same result for chunks of any size', () => {
     const line = fc.constantFrom(
       '0000',
       '0001',
@@ -165,7 +167,7 @@ describe('A command list', () => {
   });
 });
 
-describe('A push is refused whole', () => {
+describe('A push is refused as a whole', () => {
   const first = `${ZERO} ${A} refs/heads/main${CAPABILITIES}`;
   const cases: readonly (readonly [string, string, Uint8Array])[] = [
     ['attack: a command from nothing to nothing', 'command-zero-to-zero', body([`${ZERO} ${ZERO} refs/heads/main\0`])],
@@ -200,25 +202,28 @@ describe('A push is refused whole', () => {
     test(`for ${name}: ${code}`, async () => assert.equal(await refusal(bytes), code));
   }
 
-  test('with the capabilities it had named, so that the answer can take the form the client reads', async () => {
+  test('with the capabilities that it named, so that the answer has the form that the client reads', async () => {
     const { list } = await read(body([first, `${B} ${A} refs/heads/main`]));
     assert.ok('refused' in list && list.capabilities?.sideBand64k === true);
     const early = await read(body(['shallow x']));
     assert.ok('refused' in early.list && early.list.capabilities === null);
   });
 
-  test('one past each limit, and taken at it', async () => {
+  test('one past each limit, and accepted at it', async () => {
     const commands = (count: number) => Array.from({ length: count }, (_, index) => `${ZERO} ${A} refs/tags/${index}`);
-    assert.equal(await refusal(body(commands(PUSH_COMMANDS_MAX))), 'taken');
+    assert.equal(await refusal(body(commands(PUSH_COMMANDS_MAX))), 'accepted');
     assert.equal(await refusal(body(commands(PUSH_COMMANDS_MAX + 1))), 'too-many-commands');
     const shallow = (count: number) => Array.from({ length: count }, () => `shallow ${A}`);
-    assert.equal(await refusal(body(shallow(SHALLOW_LINES_MAX))), 'taken');
+    assert.equal(await refusal(body(shallow(SHALLOW_LINES_MAX))), 'accepted');
     assert.equal(await refusal(body(shallow(SHALLOW_LINES_MAX + 1))), 'too-many-shallow-lines');
     const options = (count: number, size: number) =>
       body([`${ZERO} ${A} refs/heads/x\0push-options`], body(Array.from({ length: count }, () => 'x'.repeat(size))));
-    assert.equal(await refusal(options(PUSH_OPTIONS_MAX, PUSH_OPTION_BYTES_MAX)), 'taken');
+    assert.equal(await refusal(options(PUSH_OPTIONS_MAX, 1)), 'accepted');
     assert.equal(await refusal(options(PUSH_OPTIONS_MAX + 1, 1)), 'too-many-push-options');
-    assert.equal(await refusal(options(1, PUSH_OPTION_BYTES_MAX + 1)), 'push-option-malformed');
+    assert.equal(await refusal(options(1, PUSH_OPTIONS_BYTES_MAX)), 'accepted');
+    assert.equal(await refusal(options(4, PUSH_OPTIONS_BYTES_MAX / 4)), 'accepted');
+    assert.equal(await refusal(options(1, PUSH_OPTIONS_BYTES_MAX + 1)), 'push-options-too-large');
+    assert.equal(await refusal(options(4, PUSH_OPTIONS_BYTES_MAX / 4 + 1)), 'push-options-too-large');
     // 255 commands of 65,520 bytes, one of what remains, and the flush.
     const fill = (bytes: number) => {
       const lines: string[] = [];
@@ -229,7 +234,7 @@ describe('A push is refused whole', () => {
       return body(lines);
     };
     assert.equal(fill(PUSH_COMMANDS_BYTES_MAX).length, PUSH_COMMANDS_BYTES_MAX);
-    assert.equal(await refusal(fill(PUSH_COMMANDS_BYTES_MAX)), 'taken');
+    assert.equal(await refusal(fill(PUSH_COMMANDS_BYTES_MAX)), 'accepted');
     assert.equal(await refusal(fill(PUSH_COMMANDS_BYTES_MAX + 1)), 'packets-too-large');
   });
 });

@@ -1,6 +1,6 @@
-/** ls-refs byte for byte against `git upload-pack --stateless-rpc`. */
+/** ls-refs, compared byte for byte with `git upload-pack --stateless-rpc`. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import fc from 'fast-check';
 import type { AdvertisedRefs } from '../../../../core/git/wire/advertisement.ts';
 import { lsRefsAnswer } from '../../../../core/git/wire/ls-refs.ts';
@@ -31,11 +31,11 @@ describe('ls-refs', () => {
   const folder = temporaryFolder('ls-refs');
   let path: string;
   let refs: AdvertisedRefs;
-  before(() => {
+  beforeAll(() => {
     path = createSampleRepository(folder.path);
     refs = { head: 'refs/heads/main', refs: refsOf(path) };
   });
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
 
   function ofGit(repository: string, args: readonly (string | Uint8Array)[]): string {
     const env = { GIT_PROTOCOL: 'version=2' };
@@ -77,7 +77,7 @@ describe('ls-refs', () => {
     );
   });
 
-  test('tells of a HEAD that is not born only with symrefs and unborn, as git does', () => {
+  test('names a HEAD whose branch does not exist only with symrefs and unborn, as git does', () => {
     git(['symbolic-ref', 'HEAD', 'refs/heads/later'], { cwd: path });
     try {
       const unborn = { ...refs, head: 'refs/heads/later' };
@@ -90,19 +90,19 @@ describe('ls-refs', () => {
     }
   });
 
-  test('of an empty repository is a flush, or its unborn HEAD', () => {
+  test('returns for an empty repository a flush, or its unborn HEAD', () => {
     const empty: AdvertisedRefs = { head: 'refs/heads/main', refs: [] };
     assert.equal(answer(empty, ['symrefs', 'peel']), '0000');
     assert.equal(answer(empty, ['symrefs', 'unborn']), '002eunborn HEAD symref-target:refs/heads/main\n0000');
   });
 
-  test('takes a prefix that ends within a character for the characters before it', () => {
+  test('cuts a prefix that ends within a character to the characters before it', () => {
     const cut = new Uint8Array(Buffer.from('ref-prefix refs/heads/feature/é').subarray(0, -1));
     assert.match(answer(refs, [cut]), /refs\/heads\/feature\/é\n0000$/);
     assert.equal(answer(refs, [cut]), ofGit(path, [cut]));
   });
 
-  test('refuses an argument git does not know, as git does', () => {
+  test('refuses an unknown argument, as git does', () => {
     for (const arg of ['bogus', 'peel ', 'ref-prefix', 'symrefs=1', 'want x']) {
       const found = parseUploadPackRequest(request([arg]), 2);
       assert.ok('refused' in found && found.refused === 'argument-unknown', arg);
@@ -110,13 +110,13 @@ describe('ls-refs', () => {
     }
   });
 
-  test('answers every ref from 65,536 prefixes on, as git does, and only those asked for below', () => {
+  test('returns every ref from 65,536 prefixes on, as git does, and only those that match with fewer', () => {
     const prefixes = (count: number) => Array.from({ length: count }, (_, index) => `ref-prefix refs/tags/${index}`);
     assert.equal(answer(refs, prefixes(LS_REFS_PREFIXES_MAX - 1)), '0000');
     assert.equal(answer(refs, prefixes(LS_REFS_PREFIXES_MAX)), answer(refs, []));
   });
 
-  test('finds what the plain definition finds, among names on both sides of every prefix', () => {
+  test('finds the refs of the plain definition, among names before and after every prefix', () => {
     const letter = fc.constantFrom('a', 'b', '/', '\uffee', '\u{1f600}');
     const word = fc.array(letter, { maxLength: 4 }).map((letters) => letters.join(''));
     fc.assert(

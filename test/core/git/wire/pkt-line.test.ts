@@ -1,6 +1,6 @@
-/** Packets and side bands: round trips over any cut of the bytes, golden bytes of git, hostile lengths. */
+/** Packets and side bands: round trips in chunks of any size, git's own bytes, and hostile lengths. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import {
   concatBytes,
@@ -27,21 +27,21 @@ import {
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1');
 const bytes = (latin1: string) => new Uint8Array(Buffer.from(latin1, 'latin1'));
 
-/** Everything a decoder says of these chunks, drained after each, and the bytes it leaves. */
+/** Decodes these chunks, draining the decoder after each. Returns all packets and refusals, and the bytes left. */
 function decode(chunks: readonly Uint8Array[], bytesMax = 1e9) {
   const decoder = createPacketDecoder({ bytesMax });
-  const said: (Packet | PacketRefusal)[] = [];
+  const results: (Packet | PacketRefusal)[] = [];
   for (const chunk of chunks) {
     decoder.push(chunk);
     for (let next = decoder.next(); next !== null; next = decoder.next()) {
-      said.push(next);
-      if ('refused' in next) return { said, rest: decoder.rest() };
+      results.push(next);
+      if ('refused' in next) return { results, rest: decoder.rest() };
     }
   }
-  return { said, rest: decoder.rest() };
+  return { results, rest: decoder.rest() };
 }
 
-/** Cuts bytes at random places, each chunk in memory of its own. */
+/** Splits bytes at these places; each chunk is a copy. */
 function cut(whole: Uint8Array, places: readonly number[]): Uint8Array[] {
   const at = [...new Set(places.map((place) => place % (whole.length + 1)))].sort((a, b) => a - b);
   return [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length));
@@ -74,13 +74,13 @@ describe('Packets', () => {
   test('hold 65,516 bytes and not one more', () => {
     assert.equal(text(dataPacket(new Uint8Array(PACKET_PAYLOAD_BYTES_MAX)).subarray(0, 4)), 'fff0');
     assert.throws(() => dataPacket(new Uint8Array(PACKET_PAYLOAD_BYTES_MAX + 1)), RangeError);
-    assert.equal(decode([bytes('fff0'), new Uint8Array(PACKET_PAYLOAD_BYTES_MAX)]).said.length, 1);
-    assert.deepEqual(decode([bytes('fff1')]).said, [
+    assert.equal(decode([bytes('fff0'), new Uint8Array(PACKET_PAYLOAD_BYTES_MAX)]).results.length, 1);
+    assert.deepEqual(decode([bytes('fff1')]).results, [
       { refused: 'packet-malformed', detail: 'a packet cannot be 65521 bytes long' },
     ]);
   });
 
-  test('come back from any cut of their bytes, and what follows them is left untouched', () => {
+  test('are decoded from chunks of any size, and no byte after them is consumed', () => {
     const packet: fc.Arbitrary<Packet> = fc.oneof(
       fc.uint8Array({ maxLength: 40 }).map((payload): Packet => ({ kind: 'data', payload })),
       fc.constantFrom<Packet>({ kind: 'flush' }, { kind: 'delimiter' }, { kind: 'response-end' }),
@@ -107,38 +107,38 @@ describe('Packets', () => {
     );
   });
 
-  test('are refused at any cut when their length is no length', () => {
+  test('are refused if their length is invalid, for chunks of any size', () => {
     for (const hostile of ['0003', '000g', '    ', '-001', '+00a', '0x10', 'fff1', 'ffff', '00é0']) {
       for (const chunks of [[bytes(hostile)], [...bytes(hostile)].map((byte) => Uint8Array.of(byte))]) {
-        const [refusal] = decode(chunks).said;
+        const [refusal] = decode(chunks).results;
         assert.ok(refusal !== undefined && 'refused' in refusal && refusal.refused === 'packet-malformed', hostile);
       }
     }
-    assert.equal(decode([bytes('000A123456')]).said.length, 1, "upper-case digits are git's too");
+    assert.equal(decode([bytes('000A123456')]).results.length, 1, 'git accepts upper-case digits too');
   });
 
-  test('never make the decoder throw or invent bytes, whatever comes in', () => {
+  test('of any bytes never make the decoder throw or invent bytes', () => {
     const soup = fc.array(fc.constantFrom('0000', '0001', '0005', '00', '0', 'a', 'f', 'PACK', '\n', '\0', '0004'));
     fc.assert(
       fc.property(soup, fc.array(fc.nat()), (parts, places) => {
         const whole = bytes(parts.join(''));
-        const { said, rest } = decode(cut(whole, places));
-        const packets = said.filter((each) => 'kind' in each);
+        const { results, rest } = decode(cut(whole, places));
+        const packets = results.filter((each) => 'kind' in each);
         const consumed = concatBytes(packets.map(encode));
         assert.deepEqual(whole.subarray(0, consumed.length), consumed);
         assert.ok(consumed.length + rest.length <= whole.length);
-        assert.deepEqual(decode([whole]).said, said);
+        assert.deepEqual(decode([whole]).results, results);
       }),
     );
   });
 
-  test('are bounded in sum, at the limit and one past it', () => {
+  test('are accepted up to a total size, and refused one byte past it', () => {
     const two = bytes('0006ab00050');
     assert.deepEqual(
-      decode([two], 11).said.map((said) => 'kind' in said),
+      decode([two], 11).results.map((results) => 'kind' in results),
       [true, true],
     );
-    const [, refusal] = decode([two], 10).said;
+    const [, refusal] = decode([two], 10).results;
     assert.deepEqual(refusal, { refused: 'packets-too-large', detail: 'the request takes more than 10 bytes' });
   });
 
@@ -176,7 +176,7 @@ describe('Packets', () => {
 });
 
 describe('The side band', () => {
-  test('cuts at 65,520 bytes, or at 1,000 for clients of the first kind', () => {
+  test('splits at 65,520 bytes, or at 1,000 for clients that chose `side-band`', () => {
     const long = sideBandPackets(1, new Uint8Array(65_515 + 1));
     assert.equal(text(long.subarray(0, 5)), 'fff0\u0001');
     assert.equal(text(long.subarray(65_520)), '0006\u0001\0');
@@ -187,7 +187,7 @@ describe('The side band', () => {
     assert.equal(text(KEEP_ALIVE_PACKET), '0005\u0001');
   });
 
-  test('carries a stream whole and ends it with a flush', async () => {
+  test('carries a whole stream and ends it with a flush', async () => {
     const whole = new Uint8Array(200_000).map((_, index) => index);
     async function* chunks() {
       yield whole.subarray(0, 0);
@@ -196,15 +196,15 @@ describe('The side band', () => {
     }
     const packets: Uint8Array[] = [];
     for await (const packet of sideBandStream(chunks())) packets.push(packet);
-    const { said, rest } = decode([concatBytes(packets)]);
+    const { results, rest } = decode([concatBytes(packets)]);
     assert.equal(rest.length, 0);
-    assert.deepEqual(said.at(-1), { kind: 'flush' });
-    const payloads = said.flatMap((each) => ('kind' in each && each.kind === 'data' ? [each.payload] : []));
+    assert.deepEqual(results.at(-1), { kind: 'flush' });
+    const payloads = results.flatMap((each) => ('kind' in each && each.kind === 'data' ? [each.payload] : []));
     assert.ok(payloads.every((payload) => payload[0] === 1));
     assert.deepEqual(concatBytes(payloads.map((payload) => payload.subarray(1))), whole);
   });
 
-  test('attack: a message that rewrites the terminal or forges a second line reaches no client', () => {
+  test('attack: removes from messages what would rewrite the terminal or forge a second line', () => {
     assert.equal(oneSafeLine('a\n\u001b[2Jok refs\u0085b\u2028c\u202ed\u0000'), 'a [2Jok refs b c d');
     assert.equal(oneSafeLine('lone \ud800'), 'lone \ufffd');
     assert.equal(text(progressPackets(['one', 'two\r\nthree'])), '0013\u0002one\ntwo three\n');

@@ -1,10 +1,10 @@
-/** Answers to pushes: byte for byte what git's receive-pack sends, and what a real client makes of ours. */
+/** Answers to pushes: compared byte for byte with git's receive-pack, and read by a real client. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createGunzip } from 'node:zlib';
 import { receivePackAdvertisement } from '../../../../core/git/wire/advertisement.ts';
 import { type CommandList, type PushCapabilities, readCommandList } from '../../../../core/git/wire/command-list.ts';
@@ -19,9 +19,9 @@ const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('utf8');
 
 describe('The answer to a push', () => {
   const folder = temporaryFolder('report-status');
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
 
-  /** git's own answer to a push that deletes refs, some of them never there and some of bad names. */
+  /** Returns git's own answer to a push that deletes refs, some of which do not exist or have invalid names. */
   function ofGit(capabilities: string, names: readonly string[]): string {
     const path = createSampleRepository(folder.path, `${capabilities.replaceAll(' ', '-')}.git`);
     const main = git(['rev-parse', 'main'], { cwd: path }).toString().trim();
@@ -40,7 +40,7 @@ describe('The answer to a push', () => {
   };
 
   for (const status of ['report-status', 'report-status-v2'] as const) {
-    test(`is git's without a side band: ${status}`, () => {
+    test(`is equal to git's without a side band: ${status}`, () => {
       const golden = ofGit(
         status,
         refs.map(({ name }) => String(name)),
@@ -50,9 +50,9 @@ describe('The answer to a push', () => {
     });
   }
 
-  test("is git's in the side band, with the flushes of both", () => {
+  test("is equal to git's in the side band, with the flushes of the report and of the side band", () => {
     const names = refs.map(({ name }) => String(name));
-    // git's complaints on band 2 come first; what counts is what follows them.
+    // git's messages on band 2 come first; the report follows them.
     const golden = ofGit('report-status side-band-64k quiet', names);
     const answer = text(pushAnswer({ unpackFailed: null, refs }, capabilities('report-status', true)));
     assert.ok(answer.slice(4).startsWith('\u0001000eunpack ok\n'));
@@ -62,7 +62,7 @@ describe('The answer to a push', () => {
     assert.equal(text(pushAnswer({ unpackFailed: null, refs: [] }, capabilities('none', false))), '');
   });
 
-  test('attack: names and reasons forge no line and break no packet', () => {
+  test('attack: with hostile names and reasons holds no forged line and no broken packet', () => {
     const hostile: RefReport[] = [
       { name: 'refs/heads/x\nok refs/heads/y', refused: 'a\n0000ok refs/heads/z\u001b[1m' },
       { name: new Uint8Array(65_434).fill(0x78), refused: 'y'.repeat(5_000) },
@@ -87,7 +87,7 @@ describe('A real client that pushes', () => {
   let path: string;
   let seen: CommandList | null = null;
   let packBytes = 0;
-  /** What the server under test answers once the push is read. */
+  /** Makes the answer of the test's server after it has read the push. */
   let answer: (list: CommandList) => Uint8Array = () => FLUSH_PACKET;
   const server = createServer((request, response) => {
     const body = request.headers['content-encoding'] === 'gzip' ? request.pipe(createGunzip()) : request;
@@ -113,13 +113,13 @@ describe('A real client that pushes', () => {
     })().catch((error: unknown) => response.destroy(error as Error));
   });
 
-  before(async () => {
+  beforeAll(async () => {
     path = createSampleRepository(folder.path);
     git(['clone', '--quiet', '--mirror', path, join(folder.path, 'client.git')]);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
   });
-  after(async () => {
+  afterAll(async () => {
     server.closeAllConnections();
     server.close();
     await once(server, 'close');
@@ -151,7 +151,7 @@ describe('A real client that pushes', () => {
     return pushAnswer({ unpackFailed: null, refs }, list.capabilities, messages);
   };
 
-  test('is told of each ref, of bad names too, and shows messages', async () => {
+  test('gets a result for each ref, including invalid names, and displays messages', async () => {
     answer = (list) =>
       concatBytes([
         KEEP_ALIVE_PACKET,
@@ -170,7 +170,7 @@ describe('A real client that pushes', () => {
     assert.ok(packBytes >= 32);
   });
 
-  test('that deletes sends no pack; its options arrive', async () => {
+  test('only deletions sends no pack, and its options arrive', async () => {
     answer = (list) => report(list, () => null);
     const { stdout } = await push('-o', 'first', '-o', 'sécond', '--atomic', '--delete', 'refs/heads/dev');
     assert.match(stdout, /-\t:refs\/heads\/dev\t\[deleted\]/);
@@ -179,7 +179,7 @@ describe('A real client that pushes', () => {
     assert.equal(seen.commands[0]?.after, null);
   });
 
-  test('of thousands of refs reads a report of several side-band packets', async () => {
+  test('thousands of refs reads a report of several side-band packets', async () => {
     answer = (list) => report(list, (ref) => (ref.endsWith('77') ? 'no' : null));
     const refspecs = Array.from({ length: 1_500 }, (_, index) => `main:refs/heads/many/a-rather-long-name-${index}`);
     const { stdout } = await push(refspecs.join(' '));
@@ -187,7 +187,7 @@ describe('A real client that pushes', () => {
     assert.equal(stdout.match(/\[remote rejected\] \(no\)/g)?.length, 15);
   });
 
-  test('and is refused whole sees why', async () => {
+  test('and is refused as a whole displays the reason', async () => {
     answer = (list) => pushRefusal('the quota is used up', list.capabilities);
     assert.match((await push('main:refs/heads/q')).stderr, /remote unpack failed: the quota is used up/);
     answer = (list) => pushRefusal('the quota is used up', { ...list.capabilities, reportStatus: 'none' });

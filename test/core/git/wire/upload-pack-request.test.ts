@@ -1,8 +1,8 @@
-/** Bodies of POST git-upload-pack: those real clients send, and hostile ones next to git's own verdict. */
+/** Bodies of POST git-upload-pack: those of real clients, and hostile ones compared with git itself. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import type { FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
@@ -41,7 +41,7 @@ function body(parts: readonly Part[]): Uint8Array {
   );
 }
 
-function shown(parts: readonly Part[]): string {
+function printed(parts: readonly Part[]): string {
   return parts.map((part) => (typeof part === 'string' ? JSON.stringify(part) : part.description)).join(' ');
 }
 
@@ -65,16 +65,16 @@ describe('The requests of a real client', () => {
   let path: string;
   const commit = (revision: string) => objectId(git(['rev-parse', revision], { cwd: path }).toString().trim());
 
-  before(async () => {
+  beforeAll(async () => {
     path = createSampleRepository(folder.path);
     backend = await startGitHttpBackend(folder.path);
   });
-  after(async () => {
+  afterAll(async () => {
     await backend.close();
     folder.remove();
   });
 
-  /** Runs a client and answers its fetch requests, parsed. */
+  /** Runs a client's commands and returns its fetch requests, parsed. */
   async function fetches(version: number, ...commands: readonly (readonly string[])[]): Promise<FetchRequest[]> {
     backend.requests.length = 0;
     const env = { PATH: process.env['PATH'], HOME: folder.path, GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' };
@@ -126,7 +126,7 @@ describe('The requests of a real client', () => {
       assert.equal(request.multiAck, version === 2 ? 'none' : 'multi_ack_detailed');
     });
 
-    test(`are understood in v${version}: shallow, deepened, made whole again`, async () => {
+    test(`are understood in v${version}: a shallow clone, deepened, then unshallowed`, async () => {
       const [shallow] = await fetches(version, clone('--depth=2', '--branch=main'));
       assert.deepEqual(shallow?.deepen, { kind: 'depth', commits: 2, relative: false });
       assert.deepEqual(shallow.wants, [commit('main')]);
@@ -138,7 +138,7 @@ describe('The requests of a real client', () => {
       assert.deepEqual(whole.shallow, [commit('main~2')]);
     });
 
-    test(`are understood in v${version}: since a date and without a branch's history`, async () => {
+    test(`are understood in v${version}: a clone since a date and without a branch's history`, async () => {
       const [request] = await fetches(
         version,
         clone('--shallow-since=1700000005', '--shallow-exclude=dev', '--no-tags'),
@@ -150,7 +150,7 @@ describe('The requests of a real client', () => {
       const requests = await fetches(version, clone('--filter=blob:none', '--no-tags', '--branch=main'));
       assert.deepEqual(requests[0]?.filter, { kind: 'blob:none' });
       const blobs = requests.slice(1).flatMap(({ wants }) => wants);
-      assert.ok(blobs.includes(commit('main:file')), 'the checkout asks for blobs by id');
+      assert.ok(blobs.includes(commit('main:file')), 'the checkout requests blobs by id');
       const [tree] = await fetches(version, clone('--filter=tree:0', '--no-checkout'));
       assert.deepEqual(tree?.filter, { kind: 'tree', depth: 0 });
       const [limit] = await fetches(version, clone('--filter=blob:limit=1k', '--no-checkout'));
@@ -170,13 +170,13 @@ describe('A body that', () => {
   const folder = temporaryFolder('fetch-bodies');
   let path: string;
   let main: string;
-  before(() => {
+  beforeAll(() => {
     path = createSampleRepository(folder.path);
     main = git(['rev-parse', 'main'], { cwd: path }).toString().trim();
   });
-  after(() => folder.remove());
+  afterAll(() => folder.remove());
 
-  /** Whether git itself serves the body: exit status 0. */
+  /** Returns whether git itself serves the body: exit status 0. */
   function gitServes(parts: readonly Part[], version: 0 | 1 | 2): boolean {
     const own = parts.map((part) => (typeof part === 'string' ? part.replaceAll(ID, main) : part));
     try {
@@ -227,9 +227,9 @@ describe('A body that', () => {
     ['deepen-conflict', 0, [`want ${ID}`, 'deepen 1', 'deepen-since 5', FLUSH, 'done']],
   ];
   for (const [code, version, parts] of refusals) {
-    test(`holds ${shown(parts)} in v${version} is refused, by git too: ${code}`, () => {
+    test(`holds ${printed(parts)} in v${version} is refused, as by git: ${code}`, () => {
       assert.equal(verdict(parts, version), code);
-      // git lets a flush in the place of any command pass as a hang-up.
+      // git treats a flush instead of a command as the end of the connection.
       if (code !== 'command-missing') assert.ok(!gitServes(parts, version));
     });
   }
@@ -247,22 +247,22 @@ describe('A body that', () => {
     ['argument-unknown', 0, [`want ${ID}\0deepen-relative`, FLUSH, 'done']],
   ];
   for (const [code, version, parts] of strictly) {
-    test(`attack: ${shown(parts)} could mean one thing to us and another to git: ${code}`, () => {
+    test(`attack: holds ${printed(parts)}, which git could read in another way, is refused: ${code}`, () => {
       assert.equal(verdict(parts, version), code);
     });
   }
 
-  test('is a flush alone is a probe, in every version', () => {
+  test('is only a flush is a probe, in every version', () => {
     for (const version of [0, 1, 2] as const) assert.equal(verdict([FLUSH], version), 'probe');
   });
 
-  test('ends with flushes of its own is taken, and one in v0 without haves', () => {
+  test('ends with a further flush is accepted, and one in v0 without haves', () => {
     assert.equal(verdict([`want ${ID}`, FLUSH, 'done', FLUSH], 0), 'fetch');
     assert.equal(verdict([`want ${ID} ofs-delta`, 'deepen 1', FLUSH], 0), 'fetch');
     assert.equal(verdict(['command=fetch', FLUSH], 2), 'fetch');
   });
 
-  test('names ids twice or capabilities on any want line in v0 means them once, as for git', () => {
+  test('names ids twice, or capabilities on any want line in v0, counts them once, as for git', () => {
     const parts = [
       `want ${ID}`,
       `want ${ID}\tmulti_ack filter=1 side-band side-band-64k unknown\n`,
@@ -298,13 +298,13 @@ describe('A body that', () => {
     ['sparse:oid=main', false],
     ['combine:blob:none+tree:1', false],
   ] as const) {
-    test(`filters by ${filter} is ${taken ? 'taken' : 'refused'}`, () => {
+    test(`filters by ${filter} is ${taken ? 'accepted' : 'refused'}`, () => {
       assert.equal(verdict(v2(`want ${ID}`, `filter ${filter}`), 2), taken ? 'fetch' : 'filter-unsupported');
       if (taken) assert.ok(gitServes(v2(`want ${ID}`, `filter ${filter}`, 'done'), 2));
     });
   }
 
-  test('reaches a limit is taken, and one past it refused', () => {
+  test('reaches a limit is accepted, and one past it refused', () => {
     const ids = (count: number) =>
       Array.from({ length: count }, (_, index) => `shallow ${index.toString().padStart(40, '0')}`);
     assert.equal(verdict(v2(...ids(SHALLOW_LINES_MAX)), 2), 'fetch');
@@ -325,7 +325,7 @@ describe('A body that', () => {
     );
   });
 
-  test('is any soup of lines, whole or cut, never makes the parser throw', () => {
+  test('is any mixture of lines, complete or cut, never makes the parser throw', () => {
     const line = fc.constantFrom<Part>(
       FLUSH,
       DELIMITER,

@@ -1,6 +1,6 @@
-/** Access tokens through their use cases. */
+/** The use cases of access tokens. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import { plusMs, uuid } from '../../../../core/kernel/ids.ts';
@@ -38,7 +38,7 @@ describe('An access token', () => {
     assert.ok(text.includes(`"${secret.slice(0, 11)}"`));
   });
 
-  test("may list the account's repositories, not those of others or of none", async () => {
+  test('may name repositories of its account, but not of other accounts or unknown ones', async () => {
     const { node, account, origin } = await started();
     const other = await newAccount(node, 'bob');
     const [own, foreign] = [await newRepository(node, account, 'own'), await newRepository(node, other, 'foreign')];
@@ -59,14 +59,14 @@ describe('An access token', () => {
     assert.equal(codeOf(renamed), null);
   });
 
-  test('is not made for an account that does not exist', async () => {
+  test('is not created for an account that does not exist', async () => {
     const { node } = await started();
     const origin = { account: uuid(unknown), cause: CAUSE } as Parameters<typeof createAccessToken>[1];
     assert.equal(codeOf(await createAccessToken(node, origin, TOKEN_SETTINGS, newTokenSecret())), 'account-not-found');
     assert.equal(codeOf(await updateAccessToken(node, origin, uuid(unknown), { name: 'x' })), 'account-not-found');
   });
 
-  test('of another account is one that does not exist', async () => {
+  test('gets the same refusal for another account as a token that does not exist', async () => {
     const { node, origin } = await started();
     const bob = await newAccount(node, 'bob');
     const { id } = await newToken(node, bob);
@@ -90,7 +90,7 @@ describe('An access token', () => {
     assert.equal(codeOf(await revokeAccessToken(node, origin, second)), 'token-not-found');
   });
 
-  test('that is revoked right after a change still answers as it was changed', async () => {
+  test('returns the state after the change even if it is revoked right after that', async () => {
     const { log, node, account, origin } = await started();
     const { id } = await newToken(node, account);
     log.on.appended = async () => {

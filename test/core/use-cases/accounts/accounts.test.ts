@@ -1,12 +1,13 @@
-/** Accounts and their names across three streams, also when the process dies between any two of its steps. */
+/** Accounts and their names across three streams, even if the process stops between any two steps. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../../../core/claim/evolve.ts';
-import type { AccountId } from '../../../../core/kernel/ids.ts';
+import { streamName } from '../../../../core/kernel/envelope.ts';
+import { type AccountId, type EventId, plusMs } from '../../../../core/kernel/ids.ts';
 import { CLAIM_SPAN_MS, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../../core/kernel/limits.ts';
-import type { Reach } from '../../../../core/ports/failpoints.ts';
+import type { Failpoint } from '../../../../core/ports/failpoints.ts';
 import {
   changePassword,
   changePlan,
@@ -33,7 +34,14 @@ async function started() {
   return { log, vault, clock, node, create, claimOf, emailClaimOf };
 }
 
-/** The process dies at its nth append: before it happens, or after it did and before anybody heard. */
+/** Returns the account that has the claim of ADA's name. */
+async function findClaimed({ claimOf }: Awaited<ReturnType<typeof started>>): Promise<AccountId> {
+  const claim = await claimOf('ada');
+  assert.ok(claim.status !== 'free');
+  return claim.account;
+}
+
+/** Stops the process at its nth append: before the append, or after it but before its result is known. */
 async function dieAt(parts: Awaited<ReturnType<typeof started>>, n: number, when: 'append' | 'appended') {
   let appends = 0;
   parts.log.on[when] = () => {
@@ -46,7 +54,7 @@ async function dieAt(parts: Awaited<ReturnType<typeof started>>, n: number, when
 }
 
 describe('A new account', () => {
-  test('holds its username and its address, and its secrets lie in the vault', async () => {
+  test('holds its username and its address, and its secrets are in the vault', async () => {
     const { node, vault, create, claimOf, emailClaimOf } = await started();
     const { id } = accepted(await create());
     assert.deepEqual(await claimOf('ada'), { status: 'held', account: id });
@@ -61,7 +69,7 @@ describe('A new account', () => {
     assert.equal(await findAccount(node, 'ada'), id);
   });
 
-  test('has a valid username, address and password, or nothing happens', async () => {
+  test('needs a valid username, address and password, or nothing is written', async () => {
     const { log, create } = await started();
     assert.equal(codeOf(await create({ username: 'Ada' })), 'username-invalid');
     assert.equal(codeOf(await create({ username: 'admin' })), 'username-reserved');
@@ -74,13 +82,13 @@ describe('A new account', () => {
     accepted(await create(more));
   });
 
-  test('cannot have a username that is taken', async () => {
+  test('cannot get a username that is taken', async () => {
     const { create } = await started();
     accepted(await create());
     assert.equal(codeOf(await create({ email: 'other@example.org' })), 'username-taken');
   });
 
-  test('cannot have an address that is taken, in any case of letters, and gives its username back', async () => {
+  test('cannot get an address that is taken, in any case of letters, and releases its username', async () => {
     const { node, create, claimOf } = await started();
     accepted(await create());
     assert.equal(codeOf(await create({ username: 'bob', email: 'aDA@eXAMPLE.oRG' })), 'email-taken');
@@ -89,7 +97,7 @@ describe('A new account', () => {
     accepted(await create({ username: 'bob', email: 'bob@example.org' }));
   });
 
-  test('wins its username against all who want it at once, on any node', async () => {
+  test('is the only one that gets its username when many requests race on several nodes', async () => {
     const { log, vault, clock } = await started();
     const nodes = await Promise.all(Array.from({ length: 4 }, () => startNode(log, { vault, clock })));
     const results = await Promise.all(
@@ -102,7 +110,7 @@ describe('A new account', () => {
     assert.deepEqual(codesOf(results), { created: 1, 'username-taken': 19 });
   });
 
-  test('wins its address against all who want it at once', async () => {
+  test('is the only one that gets its address when many requests race', async () => {
     const { create } = await started();
     const results = await Promise.all(Array.from({ length: 10 }, (_, n) => create({ username: `ada${n}` })));
     assert.deepEqual(codesOf(results), { created: 1, 'email-taken': 9 });
@@ -112,13 +120,13 @@ describe('A new account', () => {
 /** The appends of a creation: both claims, the account, both confirmations. */
 const STEPS = ['username claimed', 'address claimed', 'account created', 'username confirmed', 'address confirmed'];
 
-describe('A creation cut off', () => {
+describe('A creation that is interrupted', () => {
   for (const [index, step] of STEPS.entries()) {
     for (const when of ['append', 'appended'] as const) {
       const created = index > 2 || (index === 2 && when === 'appended');
       const claimed = index > 0 || when === 'appended';
 
-      test(`${when === 'append' ? 'before' : 'after'} "${step}" ${created ? 'leaves the account its names for ever' : 'leaves names that run out'}`, async () => {
+      test(`${when === 'append' ? 'before' : 'after'} "${step}" ${created ? 'leaves the account its names for ever' : 'leaves claims that lapse'}`, async () => {
         const parts = await started();
         const node = await dieAt(parts, index + 1, when);
         const again = () => createAccount(node, CAUSE, ADA);
@@ -136,12 +144,12 @@ describe('A creation cut off', () => {
     }
   }
 
-  test('can be cut at the named points between its appends', async () => {
+  test('stops at each of the failpoints between its appends', async () => {
     const { log, node } = await started();
     const steps: string[] = [];
     log.on.appended = ({ events, stream }) => void steps.push(`${stream.split('-')[0]} ${events[0]?.type}`);
-    const reach: Reach = async (point) => void steps.push(point);
-    accepted(await createAccount({ ...node, reach }, CAUSE, ADA));
+    const failpoint: Failpoint = async (point) => void steps.push(point);
+    accepted(await createAccount({ ...node, failpoint }, CAUSE, ADA));
     assert.deepEqual(steps, [
       'username Claimed',
       'account-username-claimed',
@@ -151,6 +159,26 @@ describe('A creation cut off', () => {
       'username Confirmed',
       'email Confirmed',
     ]);
+  });
+
+  test('leaves the names to an account that was created, even if that is closed by now', async () => {
+    const parts = await started();
+    const node = await dieAt(parts, 3, 'appended');
+    const account = await findClaimed(parts);
+    await parts.log.append({
+      stream: streamName('account', account),
+      expected: 0,
+      events: [
+        {
+          ...{ ...CAUSE, id: node.ids.next<EventId>(), type: 'AccountClosed', version: 1, accountId: account },
+          ...{ isRecord: true },
+          ...{ occurredAt: parts.clock.now(), data: { erase_at: plusMs(parts.clock.now(), 1_000) } },
+        },
+      ],
+    });
+    parts.clock.advance(CLAIM_SPAN_MS + 1);
+    assert.equal(codeOf(await createAccount(node, CAUSE, ADA)), 'username-taken');
+    assert.deepEqual(await parts.claimOf('ada'), { status: 'held', account });
   });
 
   test('keeps its names for their whole time', async () => {
@@ -163,8 +191,8 @@ describe('A creation cut off', () => {
   });
 });
 
-describe('A claim that is taken over', () => {
-  /** A creation that stands still before its third append, until its names have run out. */
+describe('A claim that was taken over', () => {
+  /** A creation that pauses before its third append until its claims have lapsed. */
   async function slow() {
     const parts = await started();
     const { promise: paused, resolve: pause } = Promise.withResolvers<void>();
@@ -193,7 +221,7 @@ describe('A claim that is taken over', () => {
     assert.equal(await findAccount(node, 'ada'), id);
   });
 
-  test('is not left claimed in half: what nobody took over is free again at once', async () => {
+  test('leaves no second name claimed: a name that nobody took over is free again at once', async () => {
     const { node, creation, resume, emailClaimOf } = await slow();
     accepted(await createAccount(node, CAUSE, { ...ADA, email: 'other@example.org' }));
     resume();
@@ -201,7 +229,7 @@ describe('A claim that is taken over', () => {
     assert.deepEqual(await emailClaimOf(ADA.email), { status: 'free' });
   });
 
-  test('is taken over by one of many', async () => {
+  test('goes to only one of many requests', async () => {
     const { log, vault, clock, creation, resume, claimOf } = await slow();
     const nodes = await Promise.all(Array.from({ length: 3 }, () => startNode(log, { vault, clock })));
     const results = await Promise.all(
@@ -213,7 +241,7 @@ describe('A claim that is taken over', () => {
     assert.equal((await claimOf('ada')).status, 'held');
   });
 
-  test('is not taken over from another account that claimed meanwhile, however long ago it seems', async () => {
+  test('is not taken over again from an account that claimed it meanwhile, however old its claim looks', async () => {
     const parts = await started();
     const fast = await dieAt(parts, 2, 'append');
     const behind = await startNode(watchLog(parts.log), { vault: parts.vault, clock: createTestClock() });
@@ -223,7 +251,7 @@ describe('A claim that is taken over', () => {
     const creations: ReturnType<typeof createAccount>[] = [];
     parts.log.on.appended = async ({ events }) => {
       if (events[0]?.type !== 'Abandoned') return;
-      // The first claim is abandoned; before its name is claimed anew, the node behind claims it, and then is slow.
+      // The first claim is abandoned. Before its name is claimed again, the slow node claims it and then pauses.
       parts.log.on.appended = undefined;
       const claimed = Promise.withResolvers<void>();
       parts.log.on.append = async (request) => {
@@ -244,7 +272,7 @@ describe('A claim that is taken over', () => {
 });
 
 describe('An account', () => {
-  test('is looked up by its username alone, from the account on that holds it', async () => {
+  test('is found by its username only, from its creation on', async () => {
     const { node, create } = await started();
     assert.equal(await findAccount(node, 'ada'), null);
     const { id } = accepted(await create());
@@ -260,7 +288,7 @@ describe('An account', () => {
     assert.equal(state.status === 'open' ? state.plan : null, 'PRO');
   });
 
-  test('changes its password, and the old hash leaves the vault', async () => {
+  test('changes its password, and the old hash is removed from the vault', async () => {
     const { node, vault, create } = await started();
     const { id } = accepted(await create());
     const before = (await node.entities.get(accounts, id)).state;
@@ -273,7 +301,7 @@ describe('An account', () => {
     assert.equal(await vault.get(id, 'password-hash', before.passwordHashRef), null);
   });
 
-  test('whose password two change at once keeps one hash in the vault, the last', async () => {
+  test('keeps only the last hash in the vault when two requests change its password at once', async () => {
     const { node, vault, create } = await started();
     const { id } = accepted(await create());
     const refs = new Set<string>();
@@ -291,7 +319,7 @@ describe('An account', () => {
     }
   });
 
-  test('that does not exist changes nothing', async () => {
+  test('changes nothing if it does not exist', async () => {
     const { node } = await started();
     const id = node.ids.next<AccountId>();
     assert.equal(codeOf(await changePlan(node, CAUSE, id, 'PRO')), 'account-not-found');

@@ -1,6 +1,6 @@
-/** Device login across its streams and the vault: races, and nodes that die in between. */
+/** Device login across its streams and the vault, with races and nodes that stop midway. */
 import assert from 'node:assert/strict';
-import { beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
@@ -12,9 +12,9 @@ import { deviceSessions } from '../../../../core/device-session/evolve.ts';
 import { type Cause, categoryOf, entityIdOf, LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';
 import type { AccessTokenId, AccountId, DeviceSessionId } from '../../../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS } from '../../../../core/kernel/limits.ts';
-import type { Reach } from '../../../../core/ports/failpoints.ts';
+import type { Failpoint } from '../../../../core/ports/failpoints.ts';
 import { revokeAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
-import { authenticate } from '../../../../core/use-cases/authenticate.ts';
+import { authenticate } from '../../../../core/use-cases/accounts/authenticate.ts';
 import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import {
   closeDeviceLogin,
@@ -24,7 +24,7 @@ import {
   grantDeviceLogin,
   pollDeviceLogin,
   requestDeviceLogin,
-  showDeviceSession,
+  readPendingDeviceSession,
 } from '../../../../core/use-cases/accounts/device-login.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
 import { createEntities } from '../../../../core/runtime/entities.ts';
@@ -64,8 +64,8 @@ describe('A device login', () => {
     ({ id } = begun);
   });
 
-  /** A node of the service on the shared log and vault. */
-  async function newNode(reach: Reach = async () => undefined) {
+  /** Starts a node of the service on the shared log and vault. */
+  async function newNode(failpoint: Failpoint = async () => undefined) {
     const entities = createEntities({
       events,
       snapshots: createMemorySnapshots(),
@@ -75,7 +75,7 @@ describe('A device login', () => {
       gather: async () => undefined,
     });
     await entities.start();
-    return { events, entities, clock, ids: uuids, digest, vault, reach, newTokenSecret };
+    return { events, entities, clock, ids: uuids, digest, vault, failpoint, newTokenSecret };
   }
 
   const grant = (choices: Parameters<typeof grantDeviceLogin>[3] = CHOICES) =>
@@ -92,22 +92,22 @@ describe('A device login', () => {
     return all.filter(({ stream }) => categories.includes(categoryOf(stream)));
   }
 
-  test('shows who asks only while it waits', async () => {
-    const shown = await showDeviceSession(one, id);
+  test('shows the requesting device only while it is pending', async () => {
+    const shown = await readPendingDeviceSession(one, id);
     assert.ok('hostname' in shown);
     assert.deepEqual([shown.hostname, shown.address, shown.userCode], ['laptop', '203.0.113.7', 'WXYZ-1234']);
     await grant();
-    assert.deepEqual(await showDeviceSession(one, id), { refused: { code: 'device-session-decided' } });
+    assert.deepEqual(await readPendingDeviceSession(one, id), { refused: { code: 'device-session-decided' } });
   });
 
-  test('is granted or denied once', async () => {
+  test('is granted or denied only once', async () => {
     assert.ok(!('refused' in (await grant())));
     const again = await denyDeviceLogin(one, { account: ada, cause: CAUSE }, id);
     assert.deepEqual(again, { refused: { code: 'device-session-decided' } });
     assert.deepEqual(await grant(), { refused: { code: 'device-session-decided' } });
   });
 
-  test('is granted with what a new token may carry, and nothing else', async () => {
+  test('is granted only with settings that a new token may have', async () => {
     assert.deepEqual(await grant({ ...CHOICES, grants: [] }), { refused: { code: 'token-grants-empty' } });
     assert.deepEqual(await grant({ ...CHOICES, expiresAt: clock.now() }), {
       refused: { code: 'token-expiry-not-in-future' },
@@ -115,7 +115,7 @@ describe('A device login', () => {
     assert.ok(!('refused' in (await grant())));
   });
 
-  test('of 20 polls that race on two nodes one gets the token', async () => {
+  test('gives the token to one of 20 polls that race on two nodes', async () => {
     const two = await newNode();
     await grant();
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => poll(n % 2 === 0 ? one : two)));
@@ -129,7 +129,7 @@ describe('A device login', () => {
     await two.entities.close();
   });
 
-  test('a claim whose node died is finished by any node, once, and closed', async () => {
+  test('is finished once and closed by any node if the node of the claim stops', async () => {
     const dying = await newNode(async () => {
       throw new Died('at the fault point');
     });
@@ -150,7 +150,7 @@ describe('A device login', () => {
     await Promise.all([two.entities.close(), dying.entities.close()]);
   });
 
-  test('closing finishes a token whose repository and expiry are gone since the claim', async () => {
+  test("is finished even if the token's repository and expiry are gone since the claim", async () => {
     const dying = await newNode(async () => {
       throw new Died('at the fault point');
     });
@@ -162,7 +162,7 @@ describe('A device login', () => {
     await dying.entities.close();
   });
 
-  test('a poll whose token was finished by another node and revoked since tells no secret', async () => {
+  test('does not return the secret if another node finished the token and it was revoked since', async () => {
     const slow = await newNode(async () => {
       await closeDeviceLogin(one, CAUSE, id);
       const [created] = await logged('accessToken');
@@ -177,7 +177,7 @@ describe('A device login', () => {
     await slow.entities.close();
   });
 
-  test('expires at its time and not before, and not when it was claimed or denied first', async () => {
+  test('expires at its time, and not if it was claimed or denied before', async () => {
     await expireDeviceLogin(one, CAUSE, id);
     assert.equal((await one.entities.reload(deviceSessions, id)).state.status, 'pending');
     clock.advance(DEVICE_SESSION_SPAN_MS);
@@ -188,7 +188,7 @@ describe('A device login', () => {
     assert.equal((await logged('deviceSession')).length, 2);
   });
 
-  test('what the device said of itself can be read by nobody once it is closed', async () => {
+  test('makes what the device said about itself unreadable when it is closed', async () => {
     const before = (await one.entities.reload(deviceSessions, id)).state;
     assert.ok(before.status === 'pending');
     const owner = id as string as AccountId;
@@ -200,7 +200,7 @@ describe('A device login', () => {
     assert.equal(await vault.get(owner, 'hostname', before.hostnameRef), null);
   });
 
-  test('an account that was erased since takes no device on', async () => {
+  test('gives no token for an account that was erased since', async () => {
     await grant();
     await eraseAccount(one, CAUSE, ada);
     assert.deepEqual(await poll(one), { refused: { code: 'device-session-expired' } });

@@ -1,6 +1,6 @@
-/** An erased account is gone for everybody at once, and nothing personal of it can be read, whatever dies in between. */
+/** An erased account is gone at once, and its personal data becomes unreadable even if the process stops midway. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
@@ -16,7 +16,7 @@ import {
   createAccount,
   findAccount,
 } from '../../../../core/use-cases/accounts/accounts.ts';
-import { authenticate, guardedBy } from '../../../../core/use-cases/authenticate.ts';
+import { authenticate, guardedBy } from '../../../../core/use-cases/accounts/authenticate.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
 import { createRepository, findRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
@@ -42,7 +42,7 @@ async function started() {
   for (const name of ['one', 'two']) ids.push((await newRepository(node, account, name)).id);
   const token = await newToken(node, account);
   const erase = () => eraseAccount(node, CAUSE, account);
-  /** Looked at by a node that has seen nothing yet. */
+  /** Read by a node that has not read any event yet. */
   const isErased = async () => {
     const fresh = await startNode(log, { clock, vault });
     assert.equal(await authenticate(fresh, token.secret), null);
@@ -81,7 +81,7 @@ describe('An erased account', () => {
     assert.ok(erased > 0 && erased < types.indexOf('RepositoryClosed'), 'the event comes before what follows from it');
   });
 
-  test('is erased once: again changes nothing', async () => {
+  test('does not change when it is erased again', async () => {
     const s = await started();
     await s.erase();
     const types = await s.types();
@@ -90,7 +90,7 @@ describe('An erased account', () => {
     assert.deepEqual(await s.types(), types);
   });
 
-  test('refuses everything that could be asked of it', async () => {
+  test('refuses every command', async () => {
     const s = await started();
     await s.erase();
     const origin = { account: s.account, cause: CAUSE };
@@ -102,7 +102,7 @@ describe('An erased account', () => {
     assert.equal(codeOf(await changePassword(s.node, CAUSE, s.account, 'another password')), 'account-not-found');
   });
 
-  test('keeps its username from everybody, for ever, and gives its address back', async () => {
+  test('keeps its username claimed for ever, and releases its address', async () => {
     const s = await started();
     await s.erase();
     s.clock.advance(365 * 24 * 60 * 60_000);
@@ -110,11 +110,11 @@ describe('An erased account', () => {
     accepted(await createAccount(s.node, CAUSE, WANTED));
   });
 
-  test('keeps its username also when its sign-up had been cut off before it was confirmed', async () => {
+  test('keeps its username claimed even if its creation was interrupted before the confirmation', async () => {
     const s = await started();
     const dying = {
       ...s.node,
-      reach: async (point: string) => {
+      failpoint: async (point: string) => {
         if (point === 'account-created') throw new Error('killed');
       },
     };
@@ -124,7 +124,7 @@ describe('An erased account', () => {
     assert.ok(id !== null);
     const dyingAgain = {
       ...s.node,
-      reach: async () => {
+      failpoint: async () => {
         throw new Error('killed');
       },
     };
@@ -136,33 +136,33 @@ describe('An erased account', () => {
     accepted(await createAccount(s.node, CAUSE, { ...bob, username: 'bobby' }));
   });
 
-  test('does not let a request finish that its token began before', async () => {
+  test('stops a request of its token that was under way', async () => {
     const s = await started();
-    const bearer = await authenticate(s.node, s.token.secret);
-    assert.ok(bearer !== null);
-    const guarding = guardedBy(s.node, bearer, () => true);
+    const principal = await authenticate(s.node, s.token.secret);
+    assert.ok(principal !== null);
+    const guarding = guardedBy(s.node, principal, () => true);
     assert.ok('guards' in (await guarding()));
     await s.erase();
     assert.deepEqual(await guarding(), { refused: { code: 'token-no-longer-valid' } });
     assert.equal((await s.node.entities.get(accessTokens, s.token.id)).state.status, 'active');
   });
 
-  test('does not let one finish on a node that has not heard of it yet', async () => {
+  test('stops a request on a node that has not yet received the erasure', async () => {
     const s = await started();
     const other = await startNode(s.log, { clock: s.clock, vault: s.vault });
-    const bearer = await authenticate(other, s.token.secret);
-    assert.ok(bearer !== null);
-    const guarding = guardedBy(other, bearer, () => true);
+    const principal = await authenticate(other, s.token.secret);
+    assert.ok(principal !== null);
+    const guarding = guardedBy(other, principal, () => true);
     await guarding();
     const held = gate();
     s.log.on.deliver = () => held.passed;
     await s.erase();
-    // The first guard lost its race: it is looked at anew.
+    // The first append conflicts, so the guard is read again.
     assert.deepEqual(await guarding(), { refused: { code: 'token-no-longer-valid' } });
     held.open();
   });
 
-  test('is erased although the record of its address was damaged, and that is said', async () => {
+  test('is erased even if the record of its address was damaged, and the result reports that', async () => {
     const s = await started();
     const vault = {
       ...s.vault,
@@ -177,22 +177,22 @@ describe('An erased account', () => {
     assert.equal(await s.vault.get(s.account, 'email', s.emailRef), null);
   });
 
-  test('that never was is refused', async () => {
+  test('is refused if it never existed', async () => {
     const s = await started();
     assert.equal(codeOf(await eraseAccount(s.node, CAUSE, s.node.ids.next())), 'account-not-found');
   });
 });
 
-describe('An erasure cut in half', () => {
-  /** Died at its nth append after the event, or before its key was destroyed. */
+describe('An interrupted erasure', () => {
+  /** Stops the process before or after its nth append, or before it destroys the key. */
   const deaths: readonly (readonly [string, (s: Awaited<ReturnType<typeof started>>) => Promise<unknown>])[] = [
     [
       'right after its event',
       ({ node, account }) => {
-        const reach = async (): Promise<void> => {
+        const failpoint = async (): Promise<void> => {
           throw new Error('killed');
         };
-        return eraseAccount({ ...node, reach }, CAUSE, account);
+        return eraseAccount({ ...node, failpoint }, CAUSE, account);
       },
     ],
     [
@@ -227,7 +227,7 @@ describe('An erasure cut in half', () => {
   ];
 
   for (const [where, die] of deaths) {
-    test(`${where} leaves the account dead, and is finished by whoever asks again`, async () => {
+    test(`${where} leaves the account erased, and is finished by the next request`, async () => {
       const s = await started();
       await assert.rejects(die(s), /killed/);
       const other = await startNode(s.log, { vault: s.vault, clock: s.clock });
@@ -244,7 +244,7 @@ describe('An erasure cut in half', () => {
     });
   }
 
-  test('is not passed over by a sweep that could not finish it', async () => {
+  test('is not passed by a sweep that could not finish it', async () => {
     const s = await started();
     await s.sweep();
     await assert.rejects(deaths[0]?.[1](s) ?? Promise.resolve(), /killed/);
@@ -257,7 +257,7 @@ describe('An erasure cut in half', () => {
     await s.isErased();
   });
 
-  test('and finished by several at once is finished once', async () => {
+  test('is finished only once when several callers finish it', async () => {
     const s = await started();
     await assert.rejects(deaths[0]?.[1](s) ?? Promise.resolve(), /killed/);
     await Promise.all([s.erase(), s.erase(), s.sweep()]);

@@ -1,15 +1,15 @@
-/** A deletion that was cut in half comes to its end by itself, and not before its own request had the time to. */
+/** The policy finishes an interrupted deletion, but not before the request that began it had time to finish. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from 'vitest';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import { createDeletionFinisher } from '../../../../core/use-cases/accounts/finish-deletions.ts';
 import { createApiFixture } from '../../../support/api-fixture.ts';
 
-/** An API whose next deletion dies between its two appends. */
+/** An API whose next deletion stops between its two appends. */
 async function cutInHalf() {
   let dying = true;
   const fixture = await createApiFixture({
-    reach: async (point) => {
+    failpoint: async (point) => {
       if (dying && point === 'repository-closed') throw new Error('the process died');
     },
   });
@@ -28,7 +28,7 @@ const deletionsOf = async ({ context }: Awaited<ReturnType<typeof cutInHalf>>['f
     .filter(({ type }) => type === 'RepositoryDeleted')
     .map(({ actor, data }) => [actor.kind, data['repository_id']]);
 
-test('a repository whose deletion was cut in half is gone, and its name comes free by itself', async () => {
+test('a repository whose deletion was interrupted is gone, and the policy releases its name', async () => {
   const { fixture, token, repository, create } = await cutInHalf();
   assert.equal((await fixture.request('GET', '/v1/repos/ada/project', token)).statusCode, 404);
   const finish = createDeletionFinisher(fixture.context);
@@ -43,14 +43,14 @@ test('a repository whose deletion was cut in half is gone, and its name comes fr
   await fixture.close();
 });
 
-test('who wants the name of a repository whose deletion was cut in half gets it at once', async () => {
+test('a request that needs the name of a repository whose deletion was interrupted gets it at once', async () => {
   const { fixture, repository, create } = await cutInHalf();
   assert.equal((await create()).statusCode, 201);
   assert.deepEqual(await deletionsOf(fixture), [['token', repository.id]]);
   await fixture.close();
 });
 
-test('two nodes that finish the same deletion delete it once', async () => {
+test('two nodes that finish the same deletion delete it only once', async () => {
   const { fixture, create } = await cutInHalf();
   const nodes = [createDeletionFinisher(fixture.context), createDeletionFinisher(fixture.context)];
   for (let round = 0; round < 2; round += 1) await Promise.all(nodes.map((finish) => finish()));

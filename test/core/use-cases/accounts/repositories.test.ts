@@ -1,10 +1,10 @@
-/** Repositories through their use cases, also when a deletion is cut in half. */
+/** The use cases of repositories, including interrupted deletions. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
 import type { RepositoryId } from '../../../../core/kernel/ids.ts';
-import type { Reach } from '../../../../core/ports/failpoints.ts';
+import type { Failpoint } from '../../../../core/ports/failpoints.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import type { Guarding } from '../../../../core/runtime/execute.ts';
 import {
@@ -29,7 +29,7 @@ async function started() {
 }
 
 describe('A repository', () => {
-  test('is found by its names without case, and by its id', async () => {
+  test('is found by its names without regard to case, and by its id', async () => {
     const { node, account, create } = await started();
     const { id } = accepted(await create('My.Tools', { description: 'Tools' }));
     for (const [username, name] of [
@@ -45,11 +45,11 @@ describe('A repository', () => {
     assert.equal((await findRepositoryById(node, account, id))?.id, id);
   });
 
-  test('is not found by other names, nor under another account', async () => {
+  test('is not found by other names, or under another account', async () => {
     const { node, account, create } = await started();
     const { id } = accepted(await create('kk'));
     const bob = await newAccount(node, 'bob');
-    // The Kelvin sign is a k to Unicode.
+    // Unicode folds the Kelvin sign to k.
     for (const [username, name] of [
       ['ada', 'k\u212a'],
       ['bob', 'kk'],
@@ -62,14 +62,14 @@ describe('A repository', () => {
     assert.equal(await findRepositoryById(node, account, node.ids.next<RepositoryId>()), null);
   });
 
-  test('has the default branch its creator named, else master', async () => {
+  test('has the default branch that its creator named, or else master', async () => {
     const { node, account, create } = await started();
     assert.equal(accepted(await create('a')).defaultBranch, 'master');
     const { id } = accepted(await create('b', { defaultBranch: 'trunk' }));
     assert.equal((await findRepositoryById(node, account, id))?.defaultBranch, 'trunk');
   });
 
-  test('is refused for a bad branch, an unknown bucket, a taken name and a reached quota', async () => {
+  test('is refused for an invalid branch, an unknown bucket, a taken name and a reached quota', async () => {
     const { node, create } = await started();
     assert.equal(codeOf(await create('a', { defaultBranch: '-x' })), 'branch-name-invalid');
     assert.equal(codeOf(await create('a', { storageBucketId: node.ids.next() })), 'storage-bucket-not-found');
@@ -85,7 +85,7 @@ describe('A repository', () => {
     assert.equal(codeOf(await createFree('b')), 'repository-quota-reached');
   });
 
-  test('wins its name, and the last place in the quota, against all who want it at once', async () => {
+  test('is created once when many requests race for its name, or for the last place in the quota', async () => {
     const { node, create } = await started();
     const sameName = await Promise.all(Array.from({ length: 10 }, () => create('same')));
     assert.deepEqual(codesOf(sameName), { created: 1, 'repository-name-taken': 9 });
@@ -100,7 +100,7 @@ describe('A repository', () => {
     assert.equal(results.filter((result) => 'id' in result).length, 3);
   });
 
-  test('is described and takes a default branch, both or either', async () => {
+  test('takes a new description, a new default branch, or both', async () => {
     const { node, origin, create } = await started();
     const { id } = accepted(await create('a'));
     const changed = accepted(
@@ -118,20 +118,20 @@ describe('A repository', () => {
 });
 
 describe('A deletion', () => {
-  test('closes the repository before it gives the name back', async () => {
+  test('closes the repository before it releases the name', async () => {
     const { log, node, account, origin, create } = await started();
     const { id } = accepted(await create('a'));
     const appended: string[] = [];
     log.on.appended = ({ events }) => void appended.push(...events.map(({ type }) => type));
-    const reach: Reach = async (point) => void appended.push(point);
-    assert.deepEqual(await deleteRepository({ ...node, reach }, origin, id), { deleted: id });
+    const failpoint: Failpoint = async (point) => void appended.push(point);
+    assert.deepEqual(await deleteRepository({ ...node, failpoint }, origin, id), { deleted: id });
     assert.deepEqual(appended, ['RepositoryClosed', 'repository-closed', 'RepositoryDeleted']);
     assert.equal(await findRepository(node, 'ada', 'a'), null);
     assert.equal(await findRepositoryById(node, account, id), null);
     assert.equal((await node.entities.get(repositories, id)).state.status, 'closed');
   });
 
-  test('frees the name for another repository, which has nothing of the first', async () => {
+  test('releases the name for another repository, which has nothing of the first one', async () => {
     const { node, origin, create } = await started();
     const { id } = accepted(await create('a', { description: 'old', defaultBranch: 'trunk' }));
     await deleteRepository(node, origin, id);
@@ -142,7 +142,7 @@ describe('A deletion', () => {
     assert.equal((await findRepository(node, 'ada', 'a'))?.id, second.id);
   });
 
-  test('touches no stream of a repository that is not the account’s', async () => {
+  test('changes no stream of a repository that another account owns', async () => {
     const { log, node, origin } = await started();
     const bob = await newAccount(node, 'bob');
     const { id } = await newRepository(node, bob, 'bobs');
@@ -153,7 +153,7 @@ describe('A deletion', () => {
     assert.notEqual(await findRepository(node, 'bob', 'bobs'), null);
   });
 
-  test('is refused where the guard no longer stands, and then changes nothing', async () => {
+  test('is refused, and changes nothing, if the guard no longer holds', async () => {
     const { node, origin, create } = await started();
     const { id } = accepted(await create('a'));
     const guarding: Guarding = async () => ({ refused: { code: 'token-no-longer-valid' } });
@@ -161,7 +161,7 @@ describe('A deletion', () => {
     assert.notEqual(await findRepository(node, 'ada', 'a'), null);
   });
 
-  /** The process dies between the two halves. */
+  /** Stops the process between the two steps of a deletion. */
   async function cutInHalf() {
     const parts = await started();
     const { id } = accepted(await parts.create('a'));
@@ -174,21 +174,21 @@ describe('A deletion', () => {
     return { ...parts, node, id };
   }
 
-  test('cut in half is gone for everybody', async () => {
+  test('hides the repository from everybody if it is interrupted', async () => {
     const { node, account, origin, id } = await cutInHalf();
     assert.equal(await findRepository(node, 'ada', 'a'), null);
     assert.equal(await findRepositoryById(node, account, id), null);
     assert.equal(codeOf(await changeRepository(node, origin, id, { description: 'x' })), 'repository-not-found');
   });
 
-  test('cut in half is finished by asking for it again', async () => {
+  test('is finished by a repeated request after it was interrupted', async () => {
     const { node, account, origin, id } = await cutInHalf();
     assert.deepEqual(await deleteRepository(node, origin, id), { deleted: id });
     const { state } = await node.entities.get(accounts, account);
     assert.equal(state.status === 'open' ? state.repositories.size : null, 0);
   });
 
-  test('cut in half is finished by whoever wants the name', async () => {
+  test('is finished by a request that needs the name after it was interrupted', async () => {
     const { node, account, origin, id } = await cutInHalf();
     const wanted = { name: 'A', description: null, defaultBranch: null, storageBucketId: null };
     const created = accepted(await createRepository(node, origin, wanted));
@@ -197,7 +197,7 @@ describe('A deletion', () => {
     assert.equal(state.status === 'open' ? state.repositories.size : null, 1);
   });
 
-  test('is finished once by all who ask at once', async () => {
+  test('is done only once when many requests race', async () => {
     const { log, node, origin, id } = await cutInHalf();
     const types: string[] = [];
     log.on.appended = ({ events }) => void types.push(...events.map(({ type }) => type));

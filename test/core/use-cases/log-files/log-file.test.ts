@@ -1,6 +1,6 @@
-/** Files that are no whole export: refused at the line that is wrong, and nothing of it that a rerun would accept. */
+/** An incomplete export is refused at the line that is wrong, and running the import again does not accept it either. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { beforeAll, describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
@@ -10,7 +10,7 @@ import {
   closingLine,
   eventLine,
   firstDigest,
-  LOG_FILE_HEADER,
+  headerLine,
   LogFileError,
   LogFileReader,
   nextDigest,
@@ -19,11 +19,12 @@ import { newEvent, newStream } from '../../../support/events.ts';
 import { exportText, fillOddLog, importText } from '../../../support/log-files.ts';
 
 const EVENTS = 12;
+const LOG_FILE_HEADER = headerLine(2);
 
-describe('a file that is no whole export', () => {
+describe('A file that is not a complete export', () => {
   let file = '';
   let lines: string[] = [];
-  before(async () => {
+  beforeAll(async () => {
     const source = createMemoryEventStore();
     await fillOddLog(source, EVENTS);
     file = await exportText(source);
@@ -31,7 +32,7 @@ describe('a file that is no whole export', () => {
     assert.equal(lines.length, EVENTS + 2);
   });
 
-  /** Imports it: what is refused, and that the whole file is still accepted afterwards. */
+  /** Imports the file and returns the error. Checks that the complete file is still accepted afterwards. */
   async function refusal(wrong: string | Uint8Array): Promise<LogFileError> {
     const target = createMemoryEventStore();
     const error: unknown = await importText(target, wrong).then(
@@ -48,7 +49,7 @@ describe('a file that is no whole export', () => {
 
   const joined = (parts: readonly (string | undefined)[]): string => parts.map((line) => `${line}\n`).join('');
 
-  test('is refused where it is truncated, at a line or within one', async () => {
+  test('is refused where it is truncated, between lines or within one', async () => {
     for (let kept = 0; kept < lines.length; kept += 1) {
       assert.equal((await refusal(joined(lines.slice(0, kept)))).line, kept + 1, `${kept} lines`);
       const part = `${joined(lines.slice(0, kept))}${lines[kept]?.slice(0, 30)}`;
@@ -68,7 +69,7 @@ describe('a file that is no whole export', () => {
     }
   });
 
-  test('is refused at a line of which any byte was changed', async () => {
+  test('is refused at a line with any changed byte', async () => {
     const bytes = Buffer.from(joined(lines.slice(0, 3)));
     const rest = Buffer.from(joined(lines.slice(3)));
     for (let at = 0; at < bytes.length; at += 37) {
@@ -80,48 +81,56 @@ describe('a file that is no whole export', () => {
     }
   });
 
-  test('is refused at its header when it is of another version, or no export at all', async () => {
-    const header = LOG_FILE_HEADER.replace('"version":1', '"version":2');
-    assert.match((await refusal(joined(lines.with(0, header)))).message, /^Line 1: .*version 2; .*reads version 1$/);
-    for (const other of ['{"format":"other","version":1}', '[]', 'PK\u0003\u0004', `\ufeff${LOG_FILE_HEADER}`, '']) {
+  test('is refused at its header if it is of another version, or is not an export', async () => {
+    const header = LOG_FILE_HEADER.replace('"version":2', '"version":3');
+    assert.match(
+      (await refusal(joined(lines.with(0, header)))).message,
+      /^Line 1: .*version 3; .*reads versions 1 and 2$/,
+    );
+    for (const other of ['{"format":"other","version":2}', '[]', 'PK\u0003\u0004', `\ufeff${LOG_FILE_HEADER}`, '']) {
       assert.equal((await refusal(joined(lines.with(0, other)))).line, 1, other);
     }
     assert.match((await refusal('')).message, /^Line 1: missing/);
   });
 
-  test('is refused when anything follows its end', async () => {
+  test('is refused if anything follows its closing line', async () => {
     assert.equal((await refusal(`${file}\n`)).line, lines.length + 1);
     assert.equal((await refusal(file + file)).line, lines.length + 1);
   });
 
-  test('is refused at a line that is no UTF-8', async () => {
+  test('is refused at a line that is not UTF-8', async () => {
     const bytes = Buffer.concat([Buffer.from(joined(lines.slice(0, 2))), Buffer.from([0xff, 10])]);
-    assert.match((await refusal(bytes)).message, /^Line 3: no UTF-8/);
+    assert.match((await refusal(bytes)).message, /^Line 3: not UTF-8/);
   });
 });
 
-describe('an event that no log can have given', () => {
+describe('An event that no log can hold', () => {
   const stream = newStream();
   const stored = (changes: JsonObject): JsonObject => {
     const { actor, id, type, version, occurredAt, requestId, data } = newEvent();
     return {
       account_id: null,
       actor: { id: actor.id, kind: actor.kind },
+      ...{ append_count: 1, append_index: 0 },
       causation_id: null,
-      ...{ data, id, occurred_at: occurredAt, request_id: requestId, revision: 0 },
+      ...{ data, id, is_record: true, occurred_at: occurredAt, request_id: requestId, revision: 0 },
       source_address_ref: null,
       ...{ stream, type, version },
       ...changes,
     };
   };
 
-  /** A file of one event whose digests are right, whatever it says. */
-  function forged(text: string): string {
-    const eventDigest = nextDigest(digest, firstDigest(digest), text);
-    return `${LOG_FILE_HEADER}\n${eventLine(eventDigest, text)}\n${closingLine(eventDigest, 1)}\n`;
+  /** Returns a file with these events and correct digests, whatever the events are. */
+  function forged(...texts: readonly string[]): string {
+    let last = firstDigest(digest, 2);
+    const lines = texts.map((text) => {
+      last = nextDigest(digest, last, text);
+      return eventLine(last, text);
+    });
+    return [LOG_FILE_HEADER, ...lines, closingLine(last, texts.length), ''].join('\n');
   }
 
-  test('is refused although its digest is right', async () => {
+  test('is refused although its digest is correct', async () => {
     const good = createMemoryEventStore();
     await importText(good, forged(JSON.stringify(stored({}))));
     const wrong: readonly (readonly [string, string])[] = [
@@ -137,6 +146,12 @@ describe('an event that no log can have given', () => {
       ['a fraction', JSON.stringify(stored({ data: { half: 0.5 } }))],
       ['a lone surrogate', JSON.stringify(stored({ data: { lone: '\ud800' } }))],
       ['data that is no object', JSON.stringify(stored({ data: [] }))],
+      ['a record flag that is none', JSON.stringify(stored({ is_record: 'true' }))],
+      ['no record flag', JSON.stringify(stored({ is_record: null }))],
+      ['a place inside an append', JSON.stringify(stored({ append_count: 2, append_index: 1 }))],
+      ['a place that no append has', JSON.stringify(stored({ append_count: 0, append_index: 0 }))],
+      ['a place that is no number', JSON.stringify(stored({ append_count: '1' }))],
+      ['a place that is no whole number', JSON.stringify(stored({ append_count: 1.5, append_index: 0 }))],
       ['a version that is no number', JSON.stringify(stored({ version: '1' }))],
     ];
     for (const [what, text] of wrong) {
@@ -146,13 +161,31 @@ describe('an event that no log can have given', () => {
     }
   });
 
-  test('may have a line of the largest length, and not of a byte more', () => {
+  test('is refused, as is the end of the file, if the append before it is incomplete', async () => {
+    const first = JSON.stringify(stored({ append_count: 2 }));
+    const strange: readonly JsonObject[] = [
+      {},
+      { append_count: 2, append_index: 1, revision: 2 },
+      { append_count: 3, append_index: 1, revision: 1 },
+      { append_count: 2, append_index: 1, revision: 1, stream: newStream() },
+      { append_count: 2, append_index: 0, revision: 1 },
+    ];
+    for (const changes of strange) {
+      const file = forged(first, JSON.stringify(stored(changes)));
+      await assert.rejects(importText(createMemoryEventStore(), file), /^LogFileError: Line 3: .*has no end$/);
+    }
+    await assert.rejects(importText(createMemoryEventStore(), forged(first)), /^LogFileError: Line 3: .*has no end$/);
+    const whole = forged(first, JSON.stringify(stored({ append_count: 2, append_index: 1, revision: 1 })));
+    assert.equal((await importText(createMemoryEventStore(), whole)).events, 2);
+  });
+
+  test('may have a line of the greatest length, and not one byte more', () => {
     const read = (sizeBytes: number): void => {
       const reader = new LogFileReader(digest);
       reader.read({ bytes: Buffer.from(LOG_FILE_HEADER), ended: true });
       reader.read({ bytes: Buffer.alloc(sizeBytes, 'x'), ended: true });
     };
-    assert.throws(() => read(LOG_FILE_LINE_BYTES_MAX), /Line 2: not an object/);
+    assert.throws(() => read(LOG_FILE_LINE_BYTES_MAX), /Line 2: not a JSON object/);
     assert.throws(() => read(LOG_FILE_LINE_BYTES_MAX + 1), /Line 2: longer than/);
   });
 });

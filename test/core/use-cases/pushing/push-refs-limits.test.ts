@@ -1,6 +1,6 @@
-/** What holds a push back: its token, quotas, layers that went, and more refs than an event holds. */
+/** What can refuse or delay a push: its token, quotas, removed layers, and more refs than an event holds. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { PACK_OBJECTS_MAX, PACK_SIZE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import type { CommittedObjects, PackRefusal } from '../../../../core/ports/object-database.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -22,7 +22,7 @@ async function codes(outcome: ReturnType<Pushing['push']>): Promise<readonly (st
 }
 
 describe('The token of a push', () => {
-  /** What happens to the token when everything is checked and the append is on its way. */
+  /** Runs when everything is checked and the append is about to begin. */
   async function meanwhile(change: (pushing: Pushing) => Promise<unknown>) {
     const pushing = await startPushing({ expiresAfterMs: 60_000 });
     pushing.log.on.append = async () => {
@@ -33,13 +33,13 @@ describe('The token of a push', () => {
   }
   const origin = ({ account }: Pushing) => ({ account, cause: CAUSE });
 
-  test('that is revoked before the append keeps the push from committing', async () => {
+  test('prevents the commit if it is revoked before the append', async () => {
     const { pushing, codes: got } = await meanwhile((p) => revokeAccessToken(p.node, origin(p), p.tokenId));
     assert.equal(got, 'token-no-longer-valid');
     assert.deepEqual([await pushing.eventTypes(), pushing.objects.open], [[], 0]);
   });
 
-  test('that loses the grant before the append keeps the push from committing', async () => {
+  test('prevents the commit if it loses the grant before the append', async () => {
     const { pushing, codes: got } = await meanwhile((p) =>
       updateAccessToken(p.node, origin(p), p.tokenId, { grants: ['GIT_HTTP_READ'] }),
     );
@@ -47,7 +47,7 @@ describe('The token of a push', () => {
     assert.deepEqual(await pushing.eventTypes(), []);
   });
 
-  test('that is only renamed does not', async () => {
+  test('does not prevent the commit if it is only renamed', async () => {
     const { pushing, codes: got } = await meanwhile((p) =>
       updateAccessToken(p.node, origin(p), p.tokenId, { name: 'renamed' }),
     );
@@ -55,7 +55,7 @@ describe('The token of a push', () => {
     assert.equal((await pushing.layerKeys()).length, 1);
   });
 
-  test('that expires while the pack is checked keeps the push from committing', async () => {
+  test('prevents the commit if it expires while the pack is checked', async () => {
     const pushing = await startPushing({ expiresAfterMs: 60_000 });
     pushing.onPut = () => pushing.node.clock.advance(60_000);
     assert.equal(await codes(pushing.push([create])), 'token-no-longer-valid');
@@ -64,7 +64,7 @@ describe('The token of a push', () => {
 });
 
 describe('The quotas of an account', () => {
-  test('bound the pack by the smaller rest, which is named when the pack passes it', async () => {
+  test("limit the pack to the smaller remainder, and a larger pack is refused with that quota's code", async () => {
     for (const [storage, ingress, bytes, code] of [
       [10_000, 50_000, 9_000, 'storage-quota-reached'],
       [50_000, 10_000, 8_000, 'ingress-quota-reached'],
@@ -80,7 +80,7 @@ describe('The quotas of an account', () => {
     }
   });
 
-  test("leave the product's own bound where they leave more, and it is named as itself", async () => {
+  test("leave the product's own limit in force if they allow more, and a refusal names that limit", async () => {
     for (const quotas of [quotasOf(null, null), quotasOf(PACK_SIZE_BYTES_MAX, null)]) {
       const pushing = await startPushing();
       pushing.objects.refusal = { refused: 'pack-too-large', detail: 'too large' };
@@ -89,7 +89,7 @@ describe('The quotas of an account', () => {
     }
   });
 
-  test('that are used up refuse the push before its pack is read', async () => {
+  test('refuse the push before its pack is read if they are used up', async () => {
     for (const [used, code] of [
       [{ storageBytes: 1_000 }, 'storage-quota-reached'],
       [{ storageBytes: 1_001 }, 'storage-quota-reached'],
@@ -102,7 +102,7 @@ describe('The quotas of an account', () => {
     }
   });
 
-  test('are looked at again at the commit: a layer that just fits is taken, one byte more is not', async () => {
+  test('are checked again at the commit: a layer that just fits is accepted, and one byte more is not', async () => {
     for (const [left, expected] of [
       [2_000, [null]],
       [1_999, 'storage-quota-reached'],
@@ -122,16 +122,16 @@ describe('The quotas of an account', () => {
     }
   });
 
-  test('that another push used up meanwhile refuse this one at the commit', async () => {
+  test('refuse a push at the commit if another push used them up meanwhile', async () => {
     const pushing = await startPushing();
-    pushing.onReach = (point) => {
+    pushing.onFailpoint = (point) => {
       if (point === 'push-pack-received') pushing.used.storageBytes = 9_500;
     };
     assert.equal(await codes(pushing.push([create], { quotas: quotasOf(10_000, null) })), 'storage-quota-reached');
     assert.deepEqual([await pushing.eventTypes(), await pushing.layerKeys()], [[], []]);
   });
 
-  test('never keep anybody from deleting', async () => {
+  test('never prevent a deletion', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
     Object.assign(pushing.used, { storageBytes: 2_000, ingressBytes: 2_000 });
@@ -140,8 +140,8 @@ describe('The quotas of an account', () => {
   });
 });
 
-describe('Layers that go while a push is checked', () => {
-  /** A push after whose check the repository's shrink epoch rises; `recheck` answers for the pack. */
+describe('Layers that are removed while a push is checked', () => {
+  /** A push after whose check the repository's shrink epoch rises. `recheck` returns the result for the pack. */
   async function shrinking(recheck: (objects: CommittedObjects) => Promise<PackRefusal | null>) {
     const pushing = await startPushing();
     await pushing.push([create]);
@@ -175,7 +175,7 @@ describe('Layers that go while a push is checked', () => {
       receivedBytes: () => 500,
       signal: new AbortController().signal,
     };
-    // The append loses a race to whatever removed the layers.
+    // The append loses a race to the event that removed the layers.
     pushing.log.on.append = async () => {
       pushing.log.on.append = undefined;
       assert.deepEqual(await codes(pushing.push([{ ref: branch('x'), before: null, after: C }])), [null]);
@@ -183,7 +183,7 @@ describe('Layers that go while a push is checked', () => {
     return { pushing, outcome: codes(pushRefs({ ...pushing.context, entities: shrunk }, push)) };
   }
 
-  test('make the pack be checked again, against what is left', async () => {
+  test('cause the pack to be checked again, against the remaining layers', async () => {
     const rechecked: CommittedObjects[] = [];
     const { pushing, outcome } = await shrinking(async (objects) => {
       rechecked.push(objects);
@@ -201,7 +201,7 @@ describe('Layers that go while a push is checked', () => {
     assert.equal((await pushing.layerKeys()).length, 3, 'the layer was stored once');
   });
 
-  test('refuse a push whose pack does not stand without them', async () => {
+  test('refuse a push whose pack depends on them', async () => {
     const { pushing, outcome } = await shrinking(async () => ({
       refused: 'pack-not-connected',
       detail: 'tree missing',
@@ -211,7 +211,7 @@ describe('Layers that go while a push is checked', () => {
     assert.equal(pushing.objects.open, 0);
   });
 
-  test('make every tip be looked up again: one that went with them is refused', async () => {
+  test('cause every tip to be read again, and one that was removed with them is refused', async () => {
     const { pushing, outcome } = await shrinking(async () => {
       pushing.objects.types.set(B, null);
       return null;
@@ -224,7 +224,7 @@ describe('Layers that go while a push is checked', () => {
 describe('A push of 20,000 refs', () => {
   const commands = Array.from({ length: 20_000 }, (_, n) => ({ ref: branch(`topic/${n}`), before: null, after: A }));
 
-  test('is one event that names its parts, and the same on every node', async () => {
+  test('is one event that names its parts, and is the same on every node', async () => {
     const pushing = await startPushing();
     await pushing.push([{ ref: branch('first'), before: null, after: B }]);
     await pushing.push([{ ref: branch('first'), before: B, after: null }]);
@@ -258,7 +258,7 @@ describe('A push of 20,000 refs', () => {
     assert.equal((await pushing.state()).refs.size, 20_003);
   });
 
-  test('names new parts when a lost race changes what it does', async () => {
+  test('names new parts if a lost race changes its updates', async () => {
     const pushing = await startPushing();
     pushing.log.on.append = async ({ stream }) => {
       if (!stream.startsWith('repository-')) return;
@@ -274,9 +274,9 @@ describe('A push of 20,000 refs', () => {
     assert.deepEqual([state.refs.size, state.refs.get(branch('topic/7'))?.id], [20_000, B]);
   });
 
-  test('cut off at its parts leaves nothing to be seen', async () => {
+  test('leaves nothing visible if it is interrupted at its parts', async () => {
     const pushing = await startPushing();
-    pushing.onReach = (point) => {
+    pushing.onFailpoint = (point) => {
       if (point === 'push-parts-appended') throw new Error('killed');
     };
     await assert.rejects(pushing.push(commands), /killed/);

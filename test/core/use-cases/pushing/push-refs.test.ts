@@ -1,10 +1,10 @@
-/** A push, from its pack to its one commit point: what it leaves, and what it leaves when it ends early. */
+/** A push, from its pack to its one commit point, and what remains of a push that ends early. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { readEvent } from '../../../../core/kernel/decider.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
 import { PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
-import type { FaultPoint } from '../../../../core/ports/failpoints.ts';
+import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { type RefsUpdated, repositoryEventKinds } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
@@ -16,7 +16,7 @@ const [A, B, C, D] = [oid('a'), oid('b'), oid('c'), oid('d')];
 const main = branch('main');
 const create = { ref: main, before: null, after: A };
 
-/** The codes of the refs, or of the refusal of all. */
+/** Returns the codes of the refs, or the code of the refusal of the whole push. */
 async function codes(outcome: ReturnType<Pushing['push']>): Promise<readonly (string | null)[] | string> {
   const settled = await outcome;
   return 'refused' in settled ? settled.refused.code : settled.results.map(({ code }) => code);
@@ -32,13 +32,13 @@ async function lastPush({ node, log, repository }: Pushing): Promise<RefsUpdated
   throw new Error('There was no push');
 }
 
-/** Another push, of another ref, straight through the whole use case. */
+/** Makes another push, of another ref, through the whole use case. */
 async function rival(pushing: Pushing, name = 'rival'): Promise<void> {
   assert.deepEqual(await codes(pushing.push([{ ref: branch(name), before: null, after: D }])), [null]);
 }
 
 describe('A push', () => {
-  test('moves its refs, stores its pack as the layer that its event names, and says what it was', async () => {
+  test('moves its refs, stores its pack as the layer that its event names, and records its facts', async () => {
     const pushing = await startPushing();
     const [v1, noted] = [tag('v1'), C];
     pushing.objects.types.set(noted, 'tag');
@@ -67,7 +67,7 @@ describe('A push', () => {
     assert.deepEqual([pushing.objects.open, pushing.objects.discarded], [0, 0]);
   });
 
-  test('is checked against the layers committed at the revision it starts from', async () => {
+  test('is checked against the layers committed at the revision that it starts from', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
     await pushing.push([{ ref: main, before: A, after: B }]);
@@ -76,7 +76,7 @@ describe('A push', () => {
     assert.deepEqual([second?.revision, [...(second?.layers ?? [])].length, second?.shrinkEpoch], [1, 1, 0]);
   });
 
-  test('stores a layer that lists its updates and names push and repository', async () => {
+  test('stores a layer that lists its updates and names the push and the repository', async () => {
     const pushing = await startPushing();
     pushing.objects.types.set(C, 'tag');
     pushing.objects.peeled.set(C, A);
@@ -99,7 +99,7 @@ describe('A push', () => {
     assert.deepEqual(lines, [`${A} ${main}`, `${C} ${tag('v1')} ${A}`]);
   });
 
-  test('of a pack without objects moves refs and stores no layer', async () => {
+  test('moves refs and stores no layer if its pack has no objects', async () => {
     const pushing = await startPushing();
     pushing.objects.objectCount = 0;
     assert.deepEqual(await codes(pushing.push([create])), [null]);
@@ -107,7 +107,7 @@ describe('A push', () => {
     assert.deepEqual([await pushing.layerKeys(), pushing.objects.installed, pushing.objects.open], [[], [], 0]);
   });
 
-  test('of deletions alone reads no pack', async () => {
+  test('reads no pack if it only deletes refs', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
     assert.deepEqual(await codes(pushing.push([{ ref: main, before: A, after: null }])), [null]);
@@ -116,12 +116,12 @@ describe('A push', () => {
     assert.equal((await lastPush(pushing)).layer, null);
   });
 
-  test('of new tips without a pack is a bug of its caller', async () => {
+  test('throws if it has new tips but no pack', async () => {
     const pushing = await startPushing();
     await assert.rejects(pushing.push([create], { pack: null }), TypeError);
   });
 
-  test('tells forward moves of branches from forced ones, and calls every move of a tag forced', async () => {
+  test('distinguishes forward moves of branches from forced ones, and counts every move of a tag as forced', async () => {
     const pushing = await startPushing();
     const [next, v1] = [branch('next'), tag('v1')];
     await pushing.push([create, { ref: next, before: null, after: A }, { ref: v1, before: null, after: A }]);
@@ -135,7 +135,7 @@ describe('A push', () => {
     assert.deepEqual(kinds, ['fast-forward', 'force-push', 'force-push']);
   });
 
-  test('that is refused in part says so in its event, and leaves the repository unclean', async () => {
+  test('records a partial refusal in its event, and leaves the repository not clean', async () => {
     const pushing = await startPushing();
     pushing.objects.types.set(B, null);
     assert.deepEqual(await codes(pushing.push([create, { ref: branch('x'), before: null, after: B }])), [
@@ -147,7 +147,7 @@ describe('A push', () => {
     assert.equal((await pushing.state()).clean, false);
   });
 
-  test('that is atomic and refused in part leaves nothing', async () => {
+  test('leaves nothing if it is atomic and partly refused', async () => {
     const pushing = await startPushing();
     pushing.objects.types.set(B, null);
     const commands = [create, { ref: branch('x'), before: null, after: B }];
@@ -155,7 +155,7 @@ describe('A push', () => {
     assert.deepEqual([await pushing.eventTypes(), await pushing.layerKeys(), pushing.objects.open], [[], [], 0]);
   });
 
-  test('of what is so already commits nothing and stores nothing', async () => {
+  test('commits and stores nothing if it changes nothing', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
     assert.deepEqual(await codes(pushing.push([{ ref: main, before: A, after: A }])), [null]);
@@ -164,7 +164,7 @@ describe('A push', () => {
     assert.deepEqual([pushing.objects.open, pushing.objects.discarded], [0, 1]);
   });
 
-  test("leaves its creator's default branch, and chooses one where none was named", async () => {
+  test("keeps its creator's default branch, and chooses one if none was named", async () => {
     const named = await startPushing({ defaultBranch: 'trunk' });
     await named.push([create]);
     assert.deepEqual([await named.eventTypes(), (await named.state()).defaultBranch], [['RefsUpdated'], null]);
@@ -174,7 +174,7 @@ describe('A push', () => {
     assert.equal((await unnamed.state()).defaultBranch, 'z');
   });
 
-  test('is linked into the cache before its refs are seen in memory', async () => {
+  test('is in the cache before its refs are visible in memory', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
     await pushing.state();
@@ -192,7 +192,7 @@ describe('A push', () => {
 });
 
 describe('A push that ends before its append', () => {
-  /** It ended early: nothing moved, no event names anything, nothing stays in quarantine. */
+  /** Checks that no ref moved, no event names anything and nothing remains in quarantine. */
   async function leftNothing(pushing: Pushing, layers: number): Promise<void> {
     pushing.log.on.append = undefined;
     const fresh = await startNode(pushing.log);
@@ -200,10 +200,10 @@ describe('A push that ends before its append', () => {
     assert.deepEqual([revision, state.status === 'open' ? state.refs.size : null], ['none', 0]);
     assert.deepEqual([pushing.objects.open, pushing.objects.installed], [0, []]);
     assert.equal((await pushing.layerKeys()).length, layers);
-    assert.deepEqual(await codes(pushing.push([create])), [null], 'and the next push goes through');
+    assert.deepEqual(await codes(pushing.push([create])), [null], 'the next push is committed');
   }
 
-  test('because the pack is refused, says why', async () => {
+  test('reports why its pack was refused', async () => {
     const pushing = await startPushing();
     pushing.objects.refusal = { refused: 'pack-fsck-failed', detail: 'tree holds .git' };
     const outcome = await pushing.push([create]);
@@ -218,9 +218,9 @@ describe('A push that ends before its append', () => {
   ] as const) {
     test(`at ${point} leaves at most an orphaned layer`, async () => {
       const pushing = await startPushing();
-      pushing.onReach = (reached) => {
+      pushing.onFailpoint = (reached) => {
         if (reached !== point) return;
-        pushing.onReach = () => undefined;
+        pushing.onFailpoint = () => undefined;
         throw new Error('killed');
       };
       await assert.rejects(pushing.push([create]), /killed/);
@@ -228,7 +228,7 @@ describe('A push that ends before its append', () => {
     });
   }
 
-  test('because its layer cannot be stored leaves nothing', async () => {
+  test('leaves nothing if its layer cannot be stored', async () => {
     const pushing = await startPushing();
     pushing.onPut = () => {
       pushing.onPut = () => undefined;
@@ -238,7 +238,7 @@ describe('A push that ends before its append', () => {
     await leftNothing(pushing, 0);
   });
 
-  test('because the log is down leaves an orphaned layer', async () => {
+  test('leaves an orphaned layer if the log is unavailable', async () => {
     const pushing = await startPushing();
     pushing.log.on.append = () => {
       throw new Error('outage');
@@ -247,18 +247,18 @@ describe('A push that ends before its append', () => {
     await leftNothing(pushing, 1);
   });
 
-  test('because its client went away, at any point, leaves nothing or an orphaned layer', async () => {
+  test('leaves nothing or an orphaned layer if its client disconnects, at any point', async () => {
     for (const [point, layers] of [
       ['push-pack-received', 0],
       ['push-layer-stored', 1],
     ] as const) {
       const pushing = await startPushing();
       const client = new AbortController();
-      pushing.onReach = async (reached) => {
+      pushing.onFailpoint = async (reached) => {
         if (reached !== point) return;
-        pushing.onReach = () => undefined;
+        pushing.onFailpoint = () => undefined;
         client.abort(new Error('gone'));
-        // The append loses a race, so that the signal is looked at again.
+        // The append loses a race, so that the signal is checked again.
         if (point === 'push-layer-stored')
           pushing.log.on.append = async () => {
             pushing.log.on.append = undefined;
@@ -268,11 +268,15 @@ describe('A push that ends before its append', () => {
       await assert.rejects(pushing.push([create], { signal: client.signal }), /gone/);
       assert.equal((await pushing.refs())[main], undefined);
       assert.equal(pushing.objects.open, 0);
-      assert.equal((await pushing.layerKeys()).length, layers === 0 ? 0 : 2, 'its own, and the rival’s');
+      assert.equal(
+        (await pushing.layerKeys()).length,
+        layers === 0 ? 0 : 2,
+        'its own layer, and that of the other push',
+      );
     }
   });
 
-  test('because its body broke off leaves nothing', async () => {
+  test('leaves nothing if its body ends early', async () => {
     const pushing = await startPushing();
     const broken = async function* (): AsyncGenerator<Uint8Array> {
       yield new Uint8Array(1);
@@ -282,7 +286,7 @@ describe('A push that ends before its append', () => {
     await leftNothing(pushing, 0);
   });
 
-  test('because its layer was stored too long ago is refused; at the very last moment it is not', async () => {
+  test('is refused if its layer was stored too long ago, and accepted at the last moment', async () => {
     const late = await startPushing();
     late.onPut = () => {
       late.onPut = () => undefined;
@@ -295,11 +299,11 @@ describe('A push that ends before its append', () => {
     assert.deepEqual(await codes(justInTime.push([create])), [null]);
   });
 
-  test('because its machine slept after its layer was stored is refused: the monotonic clock slept too', async () => {
+  test('is refused if its machine slept after the layer was stored, while the monotonic clock stopped too', async () => {
     const slept = await startPushing();
-    slept.onReach = (point) => {
+    slept.onFailpoint = (point) => {
       if (point === 'push-layer-stored') {
-        slept.onReach = () => undefined;
+        slept.onFailpoint = () => undefined;
         slept.node.clock.set(plusMs(slept.node.clock.now(), PUSH_COMMIT_SPAN_MS + 1));
       }
     };
@@ -307,7 +311,7 @@ describe('A push that ends before its append', () => {
     await leftNothing(slept, 1);
   });
 
-  test('because its parts and its token took too long after its layer was stored is refused', async () => {
+  test('is refused if its parts and its token took too long after its layer was stored', async () => {
     const late = await startPushing();
     const guarding = async () => {
       late.node.clock.advance(PUSH_COMMIT_SPAN_MS + 1);
@@ -318,11 +322,11 @@ describe('A push that ends before its append', () => {
   });
 });
 
-describe('A push cut off at or after its append', () => {
-  for (const point of ['push-appended', 'push-installed'] as const satisfies readonly FaultPoint[]) {
-    test(`at ${point} is whole for everybody`, async () => {
+describe('A push that is interrupted at or after its append', () => {
+  for (const point of ['push-appended', 'push-installed'] as const satisfies readonly FailpointName[]) {
+    test(`at ${point} is committed completely`, async () => {
       const pushing = await startPushing();
-      pushing.onReach = (reached) => {
+      pushing.onFailpoint = (reached) => {
         if (reached === point) throw new Error('killed');
       };
       await assert.rejects(pushing.push([create]), /killed/);
@@ -332,7 +336,7 @@ describe('A push cut off at or after its append', () => {
     });
   }
 
-  test('whose answer was lost is an error to its pusher, and whole', async () => {
+  test("is an error for its client if the log's answer is lost, but is committed completely", async () => {
     const pushing = await startPushing();
     pushing.log.on.appended = () => {
       throw new Error('the answer was lost');
@@ -344,7 +348,7 @@ describe('A push cut off at or after its append', () => {
 });
 
 describe('A push that loses a race', () => {
-  test('for another ref commits all the same, with the layer it stored once', async () => {
+  test('for another ref still commits, with the layer that it stored once', async () => {
     const pushing = await startPushing();
     let races = 0;
     const race = async () => {
@@ -362,7 +366,7 @@ describe('A push that loses a race', () => {
     assert.deepEqual([...(await pushing.state()).layers].map(({ key }) => String(key)).sort(), layers.sort());
   });
 
-  test('for its own ref is refused, and its quarantine goes', async () => {
+  test('for its own ref is refused, and its quarantine is removed', async () => {
     const pushing = await startPushing();
     pushing.log.on.append = async () => {
       pushing.log.on.append = undefined;
@@ -373,7 +377,7 @@ describe('A push that loses a race', () => {
     assert.deepEqual([pushing.objects.open, pushing.objects.discarded], [0, 1]);
   });
 
-  test('does not choose a default branch that the winner chose already', async () => {
+  test('does not choose a default branch if the winner chose one', async () => {
     const pushing = await startPushing();
     pushing.log.on.append = async () => {
       pushing.log.on.append = undefined;
@@ -384,7 +388,7 @@ describe('A push that loses a race', () => {
     assert.deepEqual(await pushing.eventTypes(), ['RefsUpdated', 'DefaultBranchChanged', 'RefsUpdated']);
   });
 
-  test('to twenty others for one branch has one winner, and all win for branches of their own', async () => {
+  test('to one of twenty others on one branch is refused, while pushes to branches of their own all commit', async () => {
     const pushing = await startPushing();
     const ids = Array.from({ length: 20 }, (_, n) => oid(`f${String(n).padStart(2, '0')}`));
     const same = await Promise.all(ids.map((after) => codes(pushing.push([{ ...create, after }]))));
@@ -400,7 +404,7 @@ describe('A push that loses a race', () => {
     assert.equal(pushing.objects.open, 0);
   });
 
-  test('to the deletion of its repository is refused as if there were none', async () => {
+  test('to the deletion of its repository is refused as if the repository did not exist', async () => {
     const pushing = await startPushing();
     pushing.log.on.append = async () => {
       pushing.log.on.append = undefined;
@@ -411,23 +415,23 @@ describe('A push that loses a race', () => {
   });
 });
 
-describe('A push that would move nothing', () => {
-  test('as its repository stood at its start is decided on the word of the log', async () => {
+describe('A push that changes no ref', () => {
+  test('is answered only after the log was read again', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
-    pushing.onReach = async (point) => {
+    pushing.onFailpoint = async (point) => {
       if (point !== 'push-pack-received') return;
-      pushing.onReach = () => undefined;
+      pushing.onFailpoint = () => undefined;
       await pushing.push([{ ref: main, before: A, after: B }]);
     };
     assert.deepEqual(await codes(pushing.push([{ ref: main, before: B, after: C }])), [null]);
     assert.deepEqual(await pushing.refs(), { [main]: C });
   });
 
-  test('because its repository is gone says so', async () => {
+  test('is refused if its repository is gone', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
-    pushing.onReach = async (point) => {
+    pushing.onFailpoint = async (point) => {
       if (point !== 'push-pack-received') return;
       await deleteRepository(pushing.node, { account: pushing.account, cause: CAUSE }, pushing.repository);
     };

@@ -1,6 +1,6 @@
-/** Which objects a fetch may ask for. The attack: an id that no ref reaches any more, or never did. */
+/** Which objects a fetch may want. The attack: the id of an object that no ref reaches, or none any more. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
 import { LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../../../core/ports/object-database.ts';
@@ -61,7 +61,7 @@ function started(
 }
 
 describe('A want', () => {
-  test('of a tip, or of what a tag leads to, is served without a look at the objects', async () => {
+  test('of a tip, or of what a tag peels to, is served without reading the objects', async () => {
     const { denied, asked } = started([first], []);
     assert.deepEqual(await denied([A, B, C]), []);
     assert.deepEqual(asked, []);
@@ -73,13 +73,13 @@ describe('A want', () => {
     assert.deepEqual(await denied([D, E]), [E]);
   });
 
-  test('of any object of a clean repository is served, since a ref reaches it', async () => {
+  test('of any object of a clean repository is served, because a ref reaches it', async () => {
     const { denied, asked } = started([first], [D]);
     assert.deepEqual(await denied([A, D]), []);
     assert.deepEqual(asked, ['open', 'lookup']);
   });
 
-  test('of an object of a repository that lost refs is served where a current ref reaches it', async () => {
+  test('of an object is served in a repository that lost refs if a current ref reaches the object', async () => {
     const history = [first, pushed([moved(branch('main'), A, E)])];
     const { denied, asked } = started(history, [A, D, E], [D]);
     assert.deepEqual(await denied([D], LEFT_TIP_SPAN_MS * 2), []);
@@ -87,12 +87,12 @@ describe('A want', () => {
     assert.ok(asked.includes('reachable from bce at key'));
   });
 
-  test('of an object in a refused part of a push is denied', async () => {
+  test('of an object from a refused part of a push is denied', async () => {
     const { denied } = started([pushed([moved(branch('main'), null, A)], { refused: 1 })], [A, D]);
     assert.deepEqual(await denied([D]), [D]);
   });
 
-  test('of a tip that its ref left is served for a minute, for those who were told of it, and no longer', async () => {
+  test('of a tip that its ref has left is served for a minute, for clients that saw it, and no longer', async () => {
     const { denied } = started([first, pushed([moved(branch('main'), A, null)])], [A, B, C]);
     assert.deepEqual(await denied([A], 1_000), []);
     assert.deepEqual(await denied([A], 1_000 + LEFT_TIP_SPAN_MS), []);
@@ -100,7 +100,7 @@ describe('A want', () => {
   });
 });
 
-test('Of the ids that a client only mentions those are named that exist and that it could not fetch', async () => {
+test('ids that a client only mentions are reported if they exist and it could not fetch them', async () => {
   const history = [first, pushed([moved(branch('main'), A, D)])];
   const { hidden } = started(history, [A, B, D], [B]);
   assert.deepEqual(await hidden([A, B, C, D, E], 1_000), []);

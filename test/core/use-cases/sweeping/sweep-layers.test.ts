@@ -1,9 +1,9 @@
-/** Layers that no event names go after a week, and no other ever does. */
+/** The sweep removes layers that no event names after a week, and no others. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { utimes } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../../adapters/filesystem/layer-store.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
@@ -23,7 +23,7 @@ import { watchLog } from '../../../support/watched-log.ts';
 
 const NEVER = new AbortController().signal;
 
-/** A store and a log that know nothing of each other yet. The store's clock is its own. */
+/** A store and a log that have nothing in common yet. The store has its own clock. */
 function newSweep(storeOf?: (now: () => Timestamp) => LayerStore) {
   const [clock, storeClock] = [createTestClock(), createTestClock()];
   const events = watchLog(createMemoryEventStore());
@@ -35,7 +35,7 @@ function newSweep(storeOf?: (now: () => Timestamp) => LayerStore) {
   const revisions = new Map<RepositoryId, number>();
   const append = async (repository: RepositoryId, type: string, data: JsonObject): Promise<void> => {
     const revision = revisions.get(repository);
-    const event = { ...CAUSE, id: uuid<EventId>(randomUUID()), type, version: 1, accountId: account };
+    const event = { ...CAUSE, id: uuid<EventId>(randomUUID()), type, version: 1, accountId: account, isRecord: true };
     const result = await events.append({
       stream: streamName('repository', repository),
       expected: revision ?? 'none',
@@ -46,13 +46,13 @@ function newSweep(storeOf?: (now: () => Timestamp) => LayerStore) {
   };
   return {
     ...{ clock, storeClock, events, layers, log, swept, context },
-    /** Time passes for the node and for the store. */
+    /** Advances the clocks of the node and of the store. */
     pass: (ms: number) => {
       clock.advance(ms);
       storeClock.advance(ms);
     },
     repository: () => uuid<RepositoryId>(randomUUID()),
-    /** Stores a layer, and answers how an event names it. */
+    /** Stores a layer, and returns the form in which an event names it. */
     put: async (repository: RepositoryId, key = `repositories/${repository}/layers/${randomUUID()}.tar`) => {
       await layers.put(layerKey(key), oneByte(), 1);
       const id = path.basename(key, '.tar');
@@ -73,7 +73,7 @@ async function* oneByte(): AsyncGenerator<Uint8Array> {
 }
 
 describe('The sweep of orphaned layers', () => {
-  test('removes a layer that no event names once it is older than seven days, and says so', async () => {
+  test('removes a layer that no event names after seven days, and reports it', async () => {
     const s = newSweep();
     const repository = s.repository();
     const named = await s.put(repository);
@@ -92,7 +92,7 @@ describe('The sweep of orphaned layers', () => {
     assert.partialDeepStrictEqual(line?.fields, { repository, layer: orphan.id, sizeBytes: 1 });
   });
 
-  test('goes by the later of two clocks that differ: neither a fast node nor a fast store makes a layer old', async () => {
+  test('uses the earlier of two clocks, so neither a fast node nor a fast store makes a layer old', async () => {
     for (const fast of ['clock', 'storeClock'] as const) {
       const s = newSweep();
       const repository = s.repository();
@@ -104,7 +104,7 @@ describe('The sweep of orphaned layers', () => {
     }
   });
 
-  test('keeps what a deleted repository had: its events name it still', async () => {
+  test('keeps the layers of a deleted repository, because its events still name them', async () => {
     const s = newSweep();
     const repository = s.repository();
     const layer = await s.put(repository);
@@ -117,7 +117,7 @@ describe('The sweep of orphaned layers', () => {
     assert.deepEqual(s.swept, [orphan.key]);
   });
 
-  test('keeps what an event of a type it does not know names, by key or by id', async () => {
+  test('keeps what an event of an unknown type names, by key or by id', async () => {
     const s = newSweep();
     const repository = s.repository();
     const [first, second] = [await s.put(repository), await s.put(repository)];
@@ -139,7 +139,7 @@ describe('The sweep of orphaned layers', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('leaves alone what is no layer, and layers of repositories that this log knows nothing of', async () => {
+  test('keeps files that are not layers, and layers of repositories that this log does not know', async () => {
     const s = newSweep();
     const repository = s.repository();
     await s.push(repository, null);
@@ -153,7 +153,7 @@ describe('The sweep of orphaned layers', () => {
     assert.deepEqual(await s.keys(), before);
   });
 
-  test('removes nothing of a repository whose stream cannot be read, and goes on with the others', async () => {
+  test('removes nothing of a repository whose stream cannot be read, and continues with the others', async () => {
     const s = newSweep();
     const [broken, sound] = [s.repository(), s.repository()];
     for (const repository of [broken, sound]) await s.push(repository, null);
@@ -171,7 +171,7 @@ describe('The sweep of orphaned layers', () => {
     );
   });
 
-  test('stops when the log goes away in its middle, and removes nothing that it had not judged', async () => {
+  test('stops if the log fails midway, and removes nothing that it has not checked', async () => {
     const s = newSweep();
     const repository = s.repository();
     for (let n = 0; n < 150; n += 1) await s.push(repository, null);
@@ -186,7 +186,7 @@ describe('The sweep of orphaned layers', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('ends where it is when the server stops', async () => {
+  test('stops early when the server stops', async () => {
     const s = newSweep();
     const repository = s.repository();
     await s.push(repository, null);
@@ -198,7 +198,7 @@ describe('The sweep of orphaned layers', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('by several nodes at once removes each orphan and nothing else', async () => {
+  test('removes each orphan once, and nothing else, when several nodes sweep at once', async () => {
     const s = newSweep();
     const repositories = [s.repository(), s.repository(), s.repository()];
     const named: string[] = [];
@@ -213,7 +213,7 @@ describe('The sweep of orphaned layers', () => {
     assert.deepEqual(await s.keys(), named.sort());
   });
 
-  test('works on real files, by the time their file system gave them', async (t) => {
+  test('works on real files, by the times of their file system', async (t) => {
     const directory = await tempDir(t);
     const files = await createFilesystemLayerStore({ directory });
     const s = newSweep(() => files);

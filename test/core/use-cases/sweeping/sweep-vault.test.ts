@@ -1,9 +1,10 @@
-/** Vault records whose event never came go after a day, and no other ever does. */
+/** The sweep removes vault records that no event names after a day, and no others. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
+import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { streamName } from '../../../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
@@ -52,7 +53,7 @@ async function newSweep() {
 }
 
 describe('The sweep of the vault', () => {
-  test('removes a record that no event names once it is older than a day, and says so', async () => {
+  test('removes a record that no event names after a day, and reports it', async () => {
     const s = await newSweep();
     const ref = await s.put('192.0.2.1');
     s.clock.advance(UNNAMED_VAULT_RECORD_SPAN_MS);
@@ -82,7 +83,7 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('reads on where it stopped: what was named once is kept, what comes is judged', async () => {
+  test('continues where it stopped: it keeps what an event has named, and checks new records', async () => {
     const s = await newSweep();
     const first = await s.put('1');
     await s.append({}, first);
@@ -97,14 +98,14 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(s.swept, [third]);
   });
 
-  test('begins anew when the log is no longer the one it read, such as a restored one', async () => {
+  test('starts again if the log is not the one it read before, such as a restored one', async () => {
     const s = await newSweep();
     for (let n = 0; n < 5; n += 1) await s.append({ n });
     await s.sweep();
     const restored = createMemoryEventStore();
     s.events.exchange(restored);
     const ref = await s.put('1');
-    // Behind the mark: whoever went on from it would not see this event.
+    // This event is before the mark, so a sweep that continued from the mark would miss it.
     await s.append({}, ref);
     for (let n = 0; n < 10; n += 1) await s.append({ n });
     s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
@@ -116,7 +117,7 @@ describe('The sweep of the vault', () => {
     );
   });
 
-  test('removes nothing when the log goes away while it is read, or ends before its head', async () => {
+  test('removes nothing if the log fails while it is read, or ends before its head', async () => {
     const s = await newSweep();
     for (let n = 0; n < 150; n += 1) await s.append({ n });
     await s.put('1');
@@ -135,7 +136,7 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('ends where it is when the server stops', async () => {
+  test('stops early when the server stops', async () => {
     const s = await newSweep();
     await s.append({});
     await s.put('1');
@@ -144,7 +145,7 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('removes what a sign-up left that died before its account was there', async () => {
+  test('removes the records of an account creation that was interrupted before the account was created', async () => {
     const s = await newSweep();
     const ada = await createdAccount(s.node, 'ada');
     const dying = {
@@ -169,7 +170,7 @@ describe('The sweep of the vault', () => {
     assert.equal(s.swept.length, 1);
   });
 
-  test('removes the hash of a password that was changed by a process that died right after', async () => {
+  test('removes the hash of a changed password if the process stopped right after the change', async () => {
     const s = await newSweep();
     const ada = await createdAccount(s.node, 'ada');
     const hashes = async (): Promise<VaultRef[]> => {
@@ -188,7 +189,7 @@ describe('The sweep of the vault', () => {
       },
     };
     await assert.rejects(changePassword(dying, CAUSE, ada, 'the second password'), /died/);
-    // Farther back than a page of the stream.
+    // Further back than one page of the stream.
     for (let n = 0; n < 120; n += 1) accepted(await changePlan(s.node, CAUSE, ada, n % 2 === 0 ? 'FREE' : 'PRO'));
     await assert.rejects(changePassword(dying, CAUSE, ada, 'the third password'), /died/);
     const readable = async () =>
@@ -199,7 +200,7 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('removes what webhooks gave up by a process that died right after, and nothing that they still have', async () => {
+  test('removes superseded records of webhooks if the process stopped before, and none that is in use', async () => {
     const s = await newSweep();
     const ada = await createdAccount(s.node, 'ada');
     const outgoing = { check: async () => null, send: () => Promise.reject(new Error('Nothing is sent here')) };
@@ -207,22 +208,22 @@ describe('The sweep of the vault', () => {
       throw new Error('the process died');
     };
     const dying = { ...s.node, outgoing, vault: { ...s.vault, delete: died } };
-    const origin = { account: ada, cause: CAUSE };
+    const origin = { account: ada, cause: CAUSE, selection: ALL_REPOSITORIES };
     const create = async () => {
       const wanted = { url: 'https://receiver.example/', events: ['push'], active: true } as const;
       return accepted(await createWebhook(dying, origin, wanted, newWebhookSecret())).webhook.id;
     };
-    const [moved, gone, kept] = [await create(), await create(), await create()];
+    const [moved, deleted, kept] = [await create(), await create(), await create()];
     accepted(await rotateWebhookSecret(dying, origin, moved, newWebhookSecret()));
     for (let n = 0; n < 120; n += 1) accepted(await changePlan(s.node, CAUSE, ada, n % 2 === 0 ? 'FREE' : 'PRO'));
-    for (const id of [moved, gone, kept]) {
+    for (const id of [moved, deleted, kept]) {
       await rotateWebhookSecret(dying, origin, id, newWebhookSecret()).catch(() => null);
     }
     await assert.rejects(rotateWebhookSecret(dying, origin, kept, newWebhookSecret()), /died/);
     const url = 'https://another.example/';
     await assert.rejects(changeWebhook(dying, origin, moved, { url }, newWebhookSecret()), /died/);
     accepted(await rotateWebhookSecret(dying, origin, moved, newWebhookSecret()));
-    await assert.rejects(deleteWebhook(dying, origin, gone), /died/);
+    await assert.rejects(deleteWebhook(dying, origin, deleted), /died/);
     s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
     await s.sweep();
     const events = await s.events.readStream(streamName('account', ada), { direction: 'forwards', limit: 1_000 });
@@ -242,7 +243,7 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('by several nodes at once removes each record once', async () => {
+  test('removes each record once when several nodes sweep at once', async () => {
     const s = await newSweep();
     const named = await s.put('named');
     await s.append({}, named);

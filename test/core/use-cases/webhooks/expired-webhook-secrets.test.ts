@@ -1,12 +1,13 @@
-/** A webhook's secret leaves the vault by itself once its time beside the next one is over, and not before. */
+/** The policy removes a webhook's previous secret from the vault when it no longer signs, and not before. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
+import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
-import type { WebhookId } from '../../../../core/kernel/ids.ts';
+import type { EventId, WebhookId } from '../../../../core/kernel/ids.ts';
 import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOK_SECRET_REMOVAL_MARGIN_MS } from '../../../../core/kernel/limits.ts';
 import { changePlan } from '../../../../core/use-cases/accounts/accounts.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
@@ -22,7 +23,7 @@ import { CAUSE, startNode } from '../../../support/node.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 import { watchLog } from '../../../support/watched-log.ts';
 
-/** From a rotation to the end of the secret before. */
+/** The time from a rotation until the previous secret may be removed. */
 const SPAN_MS = WEBHOOK_SECRET_OVERLAP_MS + WEBHOOK_SECRET_REMOVAL_MARGIN_MS;
 
 async function sweeping() {
@@ -33,7 +34,7 @@ async function sweeping() {
   const outgoing = { check: async () => null, send: () => Promise.reject(new Error('Nothing is sent here')) };
   const context = { ...node, outgoing, marks: createMemoryPolicyMarks() };
   const account = await newAccount(node, 'ada');
-  const origin = { account, cause: CAUSE };
+  const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
   const stateOf = async (id: WebhookId) => {
     const { state } = await node.entities.reload(accounts, account);
     const webhook = state.status === 'open' ? state.webhooks.get(id) : undefined;
@@ -48,7 +49,7 @@ async function sweeping() {
     },
     rotate: async (id: WebhookId) => accepted(await rotateWebhookSecret(context, origin, id, newWebhookSecret())),
     sweep: (signal = { aborted: false }) => removeExpiredWebhookSecrets(context, signal),
-    /** Whether the vault has the secret, and the one before. */
+    /** Returns whether the vault has the secret, and the previous one. */
     kept: async (id: WebhookId): Promise<readonly boolean[]> => {
       const { secretRef, previousSecret } = await stateOf(id);
       const refs = [secretRef, previousSecret?.ref ?? null];
@@ -60,7 +61,7 @@ async function sweeping() {
 }
 
 describe('A secret that was rotated out', () => {
-  test('stays for its day and a margin, and is gone after it, without anybody touching the webhook', async () => {
+  test('stays for its day and a margin, and is removed after that without any request', async () => {
     const s = await sweeping();
     const id = await s.create();
     await s.sweep();
@@ -72,12 +73,12 @@ describe('A secret that was rotated out', () => {
     await s.sweep();
     assert.deepEqual(await s.kept(id), [true, false]);
     const { previousSecret } = await s.stateOf(id);
-    assert.ok(previousSecret !== null && previousSecret.validUntil < s.clock.now(), 'nobody signs with it');
+    assert.ok(previousSecret !== null && previousSecret.validUntil < s.clock.now(), 'no node signs with it');
     await s.sweep();
     assert.deepEqual(await s.kept(id), [true, false]);
   });
 
-  test('goes in its own time, each webhook for itself', async () => {
+  test('is removed at its own time, for each webhook separately', async () => {
     const s = await sweeping();
     const [early, late, idle] = [await s.create(), await s.create(), await s.create()];
     await s.rotate(early);
@@ -95,7 +96,7 @@ describe('A secret that was rotated out', () => {
     assert.deepEqual(await s.kept(late), [true, false]);
   });
 
-  test('and rotated out again, moved, deleted or erased meanwhile takes nothing with it that is in use', async () => {
+  test('removes no secret in use if the webhook is rotated again, changed, deleted or erased meanwhile', async () => {
     const s = await sweeping();
     const [twice, moved, deleted] = [await s.create(), await s.create(), await s.create()];
     for (const id of [twice, moved, deleted]) await s.rotate(id);
@@ -116,7 +117,7 @@ describe('A secret that was rotated out', () => {
     await s.sweep();
   });
 
-  test('is found once behind a long log, and from its start when the log is another', async () => {
+  test("is found behind a long log, read once, and from the log's start if the log is another", async () => {
     const s = await sweeping();
     const id = await s.create();
     for (let n = 0; n < 120; n += 1) accepted(await changePlan(s.node, CAUSE, s.account, n % 2 === 0 ? 'FREE' : 'PRO'));
@@ -128,17 +129,19 @@ describe('A secret that was rotated out', () => {
     assert.ok(stopped !== null && stopped.position < head, 'before the rotation');
     s.clock.advance(SPAN_MS);
     await s.sweep({ aborted: true });
-    assert.deepEqual(await s.kept(id), [true, true], 'a server that stops sweeps no more');
+    assert.deepEqual(await s.kept(id), [true, true], 'a server that is stopping does not sweep');
     await s.sweep();
     assert.deepEqual(await s.kept(id), [true, false]);
     const reached = await s.context.marks.read('webhook-secret-expiry');
-    assert.equal(reached?.position, head);
-    await s.context.marks.save('webhook-secret-expiry', { ...reached, eventId: s.node.ids.next() });
+    assert.ok(reached !== null);
+    assert.equal(reached.position, head);
+    const record = { ...reached.record, eventId: s.node.ids.next<EventId>() };
+    await s.context.marks.save('webhook-secret-expiry', { ...reached, record });
     await s.sweep();
     assert.deepEqual(await s.context.marks.read('webhook-secret-expiry'), reached);
   });
 
-  test('is kept when the vault cannot be reached, until it can', async () => {
+  test('is kept while the vault is unavailable, and removed after that', async () => {
     const s = await sweeping();
     const id = await s.create();
     await s.rotate(id);

@@ -1,9 +1,10 @@
-/** The policy that tells webhooks of pushes: who is told, of what, once, and in which order. */
+/** The policy that notifies webhooks of pushes: which webhooks, of what, once, and in which order. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
+import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import type { WebhookEventKind } from '../../../../core/kernel/webhook-events.ts';
 import { categoryOf, LOG_START, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
 import {
@@ -79,7 +80,7 @@ async function following() {
     const result = await log.append({
       stream: streamName('repository', id),
       expected: entity.revision,
-      events: [{ ...event, occurredAt: node.clock.now(), data: { ...data, received_bytes: 0 } }],
+      events: [{ ...event, isRecord: true, occurredAt: node.clock.now(), data: { ...data, received_bytes: 0 } }],
     });
     assert.equal(result.outcome, 'appended');
   }
@@ -90,8 +91,8 @@ async function following() {
       ({ stream, type }) => categoryOf(stream) === 'webhookDelivery' && type === 'WebhookDeliveryRequested',
     );
   };
-  /** Each as its payload says, in the order of the log. */
-  const told = async (): Promise<readonly string[]> => {
+  /** Returns the type and the ref of each payload, in the order of the log. */
+  const payloads = async (): Promise<readonly string[]> => {
     const found: string[] = [];
     for (const { data } of await requested()) {
       const id = eventIdIn(data);
@@ -101,7 +102,7 @@ async function following() {
     }
     return found;
   };
-  /** Follows the log until so many deliveries were requested, and whatever else came by then. */
+  /** Follows the log until `count` deliveries were requested and the mark is at the last relevant event. */
   const follow = async (count: number): Promise<void> => {
     const ending = new AbortController();
     const done = followPushes(context, ending.signal);
@@ -109,25 +110,29 @@ async function following() {
     const last = all.findLast(({ stream }) => ['account', 'repository'].includes(categoryOf(stream)));
     await eventually(async () => {
       const mark = await context.marks.read('webhook-notifications');
-      return (await requested()).length >= count && mark !== null && mark.eventId === last?.id;
+      return (await requested()).length >= count && mark !== null && mark.position === last?.position;
     });
     ending.abort();
     await done;
   };
-  const webhook = async (account: AccountId, events: readonly WebhookEventKind[] = ['push', 'create', 'delete']) => {
+  const webhook = async (
+    account: AccountId,
+    events: readonly WebhookEventKind[] = ['push', 'create', 'delete'],
+    selection = ALL_REPOSITORIES,
+  ) => {
     const wanted = { url: 'https://receiver.example/', events, active: true };
-    const origin = { account, cause: CAUSE };
+    const origin = { account, cause: CAUSE, selection };
     return accepted(await createWebhook({ ...node, outgoing }, origin, wanted, newWebhookSecret())).webhook.id;
   };
-  return { ...{ log, node, context, objects, faults, outgoing, commit, push, requested, told, follow, webhook } };
+  return { ...{ log, node, context, objects, faults, outgoing, commit, push, requested, payloads, follow, webhook } };
 }
 
-describe('Webhooks are told of a push', () => {
-  test('as they stood when it was made, whatever became of them since', async () => {
+describe('Webhooks are notified of a push', () => {
+  test('as they were when it was made, whatever changed since', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
-    const origin = { account: ada, cause: CAUSE };
+    const origin = { account: ada, cause: CAUSE, selection: ALL_REPOSITORIES };
     const context = { ...on.node, outgoing: on.outgoing };
     const main = (tip: ObjectId) => on.push(engine, { 'refs/heads/main': tip });
     const first = on.commit();
@@ -141,7 +146,7 @@ describe('Webhooks are told of a push', () => {
     await main(on.commit(second));
     accepted(await deleteWebhook(context, origin, hook));
     await on.follow(1);
-    assert.deepEqual(await on.told(), ['push refs/heads/main']);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/main']);
     const [delivery] = await on.requested();
     assert.equal(delivery?.data['webhook_id'], hook);
     const id = eventIdIn(delivery?.data ?? {});
@@ -154,7 +159,26 @@ describe('Webhooks are told of a push', () => {
     );
   });
 
-  test('once, however often the log is followed from its start, and with the bytes that stand', async () => {
+  test('if they select its repository, and not of any other push', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    const secret = accepted(await newRepository(on.node, ada, 'secret'));
+    const selected = { scope: 'SELECTED_REPO', repositoryIds: [engine.id] } as const;
+    const narrow = await on.webhook(ada, ['push'], selected);
+    const wide = await on.webhook(ada, ['push']);
+    await on.push(secret, { 'refs/heads/main': on.commit() });
+    await on.push(engine, { 'refs/heads/main': on.commit() });
+    await on.follow(3);
+    const notified = (await on.requested()).map(({ data }) => [data['webhook_id'], data['repository_id']]);
+    assert.deepEqual(notified, [
+      [wide, secret.id],
+      [narrow, engine.id],
+      [wide, engine.id],
+    ]);
+  });
+
+  test('once, however often the log is followed from its start, and with the stored bytes', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
@@ -166,21 +190,22 @@ describe('Webhooks are told of a push', () => {
     });
     await on.push(engine, { 'refs/heads/next': null });
     await on.follow(5);
-    const told = await on.told();
-    assert.deepEqual(told, [
+    const notified = await on.payloads();
+    assert.deepEqual(notified, [
       ...['create refs/heads/main', 'push refs/heads/main', 'create refs/heads/next', 'push refs/heads/next'],
       'delete refs/heads/next',
     ]);
     const before = await on.log.head();
     const mark = await on.context.marks.read('webhook-notifications');
     assert.ok(mark !== null);
-    // Another log's mark: the whole log is followed again.
-    await on.context.marks.save('webhook-notifications', { ...mark, eventId: on.node.ids.next<EventId>() });
+    // With the mark of another log, the whole log is followed again.
+    const record = { ...mark.record, eventId: on.node.ids.next<EventId>() };
+    await on.context.marks.save('webhook-notifications', { ...mark, record });
     await on.follow(5);
     assert.equal(await on.log.head(), before);
   });
 
-  test('from the end of a log on in which nobody has a webhook, and from its start on once somebody has', async () => {
+  test("from the log's end on while nobody has a webhook, and from its start on if somebody has one", async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
@@ -205,7 +230,7 @@ describe('Webhooks are told of a push', () => {
     await on.push(engine, { 'refs/heads/after': on.commit() });
     // As after a crash before any mark was saved.
     await on.follow(1);
-    assert.deepEqual(await on.told(), ['push refs/heads/after']);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/after']);
   });
 
   test('of at most a thousand refs, each with its own commits only', async () => {
@@ -218,13 +243,13 @@ describe('Webhooks are told of a push', () => {
     await on.push(engine, Object.fromEntries(names.map((name) => [name, tip])));
     await on.follow(WEBHOOK_PUSH_REFS_MAX);
     assert.deepEqual(
-      await on.told(),
+      await on.payloads(),
       names.slice(0, WEBHOOK_PUSH_REFS_MAX).map((name) => `create ${name}`),
     );
     assert.equal(on.objects.openReaders(), 0);
   });
 
-  test('whose commits are too large to hold, each ref with its own newest, read once for all', async () => {
+  test('whose commits are too large to hold, with the newest of each ref, which are read once for all', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
@@ -263,7 +288,7 @@ describe('Webhooks are told of a push', () => {
     assert.equal(on.objects.openReaders(), 0);
   });
 
-  test("though another account's wide push is being told", async () => {
+  test("while the deliveries of another account's wide push are being requested", async () => {
     const on = await following();
     const [ada, bob] = [await newAccount(on.node, 'ada'), await newAccount(on.node, 'bob')];
     const wide = accepted(await newRepository(on.node, ada, 'wide'));
@@ -279,7 +304,7 @@ describe('Webhooks are told of a push', () => {
     assert.ok(place < 100, `it came after ${place} others`);
   });
 
-  test('after an outage, and without commits where the objects stay out of reach', async () => {
+  test('after an outage, and without commits if the objects stay unavailable', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
@@ -301,10 +326,10 @@ describe('Webhooks are told of a push', () => {
     await on.push(engine, { 'refs/heads/next': on.commit() });
     await on.follow(2);
     Object.assign(on.context, { objects });
-    assert.deepEqual(await on.told(), ['push refs/heads/main', 'push refs/heads/next']);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/main', 'push refs/heads/next']);
   });
 
-  test('and how far they were told is saved though that fails for a while, without another push', async () => {
+  test('and the mark is saved even if saving fails for a while and no other push follows', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
@@ -314,7 +339,7 @@ describe('Webhooks are told of a push', () => {
     const { marks } = on.context;
     let failures = 3;
     const save: typeof marks.save = async (policy, mark) => {
-      if (mark.eventId === last?.id && failures > 0) {
+      if (mark.position === last?.position && failures > 0) {
         failures -= 1;
         throw new Error('away');
       }
@@ -326,7 +351,7 @@ describe('Webhooks are told of a push', () => {
     assert.equal(on.faults.length, 3);
   });
 
-  test('also where an object of it is too large to be read', async () => {
+  test('even if one of its objects is too large to be read', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
@@ -346,7 +371,24 @@ describe('Webhooks are told of a push', () => {
     assert.equal(on.objects.openReaders(), 0);
   });
 
-  test('unless it is older than bodies are kept; and those of an erased account go with it', async () => {
+  test('at once, without its objects, if they exceed the limits of reading', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    let openings = 0;
+    const open = (): never => {
+      openings += 1;
+      throw new ObjectDatabaseError('object-too-large', 'commit 00 has 2 bytes, at most 1 are allowed');
+    };
+    Object.assign(on.context, { objects: { open } });
+    await on.push(engine, { 'refs/heads/main': on.commit() });
+    await on.follow(1);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/main']);
+    assert.equal(openings, 1);
+  });
+
+  test('unless it is older than retention; and the bodies of an erased account are removed', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
@@ -355,9 +397,9 @@ describe('Webhooks are told of a push', () => {
     on.node.clock.advance(2 * 86_400_000);
     await on.push(engine, { 'refs/heads/new': on.commit() });
     await on.follow(1);
-    assert.deepEqual(await on.told(), ['push refs/heads/new']);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/new']);
     await eraseAccount(on.node, CAUSE, ada);
     await on.follow(1);
-    assert.deepEqual(await on.told(), ['undefined undefined']);
+    assert.deepEqual(await on.payloads(), ['undefined undefined']);
   });
 });

@@ -1,9 +1,10 @@
-/** Webhooks through their use cases, where several want to change the same one. */
+/** The use cases of webhooks, when several callers change the same one. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test } from 'vitest';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
+import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
-import type { TargetFault } from '../../../../core/ports/outgoing-requests.ts';
+import type { TargetFault } from '../../../../core/kernel/target-fault.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
 import {
   changeWebhook,
@@ -31,12 +32,12 @@ async function started() {
   };
   const node = { ...(await startNode(log)), outgoing };
   const account = await newAccount(node, 'ada');
-  const origin = { account, cause: CAUSE };
+  const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
   const create = (url: string = WANTED.url) => createWebhook(node, origin, { ...WANTED, url }, newWebhookSecret());
   return { log, node, account, origin, checked, create };
 }
 
-/** What the state names must be in the vault. */
+/** Checks that everything the state refers to is in the vault. */
 async function assertWhole({ node, account }: Awaited<ReturnType<typeof started>>): Promise<void> {
   const { state } = await node.entities.reload(accounts, account);
   assert.ok(state.status === 'open');
@@ -50,27 +51,27 @@ async function assertWhole({ node, account }: Awaited<ReturnType<typeof started>
 }
 
 describe('A webhook', () => {
-  test('is refused before anything of it is stored when its URL is', async () => {
-    const { log, node, account, create, origin } = await started();
+  test('is refused before anything is stored if its URL is refused', async () => {
+    const { log, node, create, origin } = await started();
     const { webhook } = accepted(await create());
     const { appends } = log.counts;
     assert.equal(codeOf(await create('https://forbidden.example/')), 'webhook-url-refused');
     const changed = await changeWebhook(node, origin, webhook.id, { url: 'https://forbidden.example/' }, 'secret');
     assert.equal(codeOf(changed), 'webhook-url-refused');
     assert.equal(log.counts.appends, appends);
-    assert.equal((await listWebhooks(node, account)).length, 1);
+    assert.equal((await listWebhooks(node, origin)).length, 1);
   });
 
-  test('of the same URL as another keeps its own when the other goes', async () => {
+  test('keeps its own URL if another webhook with the same URL is deleted', async () => {
     const context = await started();
     const { node, origin, create } = context;
     const [first, second] = [accepted(await create()), accepted(await create())];
     accepted(await deleteWebhook(node, origin, first.webhook.id));
     await assertWhole(context);
-    assert.equal(accepted(await findWebhook(node, origin.account, second.webhook.id)).url, WANTED.url);
+    assert.equal(accepted(await findWebhook(node, origin, second.webhook.id)).url, WANTED.url);
   });
 
-  test('whose URL does not change is not looked up again', async () => {
+  test('does not look its URL up again if the URL does not change', async () => {
     const { node, origin, checked, create } = await started();
     const { webhook } = accepted(await create());
     const changed = await changeWebhook(node, origin, webhook.id, { url: WANTED.url, active: false }, 'secret');
@@ -78,22 +79,22 @@ describe('A webhook', () => {
     assert.deepEqual(checked, [WANTED.url]);
   });
 
-  test('that many change at once stays whole, and ends as the last of them says', async () => {
+  test('stays consistent when many callers change it, and ends with the last change', async () => {
     const context = await started();
-    const { node, origin, account, create } = context;
+    const { node, origin, create } = context;
     const { webhook } = accepted(await create());
     const urls = Array.from({ length: 10 }, (_, n) => `https://receiver${n % 3}.example/`);
     const changes = urls.map((url) => changeWebhook(node, origin, webhook.id, { url }, newWebhookSecret()));
     const rotations = urls.map(() => rotateWebhookSecret(node, origin, webhook.id, newWebhookSecret()));
-    const reads = urls.map(() => findWebhook(node, account, webhook.id));
+    const reads = urls.map(() => findWebhook(node, origin, webhook.id));
     const ended = await Promise.all([...changes, ...rotations, ...reads]);
     assert.deepEqual(codesOf(ended), { created: 30 });
     await assertWhole(context);
     accepted(await deleteWebhook(node, origin, webhook.id));
-    assert.deepEqual(await listWebhooks(node, account), []);
+    assert.deepEqual(await listWebhooks(node, origin), []);
   });
 
-  test('that is deleted while it is changed is gone, and leaves nothing in the vault', async () => {
+  test('is gone if it is deleted while it is changed, and leaves nothing in the vault', async () => {
     const { log, node, origin, account, create } = await started();
     const { webhook } = accepted(await create());
     const put: (readonly [field: string, ref: string])[] = [];
@@ -118,19 +119,19 @@ describe('A webhook', () => {
     }
   });
 
-  test('that another node changed, and this one has not heard of yet, is read from the log', async () => {
-    const { log, node, origin, account, create } = await started();
+  test('is read from the log if another node changed it and this node has not received that yet', async () => {
+    const { log, node, origin, create } = await started();
     const { webhook } = accepted(await create());
     const behind = await startNode(log, { vault: node.vault });
-    accepted(await findWebhook(behind, account, webhook.id));
+    accepted(await findWebhook(behind, origin, webhook.id));
     const held = gate();
     log.on.deliver = () => held.passed;
     accepted(await changeWebhook(node, origin, webhook.id, { url: 'https://another.example/' }, newWebhookSecret()));
-    assert.equal(accepted(await findWebhook(behind, account, webhook.id)).url, 'https://another.example/');
+    assert.equal(accepted(await findWebhook(behind, origin, webhook.id)).url, 'https://another.example/');
     held.open();
   });
 
-  test('of an account that is erased meanwhile is none', async () => {
+  test('is not created for an account that is erased meanwhile', async () => {
     const { node, origin, account, create } = await started();
     const { webhook } = accepted(await create());
     const erasing = {
@@ -147,14 +148,14 @@ describe('A webhook', () => {
     assert.equal(codeOf(await changeWebhook(erasing, origin, webhook.id, { url }, 'secret')), 'account-not-found');
     assert.equal(codeOf(await create()), 'account-not-found');
     assert.equal(codeOf(await rotateWebhookSecret(node, origin, webhook.id, 'secret')), 'webhook-not-found');
-    assert.deepEqual(await listWebhooks(node, account), []);
+    assert.deepEqual(await listWebhooks(node, origin), []);
   });
 
-  test('whose URL is lost is a fault, not a webhook that is not there', async () => {
-    const { node, account, create } = await started();
+  test('causes an error, not a refusal, if the vault has lost its URL', async () => {
+    const { node, account, origin, create } = await started();
     const { webhook } = accepted(await create());
     await node.vault.delete(account, webhook.urlRef);
-    await assert.rejects(findWebhook(node, account, webhook.id), /vault has no URL/);
-    await assert.rejects(listWebhooks(node, account), /vault has no URL/);
+    await assert.rejects(findWebhook(node, origin, webhook.id), /vault has no URL/);
+    await assert.rejects(listWebhooks(node, origin), /vault has no URL/);
   });
 });

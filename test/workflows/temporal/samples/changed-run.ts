@@ -1,4 +1,4 @@
-/** The run with other code: it asks for a timer before it looks, which no history tells of. */
+/** A run with changed code: it starts a timer before its first look, which no recorded history contains. */
 import { sleep } from '@temporalio/workflow';
 
 export async function run(): Promise<void> {

@@ -1,4 +1,4 @@
-/** A run that reaches for the machine, which Temporal's sandbox has not. */
+/** A run that uses a module of Node, which Temporal's sandbox does not offer. */
 import { randomUUID } from 'node:crypto';
 
 export async function run(): Promise<string> {

@@ -1,4 +1,4 @@
-/** A run that imports more than it may. */
+/** A run that imports a module that runs must not import. */
 import { plusMs, timestamp } from '../../../../core/kernel/ids.ts';
 
 export async function run(): Promise<string> {

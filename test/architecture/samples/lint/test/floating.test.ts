@@ -1,5 +1,5 @@
 // refused: typescript(no-floating-promises)
-import { test } from 'node:test';
+import { test } from 'vitest';
 
 async function check(): Promise<void> {}
 

@@ -1,0 +1,253 @@
+/** Every outage that a part may report, as REST and Git clients see it. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { afterAll, beforeAll, describe, test, vi } from 'vitest';
+import type { LightMyRequestResponse } from 'fastify';
+import { NodeBehind, OUTAGE_ERRORS, type OutageCode, OUTAGES, outageOf } from '../../../apps/front-door/outages.ts';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { READ_WAIT_MS } from '../../../core/kernel/limits.ts';
+import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
+import { EventStoreError } from '../../../core/ports/event-store.ts';
+import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { ReadModelError } from '../../../core/ports/read-models.ts';
+import { VaultError } from '../../../core/ports/vault.ts';
+import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+import { type GitAnswer, type GitFixture, startGit } from '../../support/git-fixture.ts';
+import { commandList, packet } from '../../support/git-wire.ts';
+import { rawRequest } from '../../support/raw-http.ts';
+
+const WORDS = 'secret message';
+const REFS = '/r/ada/engine.git/info/refs?service=git-upload-pack';
+
+/** One error for each code: a new code does not compile until it has one here. */
+const ERRORS: { readonly [Code in OutageCode]: Error } = {
+  'node-behind': new NodeBehind(WORDS),
+  'delivery-store-unavailable': new DeliveryStoreError(WORDS),
+  'log-unavailable': new EventStoreError('log-unavailable', WORDS),
+  'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
+  'append-too-large': new EventStoreError('append-too-large', WORDS),
+  'invalid-event': new EventStoreError('invalid-event', WORDS),
+  'log-diverged': new EventStoreError('log-diverged', WORDS),
+  'read-model-behind': new ReadModelError('read-model-behind', WORDS),
+  'read-model-parked': new ReadModelError('read-model-parked', WORDS),
+  'read-model-unavailable': new ReadModelError('read-model-unavailable', WORDS),
+  'layer-corrupt': new ObjectDatabaseError('layer-corrupt', WORDS),
+  'layer-missing': new ObjectDatabaseError('layer-missing', WORDS),
+  'object-database-unavailable': new ObjectDatabaseError('object-database-unavailable', WORDS),
+  'object-too-large': new ObjectDatabaseError('object-too-large', WORDS),
+  'reading-too-costly': new ObjectDatabaseError('reading-too-costly', WORDS),
+  'layer-not-found': new LayerStoreError('layer-not-found', WORDS),
+  'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
+  'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),
+  'range-not-satisfiable': new LayerStoreError('range-not-satisfiable', WORDS),
+  'account-erased': new VaultError('account-erased', WORDS),
+  'record-tampered': new VaultError('record-tampered', WORDS),
+  'vault-unavailable': new VaultError('vault-unavailable', WORDS),
+  'disk-full': Object.assign(new Error(WORDS), { code: 'ENOSPC' }),
+};
+
+const CASES = Object.entries(ERRORS).map(([code, error]) => ({ error, code, outage: OUTAGES[code as OutageCode] }));
+
+describe('An outage', () => {
+  let fixture: ApiFixture;
+  let git: GitFixture;
+  let token: TestToken;
+  let tip: ObjectId;
+  /** The errors that the parts throw: on reading objects, and on storing an address. */
+  let openFault: Error | null = null;
+  let addressFault: Error | null = null;
+  let headFault: Error | null = null;
+
+  beforeAll(async () => {
+    fixture = await createApiFixture({
+      objects: (objects) => ({
+        ...objects.database,
+        open: async (committed) => {
+          if (openFault !== null) throw openFault;
+          return objects.database.open(committed);
+        },
+      }),
+      wrapEvents: (events) => ({
+        ...events,
+        head: async () => {
+          if (headFault !== null) throw headFault;
+          return events.head();
+        },
+      }),
+      sourceAddressRef: async () => {
+        if (addressFault !== null) throw addressFault;
+        return null;
+      },
+    });
+    const ada = await fixture.account('ada');
+    token = await fixture.token(ada);
+    const repository = await fixture.repository(ada, 'engine');
+    const { objects } = fixture;
+    const tree = objects.tree({ file: ['100644', objects.blob('text')] });
+    tip = objects.commit({ tree, seconds: 1 });
+    await fixture.push(repository, { 'refs/heads/master': tip });
+    git = await startGit(fixture);
+  });
+  afterAll(async () => {
+    await git.close();
+    await fixture.close();
+  });
+
+  const advertised = (by: TestToken): Promise<GitAnswer> => git.request('GET', REFS, by);
+
+  const exchange = (service: string, body: Buffer): Promise<GitAnswer> =>
+    git.request('POST', `/r/ada/engine.git/${service}`, token, {
+      body,
+      headers: { 'content-type': `application/x-${service}-request`, 'git-protocol': 'version=2' },
+    });
+
+  const fetched = (): Promise<GitAnswer> =>
+    exchange(
+      'git-upload-pack',
+      Buffer.concat([
+        packet('command=fetch\n'),
+        Buffer.from('0001'),
+        packet(`want ${tip}\n`),
+        packet('done\n'),
+        Buffer.from('0000'),
+      ]),
+    );
+
+  function isTold(code: string, { status, retryAfter, text }: Told): void {
+    const outage = OUTAGES[code as OutageCode];
+    assert.equal(status, outage.status, `${code}: ${text}`);
+    assert.equal(retryAfter, outage.status === 503 ? String(outage.retryAfterSeconds) : null, code);
+    assert.equal(text, outage.message, code);
+    const line = fixture.logged.pop() ?? '';
+    assert.ok(line.includes(WORDS) && line.includes('requestId'), 'the log line reports the error');
+  }
+
+  test('has the same status, message and Retry-After over REST and over Git, for every part', async () => {
+    for (const { code, error } of CASES) {
+      openFault = error;
+      isTold(code, toldByRest(await fixture.request('GET', '/v1/repos/ada/engine/contents/file', token)));
+      const answer = await fetched();
+      isTold(code, toldByGit(answer));
+      assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8', 'git shows it after `remote:`');
+      openFault = null;
+    }
+  });
+
+  test('of the vault fails only writes, over REST and over Git', async () => {
+    addressFault = ERRORS['vault-unavailable'];
+    const created = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'other' } });
+    isTold('vault-unavailable', toldByRest(created));
+    const pushed = await exchange('git-receive-pack', commandList([{ ref: 'refs/heads/master', before: tip }]));
+    isTold('vault-unavailable', toldByGit(pushed));
+    assert.equal((await advertised(token)).status, 200);
+    addressFault = null;
+    assert.equal((await fixture.request('GET', '/v1/repos/ada/engine/branches', token)).json().branches.length, 1);
+  });
+
+  test('of the log fails every request before it is authenticated', async () => {
+    headFault = ERRORS['log-unavailable'];
+    for (const by of [token, { ...token, secret: `strata_${'0'.repeat(46)}` }]) {
+      isTold('log-unavailable', toldByGit(await advertised(by)));
+      isTold('log-unavailable', toldByRest(await fixture.request('GET', '/v1/account/usage', by)));
+    }
+    headFault = null;
+  });
+
+  test('that a full disk caused is reported as such, however deep the cause, unless the log failed', () => {
+    const full = ERRORS['disk-full'];
+    const caused = new ObjectDatabaseError('object-database-unavailable', WORDS, {
+      cause: new Error('x', { cause: full }),
+    });
+    assert.equal(outageOf(caused), OUTAGES['disk-full']);
+    assert.equal(outageOf(Object.assign(new Error('quota'), { code: 'EDQUOT' })), OUTAGES['disk-full']);
+    assert.equal(outageOf(new EventStoreError('log-unavailable', WORDS, { cause: full })), OUTAGES['log-unavailable']);
+  });
+
+  test('is no bug: a bug is answered with 500', async () => {
+    for (const bug of [
+      new Error(WORDS),
+      new TypeError(WORDS),
+      Object.assign(new Error(WORDS), { code: 'ENOENT' }),
+      WORDS,
+    ]) {
+      assert.equal(outageOf(bug), null);
+    }
+    openFault = new Error(WORDS);
+    const rest = await fixture.request('GET', '/v1/repos/ada/engine/contents/file', token);
+    const fetch = await fetched();
+    assert.deepEqual([rest.statusCode, fetch.status], [500, 500]);
+    for (const text of [rest.body, fetch.text]) assert.doesNotMatch(text, new RegExp(WORDS));
+    assert.match(fetch.text, new RegExp(fetch.headers.get('x-request-id') ?? 'none'));
+    openFault = null;
+  });
+});
+
+test('a node that stays behind the log answers 503 after 10 s, over REST and over Git, never an older state', async () => {
+  let hangs = false;
+  const stuck = await createApiFixture({
+    wrapEvents: (events) => ({ ...events, head: () => (hangs ? new Promise(() => {}) : events.head()) }),
+  });
+  const ada = await stuck.account('ada');
+  const token = await stuck.token(ada);
+  await stuck.repository(ada, 'engine');
+  const git = await startGit(stuck);
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    hangs = true;
+    const authorization = `Authorization: Basic ${Buffer.from(`ada:${token.secret}`).toString('base64')}`;
+    const requests = [
+      rawRequest(git.port, { target: REFS, headers: [authorization] }),
+      stuck.request('GET', '/v1/repos/ada/engine', token),
+    ] as const;
+    // The fake clock does not advance until the requests have reached the barrier.
+    for (let turn = 0; turn < 1_000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(git.finished.length, 0);
+    vi.advanceTimersByTime(READ_WAIT_MS);
+    const [answer, rest] = await Promise.all(requests);
+    const { message } = OUTAGES['node-behind'];
+    assert.deepEqual([answer.status, answer.headers['retry-after'], answer.body], [503, '1', `${message}\n`]);
+    assert.deepEqual([rest.statusCode, rest.headers['retry-after'], rest.json().detail], [503, '1', message]);
+  } finally {
+    vi.useRealTimers();
+    await git.close();
+    await stuck.close();
+  }
+});
+
+test('every error class that a port declares is in the table', async () => {
+  const folder = new URL('../../../core/ports/', import.meta.url);
+  const declared: string[] = [];
+  for (const file of readdirSync(folder)) {
+    const port = (await import(new URL(file, folder).href)) as Readonly<Record<string, unknown>>;
+    for (const [name, value] of Object.entries(port)) {
+      if (typeof value === 'function' && value.prototype instanceof Error) declared.push(name);
+    }
+  }
+  assert.ok(declared.length > 0);
+  const known = OUTAGE_ERRORS.map(({ name }) => name);
+  assert.deepEqual(declared.toSorted(), known.filter((name) => name !== NodeBehind.name).toSorted());
+});
+
+test('every message says what to do, and names no machine', () => {
+  for (const [code, { message }] of Object.entries(OUTAGES)) {
+    assert.match(message, /^[A-Z][^\n]{5,120}[a-z]$/, code);
+    assert.doesNotMatch(message, /postgres|eventstore|\/|:\/\/|\d/i, code);
+  }
+});
+
+interface Told {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly text: string;
+}
+
+function toldByRest({ statusCode: status, headers, body }: LightMyRequestResponse): Told {
+  const { detail } = JSON.parse(body) as { readonly detail: string };
+  const retryAfter = headers['retry-after'];
+  return { status, retryAfter: retryAfter === undefined ? null : String(retryAfter), text: detail };
+}
+
+function toldByGit({ status, headers, text }: GitAnswer): Told {
+  return { status, retryAfter: headers.get('retry-after'), text: text.replace(/\n$/, '') };
+}

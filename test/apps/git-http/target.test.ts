@@ -1,0 +1,92 @@
+/** The parsing of targets, and the routes that they match. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
+import { parseGitTarget } from '../../../apps/git-http/target.ts';
+
+describe('A target', () => {
+  test('names an account, a repository with or without .git, and an endpoint', () => {
+    const named = {
+      username: 'ada',
+      name: 'engine',
+      moment: null,
+      path: 'info/refs',
+      query: 'service=git-upload-pack',
+    };
+    for (const repository of ['engine.git', 'engine', 'engine.GIT']) {
+      assert.deepEqual(parseGitTarget(`/r/ada/${repository}/info/refs?service=git-upload-pack`), named, repository);
+    }
+    const rpc = parseGitTarget('/r/ada/a.b-c_d.git/git-upload-pack');
+    assert.deepEqual(rpc, { username: 'ada', name: 'a.b-c_d', moment: null, path: 'git-upload-pack', query: '' });
+    assert.equal(parseGitTarget('/r/ada/engine.git/info/lfs/objects/batch')?.path, 'info/lfs/objects/batch');
+  });
+
+  test('may name a moment, which is kept as sent', () => {
+    for (const moment of [
+      '2026-11-03T14:02:00Z',
+      '2026-11-03T14:02:00.123+02:00',
+      '2026-11-03T14%3A02%3A00%2B02%3A00',
+      '20261103T140200Z',
+      '0190f3e2-7c1a-7b4e-9a35-000000000001',
+    ]) {
+      for (const suffix of ['.git', '']) {
+        const target = parseGitTarget(`/r/ada/engine@${moment}${suffix}/info/refs?service=git-upload-pack`);
+        assert.deepEqual([target?.name, target?.moment, target?.path], ['engine', moment, 'info/refs'], moment);
+      }
+    }
+  });
+
+  test('in any other form of a path names nothing', () => {
+    for (const target of [
+      ...['', '/', '/r', '/r/', '/r/ada', '/r/ada/engine.git', '/r/ada/engine.git/', '/r//engine.git/info/refs'],
+      ...['/r/ada/engine@.git/info/refs', '/r/ada/@now.git/info/refs', '/r/ada/engine@a@b.git/info/refs'],
+      ...['/r/ada/engine%40now.git/info/refs', '/r/a_b/engine.git/info/refs', 'http://x/r/ada/engine.git/info/refs'],
+      `/r/ada/engine@${'0'.repeat(65)}.git/info/refs`,
+      `/r/ada/${'a'.repeat(129)}.git/info/refs`,
+      `/r/${'a'.repeat(65)}/engine.git/info/refs`,
+    ]) {
+      assert.equal(parseGitTarget(target), null, target);
+    }
+  });
+
+  test('is parsed in bounded time, whatever it holds', () => {
+    const started = performance.now();
+    for (const part of ['a', '@', '.git', 'a@a', '%', '.']) parseGitTarget(`/r/ada/${part.repeat(20_000)}`);
+    assert.ok(performance.now() - started < 500);
+  });
+});
+
+describe('A route', () => {
+  const routes = (below: string): readonly unknown[] | 'dumb' => {
+    const target = parseGitTarget(`/r/ada/engine.git/${below}`);
+    assert.ok(target !== null, below);
+    return routesOf(target);
+  };
+
+  test('matches its own path, and the service that the query names', () => {
+    for (const route of GIT_ROUTES) {
+      const query = route.serviceInQuery ? `?service=${route.service}` : '';
+      assert.deepEqual(routes(route.path + query), [route]);
+    }
+  });
+
+  test('matches nothing else', () => {
+    for (const below of [
+      ...['HEAD', 'info', 'info/refs/', 'info/refs%3Fservice=git-upload-pack', 'INFO/REFS', 'Git-Upload-Pack'],
+      ...['info/refs?service=git-upload-archive', 'info/refs?service=', 'info/refs?service=--help', 'git-upload-pack/'],
+      ...['info/lfs/objects/batch', 'constructor', '__proto__', 'info/refs?service=__proto__'],
+    ]) {
+      assert.deepEqual(routes(below), [], below);
+    }
+    assert.equal(routes('info/refs'), 'dumb');
+    assert.equal(routes('info/refs?x=git-upload-pack'), 'dumb');
+  });
+
+  test('does not exist for a repository as of a moment', () => {
+    for (const { path, service } of GIT_ROUTES) {
+      const target = parseGitTarget(`/r/ada/engine@20261103T140200Z.git/${path}?service=${service}`);
+      assert.ok(target?.moment === '20261103T140200Z');
+      assert.deepEqual(routesOf(target), []);
+    }
+  });
+});

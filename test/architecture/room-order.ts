@@ -1,0 +1,68 @@
+/**
+ * The rooms of the top-level folders, lowest first. A room may import from its own files and from rooms listed before
+ * it, never from one listed after it (docs/architecture.md, Shape).
+ *
+ * Must stay true: every source below the listed folders belongs to exactly one room, so that a new folder needs a place
+ * in this list. The order holds for imports of types as well.
+ */
+import { importedModules } from './dependency-rule.ts';
+import { modulesOf, type SourceTree } from './source-tree.ts';
+
+/** Each room is a folder, or a file that is a room of its own. The longest match decides. */
+export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
+  core: [
+    'core/platform.d.ts',
+    'core/kernel',
+    'core/ports',
+    'core/git',
+    'core/git/wire',
+    'core/git/history',
+    'core/access-token',
+    'core/account',
+    'core/claim',
+    'core/repository',
+    'core/device-session',
+    'core/webhook-delivery',
+    'core/sign-in',
+    'core/runtime',
+    'core/usage',
+    'core/catalogue.ts',
+    'core/use-cases/accounts',
+    'core/use-cases/reading',
+    'core/use-cases/pushing',
+    'core/use-cases/webhooks',
+    'core/use-cases/log-files',
+    'core/use-cases/sweeping',
+  ],
+  'adapters/git': [
+    'adapters/git/process',
+    'adapters/git/packs',
+    'adapters/git/cache',
+    'adapters/git/receiving',
+    'adapters/git',
+  ],
+  apps: ['apps/launcher', 'apps/front-door', 'apps/git-http', 'apps/api', 'apps/server', 'apps/admin'],
+};
+
+function roomOf(path: string, rooms: readonly string[]): string | null {
+  const holding = rooms.filter((room) => path === room || path.startsWith(`${room}/`));
+  return holding.toSorted((a, b) => b.length - a.length)[0] ?? null;
+}
+
+/** Returns one line for each import from a later room, and for each source that belongs to no room. */
+export function roomOrderViolations(tree: SourceTree): string[] {
+  const violations: string[] = [];
+  for (const [folder, rooms] of Object.entries(ROOM_ORDERS)) {
+    const inside = [...modulesOf(tree).keys()].filter((path) => path.startsWith(`${folder}/`));
+    for (const path of inside) {
+      const room = roomOf(path, rooms);
+      if (room === null) violations.push(`${path} belongs to no room of ${folder}`);
+      for (const target of room === null ? [] : importedModules(tree, path)) {
+        const other = roomOf(target, rooms);
+        if (other === null || rooms.indexOf(other) <= rooms.indexOf(room ?? '')) continue;
+        violations.push(`${path} may not import ${target}: ${other} comes after ${room}`);
+      }
+    }
+  }
+  return violations;
+}

@@ -1,0 +1,359 @@
+/**
+ * The contract of core/ports/read-models.ts and core/ports/usage.ts, run on the projections and on the in-memory
+ * implementation that tests of the API use.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { LOG_START, type LogPosition, streamName } from '../../core/kernel/envelope.ts';
+import {
+  type AccessTokenId,
+  type AccountId,
+  type ObjectId,
+  type RepositoryId,
+  timestamp,
+  type WebhookId,
+  ZERO_OBJECT_ID,
+} from '../../core/kernel/ids.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import type { ReadModels } from '../../core/ports/read-models.ts';
+import type { UsageReader } from '../../core/ports/usage.ts';
+import type { Ending } from '../support/cleanup.ts';
+import type { MemoryObjects } from '../support/memory/object-database.ts';
+import { type Appender, layer, newUuid } from '../support/read-models.ts';
+
+export interface OpenReadModels {
+  /** Appends events to a log that is empty at first; its `now` is the time of the read models as well. */
+  readonly append: Appender;
+  /** The Git objects that every repository has. */
+  readonly objects: MemoryObjects;
+  readonly reads: ReadModels & UsageReader;
+}
+
+type Open = (context: Ending) => Promise<OpenReadModels>;
+
+const PAGE = { offset: 0, limit: 50 };
+
+/** Resolves with the read models after they have applied the last appended event. */
+async function current({ append, reads }: OpenReadModels): Promise<ReadModels & UsageReader> {
+  await reads.caughtUp(append.last);
+  return reads;
+}
+
+/** Declares the suite. */
+export function readModelsContract(adapter: string, open: Open): void {
+  describe(`read models ${adapter}`, () => {
+    describe('of repositories', () => repositoriesContract(open));
+    describe('of history', () => historyContract(open));
+    describe('of access tokens', () => accessTokensContract(open));
+    describe('of usage', () => usageContract(open));
+
+    test('catch up with the start of the log, and with the last appended event', async (context) => {
+      const { append, reads } = await open(context);
+      await reads.caughtUp(LOG_START);
+      const account = await append.account('ada');
+      await append.repository(account, 'project');
+      await reads.caughtUp(append.last);
+      assert.equal((await reads.repositories(account, null, PAGE)).total, 1);
+    });
+  });
+}
+
+function repositoriesContract(open: Open): void {
+  test('list repositories from the events of both streams, by name ignoring case, in pages', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const other = await append.account('bob');
+    await append.repository(other, 'elsewhere');
+    append.now = timestamp('2026-11-21T11:00:00.000Z');
+    const beta = await append.repository(account, 'Beta', { description: 'second', default_branch: 'trunk' });
+    const alpha = await append.repository(account, 'alpha');
+    await append.repository(account, 'gamma');
+    append.now = timestamp('2026-11-21T12:00:00.000Z');
+    await append.push(account, beta, { layer: layer(700) });
+    await append.push(account, beta, { layer: layer(77) });
+    await append.append(streamName('repository', alpha), account, 'DefaultBranchChanged', { default_branch: 'dev' });
+    const described = { repository_id: beta, description: null };
+    await append.append(streamName('account', account), account, 'RepositoryDescribed', described);
+    const reads = await current(models);
+    const all = await reads.repositories(account, null, PAGE);
+    assert.deepEqual([all.total, all.items.map(({ name }) => name)], [3, ['alpha', 'Beta', 'gamma']]);
+    assert.deepEqual(all.items[1], {
+      ...{ id: beta, accountId: account, username: 'ada', name: 'Beta', description: null, defaultBranch: 'trunk' },
+      ...{ storageBucketId: null, sizeBytes: 777 },
+      ...{ createdAt: '2026-11-21T11:00:00.000Z', pushedAt: '2026-11-21T12:00:00.000Z' },
+    });
+    assert.deepEqual([all.items[0]?.defaultBranch, all.items[0]?.pushedAt], ['dev', null]);
+    assert.deepEqual([all.items[2]?.defaultBranch, all.items[2]?.sizeBytes], ['master', 0]);
+    const second = await reads.repositories(account, null, { offset: 1, limit: 1 });
+    assert.deepEqual([second.total, second.items.map(({ name }) => name)], [3, ['Beta']]);
+    const beyond = await reads.repositories(account, null, { offset: 9, limit: 1 });
+    assert.deepEqual([beyond.total, beyond.items], [3, []]);
+    const only = await reads.repositories(account, [alpha, newUuid()], PAGE);
+    assert.deepEqual([only.total, only.items.map(({ name }) => name)], [1, ['alpha']]);
+    assert.deepEqual(await reads.repositories(account, [], PAGE), { total: 0, items: [] });
+    assert.deepEqual(await reads.repositories(newUuid(), null, PAGE), { total: 0, items: [] }, 'an unknown account');
+  });
+
+  test('leave out a repository after it is closed, and allow its name to be used again', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const first = await append.repository(account, 'project');
+    await append.push(account, first, { layer: layer(10) });
+    assert.deepEqual(await (await current(models)).halfDeleted(), []);
+    await append.append(streamName('repository', first), account, 'RepositoryClosed', {});
+    assert.equal((await (await current(models)).repositories(account, null, PAGE)).total, 0);
+    assert.deepEqual(await models.reads.halfDeleted(), [{ account, repository: first }]);
+    const deleted = { repository_id: first, name: 'project' };
+    await append.append(streamName('account', account), account, 'RepositoryDeleted', deleted);
+    const second = await append.repository(account, 'PROJECT');
+    const listed = await (await current(models)).repositories(account, null, PAGE);
+    assert.deepEqual(
+      listed.items.map(({ id, name }) => [id, name]),
+      [[second, 'PROJECT']],
+    );
+    assert.deepEqual(await models.reads.halfDeleted(), []);
+  });
+
+  test('accept texts that PostgreSQL cannot store', async (context) => {
+    const models = await open(context);
+    const account = await models.append.account('ada');
+    await models.append.repository(account, 'project', { description: 'nul \u0000 and \\u0000 and \\ud800' });
+    const listed = await (await current(models)).repositories(account, null, PAGE);
+    assert.equal(listed.items[0]?.description, 'nul \uFFFD and \\u0000 and \\ud800');
+  });
+}
+
+/** Returns a function that pushes refs to new targets, whatever they were before; null deletes a ref. */
+function pushTo({ append, objects }: OpenReadModels, account: AccountId, repository: RepositoryId) {
+  return (refs: Readonly<Record<string, ObjectId | null>>): Promise<LogPosition> => {
+    const updates = Object.entries(refs).map(([ref, after]) => ({
+      ...{ ref, before: ZERO_OBJECT_ID, after: after ?? ZERO_OBJECT_ID },
+      type: after === null ? null : objects.typeOf(after),
+      peeled: null,
+      kind: after === null ? ('delete' as const) : ('force-push' as const),
+    }));
+    return append.push(account, repository, { updates, layer: layer(1_000) });
+  };
+}
+
+/** Returns a function that creates commits of an empty tree. */
+function committer(objects: MemoryObjects) {
+  const tree = objects.tree({});
+  return (message: string, seconds: number, parents: readonly ObjectId[] = []): ObjectId =>
+    objects.commit({ tree, message, seconds, parents });
+}
+
+function historyContract(open: Open): void {
+  test('know a repository before its first push, but no closed or unknown one', async (context) => {
+    const models = await open(context);
+    const account = await models.append.account('ada');
+    const repository = await models.append.repository(account, 'project');
+    const reads = await current(models);
+    assert.deepEqual(await reads.branches(repository), { revision: -1, branches: [] });
+    assert.equal(await reads.defaultBranchCommits(repository, PAGE), null);
+    assert.equal(await reads.branches(newUuid()), null);
+    assert.equal(await reads.defaultBranchCommits(newUuid(), PAGE), null);
+    const push = pushTo(models, account, repository);
+    await push({ 'refs/heads/master': committer(models.objects)('A\n', 1) });
+    assert.equal((await (await current(models)).branches(repository))?.branches.length, 1);
+    await models.append.append(streamName('repository', repository), account, 'RepositoryClosed', {});
+    await current(models);
+    assert.equal(await reads.branches(repository), null);
+    assert.equal(await reads.defaultBranchCommits(repository, PAGE), null);
+  });
+
+  test('return branches in byte order, each with its commit, and no tags', async (context) => {
+    const models = await open(context);
+    const { append, objects } = models;
+    const account = await append.account('ada');
+    const repository = await append.repository(account, 'project');
+    const [tree, commit] = [objects.tree({}), committer(objects)];
+    const base = commit('Base\n', 1_000);
+    const author = { name: 'Grace', email: 'grace@example.org', seconds: 900 };
+    const tip = objects.commit({
+      tree,
+      parents: [base],
+      message: 'Subject\n\nBody \u{1F600}\n',
+      seconds: 2_000,
+      author,
+    });
+    const push = pushTo(models, account, repository);
+    await push({ 'refs/heads/a/b': base, 'refs/heads/a-b': base, 'refs/heads/é': base, 'refs/tags/v1': base });
+    await push({ 'refs/heads/Z': tip });
+    const listed = await (await current(models)).branches(repository);
+    assert.equal(listed?.revision, 1);
+    assert.deepEqual(
+      listed.branches.map(({ name, commit: { id } }) => [name, id]),
+      [
+        ['Z', tip],
+        ['a-b', base],
+        ['a/b', base],
+        ['é', base],
+      ],
+    );
+    assert.deepEqual(listed.branches[0]?.commit, {
+      ...{ id: tip, message: 'Subject\n\nBody \u{1F600}\n', parents: [base] },
+      author: { name: 'Grace', email: 'grace@example.org' },
+      committer: { name: 'Ada', email: 'ada@example.org' },
+      ...{ authoredAt: 900, committedAt: 2_000 },
+    });
+    await push({ 'refs/heads/a-b': null, 'refs/heads/a/b': tip });
+    const moved = await (await current(models)).branches(repository);
+    assert.deepEqual(
+      moved?.branches.map(({ name, commit: { id } }) => [name, id]),
+      [
+        ['Z', tip],
+        ['a/b', tip],
+        ['é', base],
+      ],
+    );
+  });
+
+  test('return the commits of the default branch in the order of git log, in pages', async (context) => {
+    const models = await open(context);
+    const { append, objects } = models;
+    const account = await append.account('ada');
+    const repository = await append.repository(account, 'project', { default_branch: 'main' });
+    const commit = committer(objects);
+    const push = pushTo(models, account, repository);
+    const root = commit('root\n', 1_000);
+    // Dated in the future by a wrong clock; it still comes after its child.
+    const future = commit('future\n', 9_000, [root]);
+    const left = commit('left\n', 2_000, [future]);
+    const right = commit('right\n', 3_000, [root]);
+    const tip = commit('merge\n', 4_000, [left, right]);
+    await push({ 'refs/heads/main': tip, 'refs/heads/other': commit('elsewhere\n', 5_000) });
+    const reads = await current(models);
+    const all = await reads.defaultBranchCommits(repository, PAGE);
+    assert.deepEqual([all?.revision, all?.tip, all?.total], [0, tip, 5]);
+    const order = [tip, right, left, future, root];
+    assert.deepEqual(
+      all?.items.map(({ id }) => id),
+      order,
+    );
+    const second = await reads.defaultBranchCommits(repository, { offset: 1, limit: 2 });
+    assert.deepEqual(
+      second?.items.map(({ id }) => id),
+      order.slice(1, 3),
+    );
+    const beyond = await reads.defaultBranchCommits(repository, { offset: 5, limit: 2 });
+    assert.deepEqual([beyond?.items, beyond?.total], [[], 5]);
+    await append.append(streamName('repository', repository), account, 'DefaultBranchChanged', {
+      default_branch: 'other',
+    });
+    assert.equal((await (await current(models)).defaultBranchCommits(repository, PAGE))?.total, 1);
+    await push({ 'refs/heads/other': null });
+    assert.equal(await (await current(models)).defaultBranchCommits(repository, PAGE), null);
+  });
+
+  test('order commits with the same date as git does: the one found first comes first', async (context) => {
+    const models = await open(context);
+    const account = await models.append.account('ada');
+    const repository = await models.append.repository(account, 'project', { default_branch: 'main' });
+    const commit = committer(models.objects);
+    const root = commit('root\n', 1_000);
+    const [left, right] = [commit('left\n', 1_000, [root]), commit('right\n', 1_000, [root])];
+    const tip = commit('merge\n', 1_000, [right, left]);
+    await pushTo(models, account, repository)({ 'refs/heads/main': tip });
+    const listed = await (await current(models)).defaultBranchCommits(repository, PAGE);
+    assert.deepEqual(
+      listed?.items.map(({ id }) => id),
+      [tip, right, left, root],
+    );
+  });
+
+  test('accept texts of commits that PostgreSQL cannot store', async (context) => {
+    const models = await open(context);
+    const account = await models.append.account('ada');
+    const repository = await models.append.repository(account, 'project', { default_branch: 'main' });
+    const tip = committer(models.objects)('nul \u0000\n', 1_000);
+    await pushTo(models, account, repository)({ 'refs/heads/main': tip });
+    const reads = await current(models);
+    assert.equal((await reads.branches(repository))?.branches[0]?.commit.message, 'nul \uFFFD\n');
+    assert.equal((await reads.defaultBranchCommits(repository, PAGE))?.items[0]?.message, 'nul \uFFFD\n');
+  });
+}
+
+function accessTokensContract(open: Open): void {
+  test('list active tokens, newest first, without expired or revoked ones', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const update = (id: AccessTokenId, data: JsonObject): Promise<unknown> =>
+      append.append(streamName('accessToken', id), account, 'AccessTokenUpdated', data);
+    const first = await append.token(account, 'first');
+    const second = await append.token(account, 'second', { expires_at: '2026-11-22T00:00:00.000Z' });
+    const revoked = await append.token(account, 'revoked');
+    await append.token(await append.account('bob'), 'elsewhere');
+    await current(models);
+    const repository = newUuid();
+    await update(first, { name: 'renamed', scope: 'SELECTED_REPO', repository_ids: [repository] });
+    await update(first, { grants: ['GIT_HTTP_READ'], expires_at: '2027-01-01T00:00:00.000Z' });
+    const gone = { reason: 'deleted' };
+    await append.append(streamName('accessToken', revoked), account, 'AccessTokenRevoked', gone);
+    const reads = await current(models);
+    const listed = await reads.accessTokens(account, timestamp('2026-11-21T23:59:59.999Z'));
+    assert.deepEqual(
+      listed.map(({ id }) => id),
+      [second, first],
+    );
+    assert.deepEqual(listed[1], {
+      ...{ id: first, name: 'renamed', scope: 'SELECTED_REPO', grants: ['GIT_HTTP_READ'] },
+      ...{ repositoryIds: [repository], expiresAt: '2027-01-01T00:00:00.000Z' },
+      ...{ createdAt: '2026-11-21T10:00:00.000Z', tokenPrefix: 'strata_abcd' },
+    });
+    await update(first, { expires_at: null });
+    const later = await (await current(models)).accessTokens(account, timestamp('2026-11-22T00:00:00.000Z'));
+    assert.deepEqual(
+      later.map(({ id, expiresAt }) => [id, expiresAt]),
+      [[first, null]],
+    );
+    assert.deepEqual(await reads.webhookDeliveries(account, newUuid<WebhookId>(), 10), []);
+  });
+}
+
+function usageContract(open: Open): void {
+  const transfer = (append: Appender, account: AccountId, minute: string, bytes: number): Promise<unknown> =>
+    append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
+      ...{ minute, sent_bytes: bytes, by_reader: [], details: null },
+    });
+
+  test('count traffic in its calendar month, and storage until the repository is closed', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const first = await append.repository(account, 'first');
+    const second = await append.repository(account, 'second');
+    append.now = timestamp('2026-11-30T23:59:59.999Z');
+    await append.push(account, first, { layer: layer(1_000), received_bytes: 1_100 });
+    await transfer(append, account, '2026-11-30T23:59:00.000Z', 5);
+    append.now = timestamp('2026-12-01T00:00:00.000Z');
+    // Sent in November, appended to the log in December.
+    await transfer(append, account, '2026-11-30T23:59:00.000Z', 6);
+    await transfer(append, account, '2026-12-01T00:00:00.000Z', 7);
+    await append.push(account, second, { layer: layer(2_000), received_bytes: 2_200 });
+    await append.push(account, second, { received_bytes: 33 });
+    const reads = await current(models);
+    append.now = timestamp('2026-11-30T12:00:00.000Z');
+    const november = { storageBytes: 3_000, ingressBytes: 1_100, transferBytes: 11 };
+    assert.deepEqual(await reads.usageOf(account), november);
+    append.now = timestamp('2026-12-01T00:00:00.000Z');
+    const december = { storageBytes: 3_000, ingressBytes: 2_233, transferBytes: 7 };
+    assert.deepEqual(await reads.usageOf(account), december);
+    await append.append(streamName('repository', second), account, 'RepositoryClosed', {});
+    await current(models);
+    const closed = { ...december, storageBytes: 1_000 };
+    assert.deepEqual(await reads.usageOf(account), closed, 'its name is not free yet');
+    const deleted = { repository_id: second, name: 'second' };
+    await append.append(streamName('account', account), account, 'RepositoryDeleted', deleted);
+    await current(models);
+    assert.deepEqual(await reads.usageOf(account), closed);
+    append.now = timestamp('2027-01-01T00:00:00.000Z');
+    const january = { storageBytes: 1_000, ingressBytes: 0, transferBytes: 0 };
+    assert.deepEqual(await reads.usageOf(account), january);
+    const nobody = { storageBytes: 0, ingressBytes: 0, transferBytes: 0 };
+    assert.deepEqual(await reads.usageOf(newUuid()), nobody);
+  });
+}

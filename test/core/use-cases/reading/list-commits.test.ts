@@ -1,0 +1,189 @@
+/** Pages of commits: which ref is listed, and that the model and the objects give the same pages. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import { changeRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
+import { versionOf } from '../../../../core/use-cases/reading/repository-view.ts';
+import { accepted, codeOf } from '../../../support/accounts.ts';
+import { CAUSE } from '../../../support/node.ts';
+import { type Reading, startReading } from '../../../support/reading.ts';
+
+const PAGE = { offset: 0, limit: 50 };
+const OF_DEFAULT: WantedCommits = { ref: null, page: PAGE };
+
+async function started() {
+  const reading = await startReading();
+  const repository = await reading.repository('r');
+  const origin = { account: reading.account, cause: CAUSE };
+  return { reading, repository, origin, tree: reading.objects.tree({}) };
+}
+
+/** Returns a line of commits, oldest first. */
+function line({ objects }: Reading, tree: ObjectId, length: number): readonly ObjectId[] {
+  const ids: ObjectId[] = [];
+  for (let seconds = 1; seconds <= length; seconds += 1) {
+    ids.push(objects.commit({ tree, seconds, parents: ids.slice(-1) }));
+  }
+  return ids;
+}
+
+const idsOf = (list: Awaited<ReturnType<typeof listCommits>>): readonly ObjectId[] =>
+  accepted(list).commits.items.map(({ id }) => id);
+
+describe('A list of commits', () => {
+  test('is refused for a repository without commits, whatever ref is requested', async () => {
+    const { reading, repository } = await started();
+    for (const ref of [null, 'master', 'main', 'a'.repeat(40)]) {
+      assert.equal(
+        codeOf(await listCommits(reading.node, repository, { ref, page: PAGE })),
+        'repository-without-commits',
+      );
+    }
+    assert.equal(reading.modelReads, 0);
+  });
+
+  test('is refused for a default branch that does not exist, but not for another branch', async () => {
+    const { reading, repository, tree } = await started();
+    const [only] = line(reading, tree, 1);
+    const pushed = await reading.push(repository, { 'refs/heads/side': only ?? null });
+    assert.equal(codeOf(await listCommits(reading.node, pushed, OF_DEFAULT)), 'repository-without-commits');
+    assert.equal(codeOf(await listCommits(reading.node, pushed, { ref: 'master', page: PAGE })), 'ref-not-found');
+    assert.deepEqual(idsOf(await listCommits(reading.node, pushed, { ref: 'side', page: PAGE })), [only]);
+  });
+
+  test('reads the model and opens no objects for the default branch', async () => {
+    const { reading, repository, tree } = await started();
+    const ids = line(reading, tree, 3);
+    const pushed = await reading.push(repository, { 'refs/heads/master': ids.at(-1) ?? null });
+    const objects = {
+      open: () => {
+        throw new Error('A list of the default branch opens no objects');
+      },
+    };
+    for (const ref of [null, 'master']) {
+      const list = accepted(await listCommits({ ...reading.node, objects }, pushed, { ref, page: PAGE }));
+      assert.deepEqual([list.ref, list.version], ['master', versionOf(pushed)]);
+      assert.deepEqual(idsOf(list), ids.toReversed());
+    }
+    assert.equal(reading.modelReads, 2);
+  });
+
+  test('is the same, row by row and page by page, from the model and from the objects', async () => {
+    const { reading, repository, tree } = await started();
+    const tip = line(reading, tree, 7).at(-1) ?? null;
+    const pushed = await reading.push(repository, { 'refs/heads/master': tip, 'refs/heads/copy': tip });
+    for (const page of [
+      { offset: 0, limit: 3 },
+      { offset: 6, limit: 3 },
+      { offset: 7, limit: 3 },
+      { offset: Number.MAX_SAFE_INTEGER - 3, limit: 3 },
+    ]) {
+      const { commits: fromModel } = accepted(await listCommits(reading.node, pushed, { ref: null, page }));
+      const { commits: fromObjects } = accepted(await listCommits(reading.node, pushed, { ref: 'copy', page }));
+      assert.deepEqual(fromObjects.items, fromModel.items);
+      assert.equal(fromObjects.total, 7);
+      assert.equal(fromModel.total, 7);
+    }
+  });
+
+  test('shows texts up to their limits, and cuts longer ones as the model does', async () => {
+    const { reading, repository, tree } = await started();
+    const name = 'n'.repeat(COMMIT_LISTED_NAME_LENGTH_MAX);
+    const message = 'm'.repeat(COMMIT_LISTED_MESSAGE_LENGTH_MAX);
+    const commit = (more: string) => {
+      const author = { name: name + more, email: name + more };
+      return reading.objects.commit({ tree, seconds: 1, message: message + more, author });
+    };
+    const branches = { 'refs/heads/at': commit(''), 'refs/heads/past': commit('x') };
+    const pushed = await reading.push(repository, branches);
+    for (const ref of ['at', 'past']) {
+      const [row] = accepted(await listCommits(reading.node, pushed, { ref, page: PAGE })).commits.items;
+      assert.equal(row?.message, message, ref);
+      assert.deepEqual(row?.author, { name, email: name }, ref);
+    }
+  });
+
+  test('counts a history once for each tip, and walks no page beyond its end', async () => {
+    const { reading, repository, tree } = await started();
+    const tip = line(reading, tree, 7).at(-1) ?? null;
+    const pushed = await reading.push(repository, { 'refs/heads/copy': tip });
+    let walks = 0;
+    const objects: typeof reading.node.objects = {
+      ...reading.node.objects,
+      open: async (committed) => {
+        const reader = await reading.node.objects.open(committed);
+        return {
+          ...reader,
+          walk: (options) => {
+            walks += 1;
+            return reader.walk(options);
+          },
+        };
+      },
+    };
+    const node = { ...reading.node, objects };
+    const walksOf = async (offset: number): Promise<number> => {
+      walks = 0;
+      accepted(await listCommits(node, pushed, { ref: 'copy', page: { offset, limit: 3 } }));
+      return walks;
+    };
+    assert.equal(await walksOf(0), 2, 'one to count, one for the page');
+    assert.equal(await walksOf(3), 1);
+    assert.equal(await walksOf(7), 0);
+  });
+
+  test('lists the named branch even if another one became the default branch since the request', async () => {
+    const { reading, repository, origin, tree } = await started();
+    const [first, second] = line(reading, tree, 2);
+    const known = await reading.push(repository, {
+      'refs/heads/master': first ?? null,
+      'refs/heads/trunk': second ?? null,
+    });
+    reading.beforeRead = async () => {
+      reading.beforeRead = null;
+      accepted(await changeRepository(reading.node, origin, repository.id, { defaultBranch: 'trunk' }));
+    };
+    const asked = accepted(await listCommits(reading.node, known, { ref: 'master', page: PAGE }));
+    assert.deepEqual([asked.ref, idsOf(asked)], ['master', [first]]);
+    assert.equal(asked.version, versionOf(await reading.current(repository)));
+    const fallback = accepted(await listCommits(reading.node, known, OF_DEFAULT));
+    assert.deepEqual([fallback.ref, idsOf(fallback)], ['trunk', [second, first]]);
+  });
+
+  test('lists a tag that was named if only the tag has the name of the default branch', async () => {
+    const { reading, repository, tree } = await started();
+    const [first] = line(reading, tree, 1);
+    const pushed = await reading.push(repository, { 'refs/tags/master': first ?? null });
+    assert.deepEqual(idsOf(await listCommits(reading.node, pushed, { ref: 'master', page: PAGE })), [first]);
+    assert.equal(codeOf(await listCommits(reading.node, pushed, OF_DEFAULT)), 'repository-without-commits');
+  });
+
+  test('is refused if the repository is deleted before it is read', async () => {
+    const { reading, repository, origin, tree } = await started();
+    const [first] = line(reading, tree, 1);
+    const known = await reading.push(repository, { 'refs/heads/master': first ?? null });
+    reading.beforeRead = async () => {
+      reading.beforeRead = null;
+      await deleteRepository(reading.node, origin, repository.id);
+    };
+    assert.equal(codeOf(await listCommits(reading.node, known, OF_DEFAULT)), 'repository-not-found');
+  });
+
+  test('leaves no objects open, whether it succeeds, is refused or fails', async () => {
+    const { reading, repository, tree } = await started();
+    const tip = line(reading, tree, 3).at(-1) ?? null;
+    const pushed = await reading.push(repository, { 'refs/heads/copy': tip });
+    accepted(await listCommits(reading.node, pushed, { ref: 'copy', page: PAGE }));
+    assert.equal(codeOf(await listCommits(reading.node, pushed, { ref: 'none', page: PAGE })), 'ref-not-found');
+    const commitTotals = {
+      get: () => {
+        throw new Error('A fault');
+      },
+      set: () => undefined,
+    };
+    await assert.rejects(listCommits({ ...reading.node, commitTotals }, pushed, { ref: 'copy', page: PAGE }));
+    assert.equal(reading.objects.openReaders(), 0);
+  });
+});

@@ -1,0 +1,98 @@
+/** Which commit a reader names. The attack: an expression, or the id of an object that no ref reaches. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import type { FoundRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { closing, openView } from '../../../../core/use-cases/reading/repository-view.ts';
+import { resolveRef } from '../../../../core/use-cases/reading/resolve-ref.ts';
+import { codeOf } from '../../../support/accounts.ts';
+import { startReading } from '../../../support/reading.ts';
+
+async function started() {
+  const reading = await startReading();
+  const { objects } = reading;
+  const tree = objects.tree({});
+  const first = objects.commit({ tree, seconds: 1 });
+  const second = objects.commit({ tree, seconds: 2, parents: [first] });
+  const resolved = (repository: FoundRepository, requested: string | null) =>
+    closing(openView(reading.node, repository), async (view) =>
+      resolveRef(repository, await view.objects(), requested),
+    );
+  /** Returns the commit that was found, or the code of the refusal. */
+  const commitOf = async (repository: FoundRepository, requested: string | null): Promise<ObjectId | string | null> => {
+    const found = await resolved(repository, requested);
+    return 'refused' in found ? codeOf(found) : found.commit.id;
+  };
+  return { reading, objects, tree, first, second, repository: await reading.repository('r'), resolved, commitOf };
+}
+
+describe('A ref to read', () => {
+  test('is the default branch unless another is named, and the answer repeats the name', async () => {
+    const { reading, repository, first, second, resolved } = await started();
+    const pushed = await reading.push(repository, { 'refs/heads/master': second, 'refs/heads/a/b': first });
+    for (const [requested, name, id] of [
+      [null, 'master', second],
+      ['master', 'master', second],
+      ['a/b', 'a/b', first],
+      ['refs/heads/a/b', 'refs/heads/a/b', first],
+      [first.toUpperCase(), first.toUpperCase(), first],
+    ] as const) {
+      const found = await resolved(pushed, requested);
+      assert.ok(!('refused' in found));
+      assert.deepEqual([found.name, found.commit.id], [name, id]);
+    }
+  });
+
+  test("is the branch if a tag has the same name; the tag's full name finds the tag", async () => {
+    const { reading, repository, first, second, commitOf } = await started();
+    const pushed = await reading.push(repository, { 'refs/heads/same': second, 'refs/tags/same': first });
+    assert.equal(await commitOf(pushed, 'same'), second);
+    assert.equal(await commitOf(pushed, 'refs/tags/same'), first);
+  });
+
+  test('peels an annotated tag to its commit, and finds nothing for a tag of a tree', async () => {
+    const { reading, repository, objects, tree, first, commitOf } = await started();
+    const pushed = await reading.push(repository, {
+      'refs/tags/v1': objects.tag(first, 'v1'),
+      'refs/tags/tree': objects.tag(tree, 'tree'),
+    });
+    assert.equal(await commitOf(pushed, 'v1'), first);
+    assert.equal(await commitOf(pushed, 'tree'), 'ref-not-found');
+  });
+
+  test('is not an expression, a short id, a ref outside branches and tags, or an object but a commit', async () => {
+    const { reading, repository, objects, tree, first, second, commitOf } = await started();
+    const pushed = await reading.push(repository, {
+      'refs/heads/master': second,
+      'refs/notes/commits': first,
+      'refs/tags/v1': objects.tag(first, 'v1'),
+    });
+    const expressions = ['HEAD', '@', 'master~1', 'master^', 'master@{1}', ':/A', 'master..v1', '--all', '', 'a\0b'];
+    const others = [second.slice(0, 12), 'refs/notes/commits', 'notes/commits', '../../x', tree, 'f'.repeat(40)];
+    for (const requested of [...expressions, ...others])
+      assert.equal(await commitOf(pushed, requested), 'ref-not-found', requested);
+  });
+
+  test('is not a commit that only a deleted branch reached, even if its object exists', async () => {
+    const { reading, repository, first, second, commitOf } = await started();
+    const before = await reading.push(repository, { 'refs/heads/master': first, 'refs/heads/gone': second });
+    assert.equal(await commitOf(before, second), second);
+    const after = await reading.push(repository, { 'refs/heads/gone': null });
+    assert.equal(await commitOf(after, second), 'ref-not-found');
+    assert.equal(await commitOf(after, first), first);
+    assert.equal(
+      await commitOf(before, second),
+      second,
+      'a view of an earlier revision shows the refs of that revision',
+    );
+  });
+
+  test('is not found in a repository without refs, nor is a default branch that does not exist', async () => {
+    const { reading, repository, first, commitOf } = await started();
+    assert.equal(await commitOf(repository, null), 'repository-without-commits');
+    assert.equal(await commitOf(repository, 'any'), 'repository-without-commits');
+    const pushed = await reading.push(repository, { 'refs/heads/side': first });
+    assert.equal(await commitOf(pushed, null), 'repository-without-commits');
+    assert.equal(await commitOf(pushed, 'any'), 'ref-not-found');
+  });
+});

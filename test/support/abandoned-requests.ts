@@ -1,0 +1,205 @@
+/** One request of each kind that the server answers, as bytes, for tests whose clients disconnect before the answer. */
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import type { HeldServer } from './held-server.ts';
+import {
+  basicAuthorization,
+  blob,
+  commandList,
+  commit,
+  DELIMITER,
+  FLUSH,
+  pack,
+  packet,
+  tree,
+  type WireObject,
+  wirePush,
+  wireRefs,
+} from './git-wire.ts';
+
+export interface RequestBytes {
+  readonly bytes: Buffer;
+  /** The status of the answer when the client stays connected. */
+  readonly status: number;
+}
+
+export interface RequestKind {
+  readonly name: string;
+  /** The operation's id in the table of routes; null for Git's endpoints. */
+  readonly operationId: string | null;
+  readonly hasBody: boolean;
+  /** Makes a new request of this kind, and first whatever the request needs. */
+  readonly make: () => Promise<RequestBytes>;
+}
+
+function request(method: string, target: string, headers: readonly string[], body: Buffer | null): Buffer {
+  const lines = [`${method} ${target} HTTP/1.1`, 'Host: localhost', 'Connection: close', ...headers];
+  if (body !== null) lines.push(`Content-Length: ${body.length}`);
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body ?? Buffer.alloc(0)]);
+}
+
+/** Git's requests: ref advertisements, fetches and pushes. */
+export async function gitKinds({ target }: HeldServer): Promise<readonly RequestKind[]> {
+  const { account, name } = target;
+  // Too large for the server to send in one chunk.
+  const large = blob(randomBytes(1_200_000));
+  const small = blob('small\n');
+  const folder = tree([
+    { mode: '100644', name: 'large', id: large.id },
+    { mode: '100644', name: 'small', id: small.id },
+  ]);
+  const first = commit('first', folder.id);
+  const tip = commit('tip', folder.id, [first.id]);
+  const refs = [
+    { ref: 'refs/heads/main', after: tip.id },
+    { ref: 'refs/heads/old', after: first.id },
+  ];
+  const pushed = await wirePush(target, refs, [first, tip, folder, large, small]);
+  if (pushed.refs.get('refs/heads/main') !== 'ok') throw new Error(`The first push was refused: ${pushed.remote}`);
+  let count = 0;
+  const gitRequest = (service: string, more: readonly string[], body: Buffer): RequestBytes => {
+    const type = `Content-Type: application/x-${service}-request`;
+    const headers = [`Authorization: ${basicAuthorization(account)}`, type, ...more];
+    return { bytes: request('POST', `/r/${account.username}/${name}.git/${service}`, headers, body), status: 200 };
+  };
+  const advertisement = (service: string, more: readonly string[]): RequestBytes => {
+    const place = `/r/${account.username}/${name}.git/info/refs?service=${service}`;
+    return {
+      bytes: request('GET', place, [`Authorization: ${basicAuthorization(account)}`, ...more], null),
+      status: 200,
+    };
+  };
+  const V2 = ['Git-Protocol: version=2'];
+  const fetchV2 = (lines: readonly string[]): RequestBytes => {
+    const body = [
+      packet('command=fetch\n'),
+      DELIMITER,
+      ...[...lines, 'done'].map((line) => packet(`${line}\n`)),
+      FLUSH,
+    ];
+    return gitRequest('git-upload-pack', V2, Buffer.concat(body));
+  };
+  const fetchV0 = (): RequestBytes => {
+    const want = packet(`want ${tip.id} side-band-64k no-progress ofs-delta\n`);
+    const have = packet(`have ${first.id}\n`);
+    return gitRequest('git-upload-pack', [], Buffer.concat([want, FLUSH, have, packet('done\n')]));
+  };
+  const push = (objects: readonly WireObject[], after: string): RequestBytes => {
+    const list = commandList([{ ref: `refs/heads/branch-${++count}`, after }]);
+    return gitRequest('git-receive-pack', [], Buffer.concat([list, pack(objects)]));
+  };
+  const pushNew = (): RequestBytes => {
+    const next = commit(`new ${count}`, folder.id, [tip.id]);
+    return push([next], next.id);
+  };
+  const deletion = async (): Promise<RequestBytes> => {
+    const ref = `refs/heads/gone-${++count}`;
+    await wirePush(target, [{ ref, after: tip.id }], []);
+    return gitRequest('git-receive-pack', [], commandList([{ ref, before: tip.id }]));
+  };
+  const kinds: Readonly<Record<string, () => Promise<RequestBytes> | RequestBytes>> = {
+    'the advertisement of a fetch': () => advertisement('git-upload-pack', []),
+    'the advertisement of a fetch in version 2': () => advertisement('git-upload-pack', V2),
+    'the advertisement of a push': () => advertisement('git-receive-pack', []),
+    'ls-refs': () => gitRequest('git-upload-pack', V2, Buffer.concat([packet('command=ls-refs\n'), FLUSH])),
+    // A filter with a new limit each time makes an answer that the server has not cached yet.
+    'a clone': () => fetchV2([`want ${tip.id}`, 'no-progress', `filter blob:limit=${1_000_000 + ++count}`]),
+    'a fetch in version 2': () => fetchV2([`want ${tip.id}`, `have ${first.id}`, 'no-progress']),
+    'a fetch in version 0': fetchV0,
+    'a fetch of an object that no ref names': () => fetchV2([`want ${folder.id}`, 'no-progress', 'filter blob:none']),
+    'a push': pushNew,
+    'a push of existing objects': () => push([], tip.id),
+    'a deletion': deletion,
+  };
+  return Object.entries(kinds).map(([kind, make]) => ({
+    ...{ name: kind, operationId: null, hasBody: !kind.startsWith('the advertisement') },
+    make: async () => make(),
+  }));
+}
+
+const WITH_BODY = new Set(['createRepository', 'updateRepository', 'createAccessToken', 'createWebhook']);
+
+/** At least one request for each operation of the REST API. */
+export async function restKinds({ fixture, account, token, target }: HeldServer): Promise<readonly RequestKind[]> {
+  const { objects } = fixture;
+  const files = await fixture.repository(account, 'files', 'main');
+  const main = (await wireRefs(target)).get('refs/heads/main') ?? '';
+  const seconds = 1;
+  const head = objects.commit({ tree: objects.tree({ 'README.md': ['100644', objects.blob('hello')] }), seconds });
+  await fixture.push(files, { 'refs/heads/main': head });
+  let count = 0;
+  const call = (method: string, target: string, status: number, body?: object): RequestBytes => {
+    const headers = [`Authorization: Bearer ${token.secret}`];
+    if (body !== undefined) headers.push('Content-Type: application/json');
+    const json = body === undefined ? null : Buffer.from(JSON.stringify(body));
+    return { bytes: request(method, target, headers, json), status };
+  };
+  const newRepository = async (): Promise<string> => {
+    const name = `made-${++count}`;
+    await fixture.repository(account, name);
+    return `/v1/repos/ada/${name}`;
+  };
+  const newToken = async (): Promise<string> => `/v1/access-tokens/${(await fixture.token(account)).id}`;
+  const newWebhook = async (): Promise<string> => `/v1/webhooks/${await fixture.webhook(account)}`;
+  const newDelivery = async (): Promise<string> => {
+    const webhook = await fixture.webhook(account);
+    return `/v1/webhooks/${webhook}/deliveries/${await fixture.delivery(account, webhook)}`;
+  };
+  const newSession = async (): Promise<string> => {
+    const begun = await fixture.request('POST', '/v1/auth/sessions', null, { body: { hostname: 'laptop' } });
+    fixture.clock.advance(60_000);
+    const { id, secret_token } = begun.json();
+    return `/v1/auth/sessions/${id}/poll?secret_token=${secret_token}`;
+  };
+  // The server caches what it read at a revision, so each of these requests reads at a new revision.
+  const ofFiles = async (rest: string): Promise<RequestBytes> => {
+    await fixture.push(files, { [`refs/heads/branch-${++count}`]: head });
+    return call('GET', `/v1/repos/ada/files/${rest}`, 200);
+  };
+  const ofCode = async (rest: string): Promise<RequestBytes> => {
+    await wirePush(target, [{ ref: `refs/heads/read-${++count}`, after: main }], []);
+    return call('GET', `/v1/repos/ada/code/${rest}`, 200);
+  };
+  const rename = { name: 'renamed' };
+  const hook = { url: 'https://receiver.example/other', events: ['push'], active: true };
+  const settings = { name: 'test', scope: 'ALL_REPO', grants: ['ALL'] };
+  const code = '/v1/repos/ada/code';
+  const kinds: readonly (readonly [operationId: string, make: () => Promise<RequestBytes> | RequestBytes])[] = [
+    ['getOpenApi', () => call('GET', '/v1/openapi.json', 200)],
+    ['createDeviceSession', () => call('POST', '/v1/auth/sessions', 201, { hostname: 'laptop' })],
+    ['pollDeviceSession', async () => call('GET', await newSession(), 202)],
+    ['getUsage', () => call('GET', '/v1/account/usage', 200)],
+    ['listRepositories', () => call('GET', '/v1/repositories', 200)],
+    ['createRepository', () => call('POST', '/v1/repositories', 201, { name: `new-${++count}` })],
+    ['getRepository', () => call('GET', code, 200)],
+    ['updateRepository', () => call('PATCH', code, 200, { description: `${++count}` })],
+    ['deleteRepository', async () => call('DELETE', await newRepository(), 204)],
+    ['listBranches', () => ofFiles('branches')],
+    ['listCommits', () => ofFiles('commits')],
+    ['listCommits', () => ofCode('commits?ref=old')],
+    ['getRootContents', () => ofCode('contents')],
+    ['getContents', () => ofCode('contents/large')],
+    ['getContents', () => ofCode('contents/large?raw=true')],
+    ['getContents', () => ofCode('contents/small?raw=true')],
+    ['createAccessToken', () => call('POST', '/v1/access-tokens', 201, settings)],
+    ['listAccessTokens', () => call('GET', '/v1/access-tokens', 200)],
+    ['getAccessToken', async () => call('GET', await newToken(), 200)],
+    ['updateAccessToken', async () => call('PUT', await newToken(), 200, rename)],
+    ['deleteAccessToken', async () => call('DELETE', await newToken(), 204)],
+    ['listWebhookDeliveries', async () => call('GET', path.dirname(await newDelivery()), 200)],
+    ['redeliverWebhookDelivery', async () => call('POST', `${await newDelivery()}/redeliver`, 202)],
+    ['pingWebhook', async () => call('POST', `${await newWebhook()}/ping`, 202)],
+    ['listWebhooks', () => call('GET', '/v1/webhooks', 200)],
+    ['getWebhook', async () => call('GET', await newWebhook(), 200)],
+    ['createWebhook', async () => (await newWebhook(), call('POST', '/v1/webhooks', 201, hook))],
+    ['updateWebhook', async () => call('PUT', await newWebhook(), 200, hook)],
+    ['rotateWebhookSecret', async () => call('POST', `${await newWebhook()}/secret`, 200)],
+    ['deleteWebhook', async () => call('DELETE', await newWebhook(), 204)],
+  ];
+  return kinds.map(([operationId, make], index) => ({
+    name: `${index + 1}. ${operationId}`,
+    operationId,
+    hasBody: WITH_BODY.has(operationId),
+    make: async () => make(),
+  }));
+}

@@ -1,0 +1,60 @@
+/** Events of an account, for histories that a test folds into a state. */
+import type { AccountEvent } from '../../core/account/events.ts';
+import type { RepositoryCreated } from '../../core/account/repositories/events.ts';
+import type { WebhookCreated } from '../../core/account/webhooks/events.ts';
+import { type RepositoryId, uuid, type WebhookId } from '../../core/kernel/ids.ts';
+import { vaultRef } from '../../core/ports/vault.ts';
+
+export const emailRef = vaultRef('e'.repeat(64));
+export const passwordHashRef = vaultRef('a'.repeat(64));
+
+export const accountCreated: AccountEvent = {
+  type: 'AccountCreated',
+  data: { username: 'ada', email_ref: emailRef, password_hash_ref: passwordHashRef, plan: 'FREE' },
+};
+
+export const accountClosed: AccountEvent = {
+  type: 'AccountClosed',
+  data: { erase_at: '2026-12-05T10:00:00.000Z' },
+};
+
+export const accountReopened: AccountEvent = { type: 'AccountReopened', data: {} };
+
+export const accountErased: AccountEvent = { type: 'AccountErased', data: {} };
+
+export function repositoryId(n: number): RepositoryId {
+  return uuid(`0190f3e2-7c1a-7b4e-9a35-${String(n).padStart(12, '0')}`);
+}
+
+export function repositoryCreated(
+  n: number,
+  name: string,
+  more: Partial<RepositoryCreated['data']> = {},
+): RepositoryCreated {
+  const data = { repository_id: repositoryId(n), name, description: null, default_branch: null };
+  return { type: 'RepositoryCreated', data: { ...data, storage_bucket_id: null, ...more } };
+}
+
+export function repositoryDescribed(n: number, description: string | null): AccountEvent {
+  return { type: 'RepositoryDescribed', data: { repository_id: repositoryId(n), description } };
+}
+
+export function repositoryDeleted(n: number, name: string): AccountEvent {
+  return { type: 'RepositoryDeleted', data: { repository_id: repositoryId(n), name } };
+}
+
+export function webhookId(n: number): WebhookId {
+  return uuid(`0190f3e2-7c1a-7b4e-9a35-${String(1_000 + n).padStart(12, '0')}`);
+}
+
+export const webhookTarget = { urlRef: vaultRef('1'.repeat(64)), secretRef: vaultRef('2'.repeat(64)) };
+
+export function webhookCreated(n: number, more: Partial<WebhookCreated['data']> = {}): WebhookCreated {
+  const refs = { url_ref: webhookTarget.urlRef, secret_ref: webhookTarget.secretRef };
+  const settings = { events: ['push'] as const, active: true, scope: 'ALL_REPO' as const, repository_ids: [] };
+  return { type: 'WebhookCreated', data: { webhook_id: webhookId(n), ...refs, ...settings, ...more } };
+}
+
+export function webhookDeleted(n: number): AccountEvent {
+  return { type: 'WebhookDeleted', data: { webhook_id: webhookId(n) } };
+}
