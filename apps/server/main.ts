@@ -8,11 +8,15 @@ import type { Server } from 'node:http';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
 import { composeServer } from './compose.ts';
+import type { Logger } from 'pino';
 import { createLogger } from './logger.ts';
 import { readSettings, SettingsError } from './settings.ts';
 
 /** Requests under way may take this long after a signal; a second signal ends them at once. */
 const DRAIN_MS = 30_000;
+/** Closing the parts may take this long after that, and the process this long to end afterwards. */
+const CLOSE_MS = 20_000;
+const END_MS = 10_000;
 
 async function main(): Promise<void> {
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
@@ -37,11 +41,13 @@ async function main(): Promise<void> {
     }
     stopping = true;
     log.info({ signal }, 'Stopping: requests under way are finished first');
-    const deadline = setTimeout(() => server.http.closeAllConnections(), DRAIN_MS);
+    const drained = setTimeout(() => server.http.closeAllConnections(), DRAIN_MS);
+    const closed = setTimeout(() => endNow(log, 'A part did not close in time'), DRAIN_MS + CLOSE_MS);
     server.stop().then(
       () => {
-        clearTimeout(deadline);
+        for (const deadline of [drained, closed]) clearTimeout(deadline);
         log.info({}, 'Stopped');
+        setTimeout(() => endNow(log, 'Something kept the process running'), END_MS).unref();
       },
       (error: unknown) => {
         log.fatal({ err: error }, 'Stopping failed');
@@ -52,6 +58,12 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   process.on('SIGHUP', stop);
+}
+
+/** Ends a process whose stop hangs. That loses nothing: all that was acknowledged is durable. */
+function endNow(log: Logger, why: string): void {
+  log.fatal({}, `${why}: ending the process`);
+  process.exit(1);
 }
 
 /** Returns the port that the server listens on. */

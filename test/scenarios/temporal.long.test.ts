@@ -44,6 +44,10 @@ import {
 const OUTAGE_MS = Number(process.env['STRATA_TEMPORAL_OUTAGE_SECONDS'] ?? '10') * 1_000;
 /** The time within which due work must be carried out after everything runs again. */
 const SPAN_MS = 90_000;
+/** Workers are created within the first seconds of a server; a stop is tried at each of these moments. */
+const STOPPED_AFTER_MS_MAX = 3_000;
+const STOPPED_AFTER_STEP_MS = 250;
+const STOP_MS_MAX = 20_000;
 const FAILING = answeringStatus(503);
 
 interface Session {
@@ -211,6 +215,21 @@ describe('With workflows on Temporal', { ...needs('temporal'), concurrent: true 
       await until('workflows are ready', async () => (await readyz(strata)).workflows === 'ok');
     });
   }
+
+  test('a server that is told to stop while its workers are being created ends', {
+    timeout: 4 * SPAN_MS,
+  }, async (context) => {
+    const { temporal, start } = await newService(context);
+    await temporal.start();
+    let strata = await start();
+    for (let ms = 0; ms <= STOPPED_AFTER_MS_MAX; ms += STOPPED_AFTER_STEP_MS) {
+      await sleep(ms);
+      const stopping = strata.stop();
+      const code = await Promise.race([stopping, sleep(STOP_MS_MAX, 'runs', { ref: false })]);
+      assert.equal(code, 0, `told to stop ${ms} ms after it was ready:\n${strata.log()}`);
+      strata = await strata.restart();
+    }
+  });
 
   test('a step whose server is killed in the middle runs again on the next server', {
     timeout: 4 * SPAN_MS,

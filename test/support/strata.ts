@@ -125,7 +125,11 @@ async function launch(
       return launch(context, dataDir, port, { ...extra, ...more });
     },
   };
-  cleanUp(context, () => end('SIGTERM'));
+  cleanUp(context, async () => {
+    if (!running()) return;
+    await end('SIGTERM');
+    if (child.exitCode !== 0) throw new Error(`The server did not stop in order:\n${written}`);
+  });
   const deadline = Date.now() + READY_SPAN_MS;
   while (!written.includes('Strata is ready')) {
     if (!running()) throw new Error(`The server ended before it was ready:\n${written}`);

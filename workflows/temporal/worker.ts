@@ -69,21 +69,41 @@ async function work(options: WorkersOptions, ended: AbortSignal, onRunning: () =
     late.close(),
   );
   if (connection === null) return;
-  const running: { readonly worker: Worker; readonly run: Promise<void> }[] = [];
+  const creating = createWorkers({ ...options, ended }, bundle, connection);
+  // Workers that are created late are ended as well: those that nobody runs would keep the process from ending.
+  const closed = runAndClose(creating, connection, ended, onRunning);
+  closed.catch(() => undefined);
+  if ((await unlessEnded(ended, creating)) !== null) await closed;
+}
+
+async function runAndClose(
+  creating: Promise<readonly Worker[]>,
+  connection: NativeConnection,
+  ended: AbortSignal,
+  onRunning: () => void,
+): Promise<void> {
   try {
-    const workers = await unlessEnded(ended, createWorkers({ ...options, ended }, bundle, connection));
-    for (const worker of workers ?? []) {
-      const run = worker.run();
-      // Awaited below; until then a rejection must not count as unhandled.
-      run.catch(() => undefined);
-      running.push({ worker, run });
-    }
+    const workers = await creating;
     onRunning();
+    await runUntil(ended, workers);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Runs the workers until the signal, or until one of them ends on its own; resolves when all have ended. */
+async function runUntil(ended: AbortSignal, workers: readonly Worker[]): Promise<void> {
+  const running = workers.map((worker) => {
+    const run = worker.run();
+    // Awaited below; until then a rejection must not count as unhandled.
+    run.catch(() => undefined);
+    return { worker, run };
+  });
+  try {
     await Promise.race([aborted(ended), ...running.map(({ run }) => run)]);
   } finally {
     for (const { worker } of running) if (worker.getState() === 'RUNNING') worker.shutdown();
     await Promise.allSettled(running.map(({ run }) => run));
-    await connection.close();
   }
 }
 
@@ -129,7 +149,12 @@ async function createWorkers(
       maxConcurrentActivityTaskExecutions: stepsAtOnceMax,
     }),
   );
-  return Promise.all([runs, ...steps]);
+  const created = await Promise.allSettled([runs, ...steps]);
+  const failed = created.find(({ status }) => status === 'rejected');
+  const workers = created.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  if (failed?.status !== 'rejected') return workers;
+  await runUntil(AbortSignal.abort(), workers);
+  throw failed.reason;
 }
 
 let bundling: Promise<WorkflowBundleWithSourceMap> | null = null;
