@@ -13,8 +13,8 @@ import {
 } from '../../core/git/wire/advertisement.ts';
 import { type LsRefsRequest, lsRefsAnswer } from '../../core/git/wire/ls-refs.ts';
 import { REF_ANSWERS_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { sortedRefNames } from '../../core/repository/state.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { advertisedRefs } from '../../core/use-cases/reading/advertised-refs.ts';
 
 export interface RefAnswers {
   /** The constant answer to a fetch's info/refs in protocol v2. */
@@ -22,16 +22,6 @@ export interface RefAnswers {
   uploadPack(repository: FoundRepository, version: 0 | 1): Uint8Array;
   receivePack(repository: FoundRepository, version: 0 | 1): Uint8Array;
   lsRefs(repository: FoundRepository, request: LsRefsRequest): Uint8Array;
-}
-
-/** The refs of a repository as clients see them. */
-export function advertisedRefs(repository: FoundRepository): AdvertisedRefs {
-  const { refs } = repository.entity.state;
-  const listed = sortedRefNames(refs).flatMap((name) => {
-    const ref = refs.get(name);
-    return ref === undefined ? [] : [{ name, id: ref.id, peeled: ref.peeled }];
-  });
-  return { head: `refs/heads/${repository.defaultBranch}`, refs: listed };
 }
 
 export function createRefAnswers(agent: string): RefAnswers {

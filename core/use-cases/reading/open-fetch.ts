@@ -1,0 +1,130 @@
+/**
+ * Decides whether a fetch may be answered, and opens what its answer is made from (docs/git-path.md, Fetch).
+ *
+ * Must stay true: upload-pack checks nobody's access, so the objects are returned only after the transfer quota, every
+ * want and every `deepen-not` were checked against the refs of the returned view. Whoever gets a fetch must close it,
+ * or the repository's objects are never evicted; on every other exit this file closes them.
+ */
+import { parseRefName } from '../../git/ref-name.ts';
+import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts';
+import type { ObjectId, Timestamp } from '../../kernel/ids.ts';
+import { ANSWER_KEPT_BYTES_MAX } from '../../kernel/limits.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { ObjectReader, RefsView } from '../../ports/object-database.ts';
+import type { TransferBudget } from '../../usage/budget.ts';
+import type { FoundRepository } from '../accounts/repositories.ts';
+import { advertisedRefs } from './advertised-refs.ts';
+import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
+import { type ObjectsContext, openView, type RepositoryView } from './repository-view.ts';
+
+export interface OpenFetchContext extends ObjectsContext {
+  readonly transferBudget: TransferBudget;
+  readonly digest: Pick<Digest, 'sha256'>;
+}
+
+/** Why a fetch is refused. Git's clients read the reasons in Git's own words, so they are no codes of the API. */
+export type FetchDenial =
+  | { readonly code: 'transfer-quota-reached' }
+  /** No current ref reaches the object, or there is none with this id. */
+  | { readonly code: 'want-not-reachable'; readonly id: ObjectId }
+  /** upload-pack exits on a `deepen-not` that does not name exactly one ref. */
+  | { readonly code: 'deepen-not-unresolved'; readonly name: string };
+
+/** A fetch that may be answered. */
+export interface OpenFetch {
+  readonly reader: ObjectReader;
+  readonly view: RefsView;
+  /**
+   * Commits of the client's shallow boundary that it could not fetch. upload-pack must not see them
+   * (core/git/history/hidden-edges.ts).
+   */
+  readonly hiddenEdges: ReadonlySet<ObjectId>;
+  /** Names the answer: fetches with equal keys get equal bytes. Null if the answer must not be kept. */
+  readonly answerKey: string | null;
+  /** Idempotent. */
+  close(): void;
+}
+
+type Denied = { readonly refused: FetchDenial };
+
+/** Opens a fetch at the revision of the repository that the caller found. */
+export async function openFetch(
+  context: OpenFetchContext,
+  repository: FoundRepository,
+  fetch: FetchRequest,
+  now: Timestamp,
+): Promise<OpenFetch | Denied> {
+  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
+    return { refused: { code: 'transfer-quota-reached' } };
+  }
+  const view = openView(context, repository);
+  let isOpen = false;
+  try {
+    const opened = await authorise(context, view, fetch, now);
+    isOpen = !('refused' in opened);
+    return opened;
+  } finally {
+    if (!isOpen) view.close();
+  }
+}
+
+async function authorise(
+  context: OpenFetchContext,
+  opening: RepositoryView,
+  fetch: FetchRequest,
+  now: Timestamp,
+): Promise<OpenFetch | Denied> {
+  const { repository } = opening;
+  const { state, revision } = repository.entity;
+  const objects = () => opening.objects();
+  // The revision determines the refs, and the default branch determines HEAD.
+  const viewKey = `${revision} ${repository.defaultBranch}`;
+  const [denied] = await unauthorisedWants(state, fetch.wants, viewKey, now, objects);
+  if (denied !== undefined) return { refused: { code: 'want-not-reachable', id: denied } };
+  const nots = fetch.deepen?.kind === 'limits' ? fetch.deepen.not : [];
+  const unknown = nots.find((name) => !isOneRef(repository, name));
+  if (unknown !== undefined) return { refused: { code: 'deepen-not-unresolved', name: unknown } };
+  const hidden = deepensToAll(fetch) ? await unauthorisedMentions(state, fetch.shallow, viewKey, now, objects) : [];
+  return {
+    reader: await objects(),
+    view: { key: viewKey, ...advertisedRefs(repository) },
+    hiddenEdges: new Set(hidden),
+    answerKey: hidden.length > 0 ? null : answerKey(context, repository, fetch, viewKey),
+    close: () => opening.close(),
+  };
+}
+
+/**
+ * Whether the client requests the whole history. upload-pack then sends the parents of every commit that the client
+ * names as shallow, whether a ref reaches it or not.
+ */
+function deepensToAll({ deepen }: FetchRequest): boolean {
+  return deepen?.kind === 'depth' && deepen.commits === DEPTH_OF_ALL;
+}
+
+/** Whether the name resolves to exactly one ref by the rules of gitrevisions(7). */
+function isOneRef({ entity, defaultBranch }: FoundRepository, name: string): boolean {
+  const { refs } = entity.state;
+  const exists = (text: string): boolean => {
+    const ref = parseRefName(text);
+    return typeof ref === 'string' && refs.has(ref);
+  };
+  const found = ['', 'refs/', 'refs/tags/', 'refs/heads/'].filter((folder) => exists(folder + name)).length;
+  return found + (name === 'HEAD' && exists(`refs/heads/${defaultBranch}`) ? 1 : 0) === 1;
+}
+
+/**
+ * The key holds everything git makes the answer from, and nothing about the caller. Null for a client that has commits,
+ * since only requests without any recur, and for a repository too large to keep. `viewKey` stands for the refs: they
+ * decide which tags are included and what `deepen-not` means.
+ */
+function answerKey(
+  { digest }: OpenFetchContext,
+  { entity }: FoundRepository,
+  fetch: FetchRequest,
+  viewKey: string,
+): string | null {
+  if (fetch.haves.length > 0 || entity.state.layersSizeBytes > ANSWER_KEPT_BYTES_MAX) return null;
+  const { wants, shallow, ...rest } = fetch;
+  return digest.sha256(JSON.stringify([viewKey, [...wants].sort(), [...shallow].sort(), rest]));
+}
