@@ -335,6 +335,11 @@ function usageContract(open: Open): void {
     await transfer(append, account, '2026-12-01T00:00:00.000Z', 7);
     await append.push(account, second, { layer: layer(2_000), received_bytes: 2_200 });
     await append.push(account, second, { received_bytes: 33 });
+    // It sums up the transfer that was counted above, and must not count again.
+    await append.append(streamName('usage', account), account, 'UsageRecorded', {
+      ...{ day: '2026-12-01', through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
+      transfer: [{ day: '2026-12-01', sent_bytes: 7, by_reader: [] }],
+    });
     const reads = await current(models);
     append.now = timestamp('2026-11-30T12:00:00.000Z');
     const november = { storageBytes: 3_000, ingressBytes: 1_100, transferBytes: 11 };
