@@ -114,10 +114,10 @@ class WorkflowRunner {
       // oxlint-disable-next-line strata/promises-handled-at-once -- A wake signal never rejects.
       const woken = this.#wake.next();
       const nextAt = await this.#beginDue();
+      // The end wakes the runner, which ends this wait. A signal made of `#ended` at every turn would never be freed.
       const waiting = new AbortController();
-      const signal = AbortSignal.any([this.#ended, waiting.signal]);
       try {
-        await (nextAt === null ? woken : Promise.race([woken, alarm.until(nextAt, signal)]));
+        await (nextAt === null ? woken : Promise.race([woken, alarm.until(nextAt, waiting.signal)]));
       } finally {
         waiting.abort();
       }

@@ -7,6 +7,7 @@
  */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { untilAborted } from '../../core/kernel/aborted.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
 import type { Alarm, Pause } from '../../core/ports/clock.ts';
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
@@ -70,7 +71,8 @@ async function carryOut(context: ActivityContext, due: DueArguments, cancelled: 
   };
   let state = await look();
   if (isEarly(state, due) && (state.wait?.restMs ?? 0) <= EARLY_MS_MAX) {
-    await alarm.until(timestamp(due.dueAt), AbortSignal.any([ended, cancelled]));
+    // After the end the alarm stays, for a second at most.
+    await untilAborted(ended, alarm.until(timestamp(due.dueAt), cancelled));
     state = await look();
   }
   if (!isWaitedFor(state, due) || isEarly(state, due)) return state;
@@ -122,14 +124,9 @@ async function reportingFaults<Answer>(
 /** Stops waiting for a step some time after its process was told to end; otherwise its worker could not end either. */
 async function withinGrace(ended: AbortSignal, pause: Pause, step: Promise<void>): Promise<void> {
   const done = new AbortController();
-  const over = AbortSignal.any([ended, done.signal]);
-  const overdue = new Promise<void>((resolve) => {
-    const begin = (): void => void pause(GRACE_MS, done.signal).then(resolve);
-    if (over.aborted) begin();
-    else over.addEventListener('abort', begin, { once: true });
-  });
   try {
-    await Promise.race([step, overdue]);
+    await untilAborted(ended, step);
+    if (ended.aborted) await Promise.race([step, pause(GRACE_MS, done.signal)]);
   } finally {
     done.abort();
   }

@@ -6,7 +6,7 @@
  * process dies; a repeated notice changes nothing. An unreachable Temporal delays only this feed, for as long as it
  * lasts.
  */
-import { aborted } from '../../core/kernel/aborted.ts';
+import { untilAborted } from '../../core/kernel/aborted.ts';
 import { backoff } from '../../core/kernel/backoff.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { Timestamp } from '../../core/kernel/ids.ts';
@@ -112,7 +112,7 @@ async function follow(options: FeedOptions, pending: Set<Notice>, signal: AbortS
     },
   });
   try {
-    await Promise.race([aborted(ended), subscription.closed]);
+    await untilAborted(ended, subscription.closed);
   } finally {
     await Promise.allSettled([subscription.close()]);
   }

@@ -6,7 +6,7 @@
  * that it takes is bounded.
  */
 import { isBeyondBounds } from '../../ports/object-database.ts';
-import { aborted } from '../../kernel/aborted.ts';
+import { untilAborted } from '../../kernel/aborted.ts';
 import { backoff } from '../../kernel/backoff.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
@@ -88,7 +88,7 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
     },
   });
   try {
-    await Promise.race([aborted(signal), subscription.closed]);
+    await untilAborted(signal, subscription.closed);
   } finally {
     await Promise.allSettled([subscription.close()]);
     await Promise.all(queues.values());

@@ -10,6 +10,7 @@ import { plusMs } from '../../../core/kernel/ids.ts';
 import { carriedOut, type StepAction, type Workflow } from '../../../core/ports/workflows.ts';
 import { createLookActivities, createStepActivities } from '../../../workflows/temporal/activities.ts';
 import type { DueArguments, RunState } from '../../../workflows/temporal/protocol.ts';
+import { heldBySignal } from '../../support/held-by-signal.ts';
 import { newEvent, newId } from '../../support/events.ts';
 import { until } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
@@ -57,7 +58,8 @@ async function newRun(go: (append: (type: string) => Promise<void>) => Promise<v
     ...{ append, clock, due, faults, ending, started, environment },
     look: (workflow = 'waiting'): Promise<RunState> =>
       environment.run(createLookActivities(context).look, { workflow, id }),
-    carryOut: (): Promise<RunState> => environment.run(createStepActivities(context).carryOut, due),
+    carryOut: (changed: Partial<DueArguments> = {}): Promise<RunState> =>
+      environment.run(createStepActivities(context).carryOut, { ...due, ...changed }),
   };
 }
 
@@ -140,6 +142,19 @@ test('a step that ends with its process is not reported as a fault', async () =>
   run.clock.advance(WAIT_MS);
   await assert.rejects(run.carryOut(), holdsOnly('worker-ended'));
   assert.deepEqual(run.faults, []);
+});
+
+test('steps leave nothing behind on the signal that ends their process', async () => {
+  const run = await newRun((append) => append('Begun'));
+  for (let revision = 0; revision < 20; revision += 1) {
+    const dueAt = plusMs(run.clock.now(), WAIT_MS);
+    run.clock.advance(WAIT_MS - 1);
+    const early = run.carryOut({ revision, dueAt });
+    await until(() => run.clock.awaited().length === 1);
+    run.clock.advance(1);
+    await early;
+  }
+  assert.equal(heldBySignal(run.ending.signal), 0);
 });
 
 test('an event that cannot be read, and a workflow that only newer processes know, are retried', async () => {
