@@ -4,6 +4,9 @@
  * Must stay true: at most one PostgreSQL runs on a data directory, whose lock the caller holds. PostgreSQL runs in its
  * own session, so Ctrl-C and signals to the process group do not reach it: only `stop` ends it. When it ends for any
  * other reason, it is started again at the same address, so that its connection string stays valid.
+ *
+ * It waits on Node's timer, not on the port `Pause`: only a real process depends on the wait, and no test's clock can
+ * move that.
  */
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,6 +2,9 @@
  * The connection that PostgreSQL notifies of new events.
  *
  * Must stay true: a notification is only a hint. Subscriptions read the log every half second even if none arrives.
+ *
+ * It waits on Node's timer, not on the port `Pause`: only a connection to a real server depends on the wait, and no
+ * test's clock can move that.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
