@@ -6,7 +6,7 @@
  * unreachable. Closing ends within `CLOSE_MS_MAX`, whether the server answers or not.
  */
 import { bundleWorkflowCode, NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
-import { aborted } from '../../core/kernel/aborted.ts';
+import { untilAborted } from '../../core/kernel/aborted.ts';
 import { backoff } from '../../core/kernel/backoff.ts';
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -100,7 +100,7 @@ async function runUntil(ended: AbortSignal, workers: readonly Worker[]): Promise
     return { worker, run };
   });
   try {
-    await Promise.race([aborted(ended), ...running.map(({ run }) => run)]);
+    await untilAborted(ended, Promise.race(running.map(({ run }) => run)));
   } finally {
     for (const { worker } of running) if (worker.getState() === 'RUNNING') worker.shutdown();
     await Promise.allSettled(running.map(({ run }) => run));
@@ -116,7 +116,7 @@ async function unlessEnded<Answer>(
   call: Promise<Answer>,
   onLate: (answer: Answer) => Promise<void> = async () => undefined,
 ): Promise<Answer | null> {
-  const answer = await Promise.race([call, aborted(ended).then(() => null)]);
+  const answer = await untilAborted(ended, call);
   // Nobody waits for the late answer, nor for its failure.
   if (answer === null) call.then(onLate).catch(() => undefined);
   return answer;
