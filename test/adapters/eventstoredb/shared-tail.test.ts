@@ -219,8 +219,11 @@ describe('subscriptions at the end of EventStoreDB', () => {
     );
   });
 
-  test('close in the middle of their own reads, and leave the connection open', async (context) => {
-    const { server, store, log } = await openLog(context, { readSilenceMs: 60_000 });
+  test('close in the middle of their own reads, and leave the connection open', {
+    timeout: 30_000,
+  }, async (context) => {
+    // Far longer than the test may take: only the closing ends the read.
+    const { server, store, log } = await openLog(context, { readSilenceMs: 3_600_000 });
     await append(store);
     let reads = 0;
     const requested = Promise.withResolvers<void>();
