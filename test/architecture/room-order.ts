@@ -51,6 +51,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/layout',
     'apps/website/sessions',
     'apps/website/identity',
+    'apps/website/docs',
     'apps/website',
     'apps/server',
     'apps/admin',
