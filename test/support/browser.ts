@@ -20,6 +20,12 @@ export interface VisitorOptions {
   readonly scripts?: boolean;
 }
 
+/** Each width and each scheme once: the screenshots show the other pairs. */
+export const LOOKS = [
+  { width: 'desktop', scheme: 'light' },
+  { width: 'phone', scheme: 'dark' },
+] as const satisfies readonly VisitorOptions[];
+
 /** One person's browser: cookies of their own, and a page. */
 export interface Visitor {
   readonly page: Page;
