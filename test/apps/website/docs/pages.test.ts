@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { z } from 'zod';
 import { readOpenApi } from '../../../../apps/website/docs/open-api.ts';
 import { makeOpenApiDocument } from '../../../../apps/api/document.ts';
-import { createWebsiteFixture, WEB_URL, type WebsiteFixture } from '../../../support/website.ts';
+import { createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
 const PAGE_BYTES_MAX = 60_000;
 const PAGES = ['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/webhooks', '/docs/api'];
@@ -32,10 +32,11 @@ describe('The documentation', () => {
   });
 
   test('says the addresses of this service, and the name of who is signed in', async () => {
+    const { webUrl } = fixture.context.addresses();
     const stranger = await fixture.browser().get('/docs');
-    assert.ok(stranger.html.includes(`git remote add origin ${WEB_URL}/r/ada/hello.git`));
+    assert.ok(stranger.html.includes(`git remote add origin ${webUrl}/r/ada/hello.git`));
     const person = await fixture.signedIn(await fixture.api.account('grace'));
-    assert.ok((await person.get('/docs')).html.includes(`git remote add origin ${WEB_URL}/r/grace/hello.git`));
+    assert.ok((await person.get('/docs')).html.includes(`git remote add origin ${webUrl}/r/grace/hello.git`));
   });
 
   test('has a section for every operation of the OpenAPI document, and its fields', async () => {
