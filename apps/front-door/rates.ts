@@ -37,15 +37,18 @@ export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
   };
 }
 
-/** The key that an address is counted under: in IPv6 its /64 network, all of which one customer has (RFC 6177). */
-export function rateKeyOf(address: string): string {
+/**
+ * The key that an address is counted under: in IPv6 its network. One customer has all of a /64, and may have all of a
+ * /48 (RFC 6177).
+ */
+export function rateKeyOf(address: string, ipv6Bits: 48 | 64 = 64): string {
   if (!address.includes(':')) return address;
   const [head = '', tail = null] = (address.split('%', 1)[0] ?? '').split('::');
   const first = groupsOf(head);
   const last = tail === null ? [] : groupsOf(tail);
   const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0');
-  const network = [...first, ...zeros, ...last].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${network.join(':')}::/64`;
+  const groups = [...first, ...zeros, ...last].slice(0, ipv6Bits / 16);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/${ipv6Bits}`;
 }
 
 function groupsOf(text: string): readonly string[] {

@@ -3,11 +3,8 @@ import type { z } from 'zod';
 import type { Cause } from '../../../core/kernel/envelope.ts';
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS } from '../../../core/kernel/limits.ts';
-import {
-  findPolledSession,
-  pollDeviceLogin,
-  requestDeviceLogin,
-} from '../../../core/use-cases/accounts/device-login.ts';
+import { requestDeviceLogin } from '../../../core/use-cases/accounts/device-login.ts';
+import { findPolledSession, pollDeviceLogin } from '../../../core/use-cases/accounts/device-login-token.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { rateKeyOf } from '../../front-door/rates.ts';
 import { ok, problem } from '../http/answer.ts';
@@ -33,12 +30,13 @@ export async function postDeviceSession(
 ): Promise<Outcome> {
   const { context, request } = call;
   const address = context.clientAddress(request);
-  const waitSeconds = context.deviceSessionRate.take(rateKeyOf(address));
+  const network = rateKeyOf(address, 48);
+  const waitSeconds = context.deviceSessionRate.take(network);
   if (waitSeconds !== null) return tooMany('Too many login sessions from this address', waitSeconds);
   const userCode = context.newUserCode();
   const secret = context.newDeviceSecret();
   const { hostname } = body;
-  const begun = await requestDeviceLogin(context, causeOf(call, null), { hostname, address, userCode, secret });
+  const begun = await requestDeviceLogin(context, { hostname, address, network, userCode, secret });
   if ('refused' in begun) return begun;
   const { baseUrl, webUrl } = context.addresses();
   const session: z.output<typeof DEVICE_SESSION> = {
