@@ -10,7 +10,10 @@ import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
+import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
+import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
 /** The node did not catch up with the log in time. */
@@ -27,7 +30,10 @@ export const OUTAGE_ERRORS = [
   LayerStoreError,
   NodeBehind,
   ObjectDatabaseError,
+  PasswordHasherError,
+  RateLimitsError,
   ReadModelError,
+  SessionStoreError,
   VaultError,
 ] as const;
 
@@ -71,6 +77,7 @@ const LARGE_OBJECTS: Outage = {
   status: 500,
   message: 'This repository holds objects that are larger than this service reads',
 };
+const BUSY: Outage = { status: 503, message: 'The service is busy, try again', retryAfterSeconds: 5 };
 const FAULT: Outage = { status: 500, message: 'Internal error' };
 
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
@@ -90,10 +97,13 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'object-database-unavailable': DOWN,
   'object-too-large': LARGE_OBJECTS,
   'reading-too-costly': LARGE_OBJECTS,
+  'password-hasher-busy': BUSY,
+  'rate-limits-unavailable': DOWN,
   'layer-not-found': LOST_OBJECTS,
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,
   'range-not-satisfiable': FAULT,
+  'session-store-unavailable': DOWN,
   'account-erased': FAULT,
   'record-tampered': FAULT,
   'vault-unavailable': DOWN,

@@ -15,6 +15,8 @@ import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
+import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -23,6 +25,8 @@ import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
+import { createBackground } from './background.ts';
+import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -67,6 +71,8 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const git = composeGit(composing, shared);
     const api = composeApi(composing, opened, shared);
     await api.ready();
+    const website = await composeWebsite(composing, opened, shared);
+    await website.ready();
     const { readModels, timers } = projections;
     registerGauges({
       metrics,
@@ -85,6 +91,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
         ready: () => readiness({ log: context.entities.barrier() }, work?.healths ?? {}),
       },
       rest: runs('api') ? (request, response) => api.routing(request, response) : null,
+      website: runs('website') ? (request, response) => website.routing(request, response) : null,
       newRequestId: () => context.ids.next(),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
     });
@@ -156,6 +163,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   parts.add(flush);
   parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
   const usage = projections.readModels;
+  const background = createBackground(onFault);
+  parts.add(() => background.settled());
   return {
     ...context,
     layers,
@@ -164,6 +173,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     readModels: projections.readModels,
     lastUse,
     transfer,
+    rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
+    background,
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
     clientAddress: createClientAddress(settings.trustedProxies),
     sourceAddressRef: createSourceAddressRef(context.vault),
@@ -182,8 +193,9 @@ function composeGit({ log, metrics }: Composing, shared: RequestContext): GitHan
   });
 }
 
-function composeApi({ settings, log, metrics }: Composing, opened: Opened, shared: RequestContext) {
-  return createApi({
+/** What the handlers of the API and the website take beside the shared context. */
+function handlerContext({ settings }: Composing, opened: Opened, shared: RequestContext) {
+  return {
     ...shared,
     outgoing: opened.outgoing,
     deliveries: opened.deliveries,
@@ -193,9 +205,32 @@ function composeApi({ settings, log, metrics }: Composing, opened: Opened, share
     newWebhookSecret,
     addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
     version: packageJson.version,
+  };
+}
+
+function composeApi(composing: Composing, opened: Opened, shared: RequestContext) {
+  const { log, metrics } = composing;
+  return createApi({
+    ...handlerContext(composing, opened, shared),
     onFinished: (finished) => {
       metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
       log.info(finished, 'api');
+    },
+  });
+}
+
+async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext) {
+  const { settings, log, metrics } = composing;
+  const { context, pool } = opened.foundation;
+  return createWebsite({
+    ...handlerContext(composing, opened, shared),
+    sessions: createPostgresSessionStore(pool),
+    signUpOpen: true,
+    operatorContact: settings.operatorContact,
+    formKey: await context.vault.fingerprint('website-forms', 'tokens'),
+    onFinished: (finished) => {
+      metrics.siteFinished(finished.route ?? 'none', finished.status, finished.durationMs);
+      log.info(finished, 'website');
     },
   });
 }

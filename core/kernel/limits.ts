@@ -91,6 +91,23 @@ export const USERNAME_LENGTH_MAX = 39;
 export const PASSWORD_LENGTH_MIN = 10;
 export const PASSWORD_LENGTH_MAX = 1_024;
 export const EMAIL_LENGTH_MAX = 254;
+/** The time from a right password to the second factor. */
+export const PENDING_SIGN_IN_SPAN_MS = 5 * 60_000;
+/** Sign-ins of one account that wait for the second factor; the oldest gives way. */
+export const PENDING_SIGN_INS_MAX = 10;
+/** Sessions of one account; the oldest gives way. */
+export const SESSIONS_MAX = 50;
+/** A browser's session ends this long after the sign-in, or when it was not used for the idle span. */
+export const SESSION_SPAN_MS = 30 * 24 * 60 * 60_000;
+export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
+/** How often the use of a session is noted at most. */
+export const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
+/** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
+export const SESSION_KEPT_LENGTH_MAX = 4_096;
+/** A message that one page of the website leaves for the next. */
+export const FLASH_LENGTH_MAX = 500;
+/** The body of a form of the website. */
+export const FORM_BYTES_MAX = 64 * KIB;
 /** The time in which a device login must be granted and claimed. */
 export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
 /** The least time between two polls of one device login; each node measures it alone. */
@@ -101,8 +118,25 @@ export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
 export const DEVICE_SESSION_KEPT_MS = 60 * 60_000;
 /** Device logins that wait for their user, in all; beyond it the oldest of the network that has most gives way. */
 export const DEVICE_SESSIONS_PENDING_MAX = 10_000;
-/** Device logins that one address may start within a minute on each node. In IPv6 a network of 48 bits counts as one. */
+/** Device logins that one network may start within a minute (core/kernel/network.ts). */
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
+/**
+ * Wrong passwords within the span: of one login from one network, of one login, of one network, and of one login in a
+ * browser that has signed in before.
+ */
+export const SIGN_IN_FAILURES_SPAN_MS = 15 * 60_000;
+export const SIGN_IN_FAILURES_PAIR_MAX = 10;
+export const SIGN_IN_FAILURES_LOGIN_MAX = 100;
+export const SIGN_IN_FAILURES_NETWORK_MAX = 100;
+export const SIGN_IN_FAILURES_BROWSER_MAX = 10;
+/** Sign-ups that one network may try within an hour. */
+export const SIGN_UPS_PER_HOUR_MAX = 20;
+/** UTF-16 code units of a user agent that are kept. */
+export const USER_AGENT_LENGTH_MAX = 256;
+/** Passwords that wait to be hashed or compared; at this bound the service answers that it is busy. */
+export const PASSWORDS_WAITING_MAX = 100;
+/** How long a closed account can be reopened. After it, the account is erased. */
+export const ACCOUNT_CLOSED_SPAN_MS = 14 * 24 * 60 * 60_000;
 /** The time that the poll which won a device login has to create the token; after it, any node may create it. */
 export const DEVICE_TOKEN_SPAN_MS = 5_000;
 /** Steps of one workflow that a node carries out concurrently. They append, so more would only delay other appends. */
