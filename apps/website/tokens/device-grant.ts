@@ -82,7 +82,7 @@ function grantPage(visit: PersonVisit, { id, details }: Pending, state: GrantSta
 <dl class="facts box meter"><dt>Says it is</dt><dd><bdi>${markInvisible(hostname)}</bdi></dd><dt>Asked from</dt><dd>${
     address ?? 'an unknown address'
   }</dd><dt>Asked</dt><dd>${timeAgo(requestedAt, visit.now)}</dd></dl>
-<div class="note bad"><p><strong>You did not run <code>strata login</code> just now?</strong> Then somebody else did, and would get into your account. Deny it, and tell nobody the code.</p>${denial}</div>
+<div class="note bad stack"><p><strong>You did not run <code>strata login</code> just now?</strong> Then somebody else did, and would get into your account. Deny it, and tell nobody the code.</p>${denial}</div>
 ${grant}`;
   const status = Object.keys(state.errors).length === 0 ? 200 : 422;
   return showPage(page(visit, { title, width: 'narrow' }, content), status);

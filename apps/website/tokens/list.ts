@@ -19,8 +19,8 @@ export function showList(
   own: readonly OwnRepository[],
 ): SiteAnswer {
   const title = 'Access tokens';
-  const head = html`<h1>${title}</h1><p class="soft">Git and the API take a token in place of your password.</p>
-<div class="row"><a class="button main" href="/access-tokens/create">New token</a></div>`;
+  const head = html`<div class="row"><h1>${title}</h1><a class="button main end" href="/access-tokens/create">New token</a></div>
+<p class="soft">Git and the API take a token in place of your password.</p>`;
   return showPage(page(visit, { title, head }, tokens.length === 0 ? emptyList() : tableOf(visit, tokens, own)));
 }
 
@@ -37,18 +37,18 @@ function tableOf(visit: PersonVisit, tokens: readonly AccessTokenWithLastUse[], 
     .slice((number - 1) * PAGE_TOKENS_MAX, number * PAGE_TOKENS_MAX)
     .map((token) => row(visit, token, own));
   return html`<section class="box"><div class="scroll" tabindex="0" role="region" aria-label="Access tokens"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">May</th><th scope="col">Repositories</th><th scope="col">Expires</th><th scope="col">Last used</th><th scope="col"><span class="soft">Change</span></th></tr></thead>
+<thead><tr><th scope="col">Name</th><th scope="col">May</th><th scope="col">Repositories</th><th scope="col">Expires</th><th scope="col">Last used</th></tr></thead>
 <tbody>${rows}</tbody></table></div></section>${pages > 1 && pager(number, pages)}`;
 }
 
 function row(visit: PersonVisit, { token, lastUsedAt }: AccessTokenWithLastUse, own: readonly OwnRepository[]): Html {
   const { id, name, tokenPrefix, grants, expiresAt } = token;
   const shown = markInvisible(name);
-  return html`<tr><td><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code></td><td>${grantsText(
+  return html`<tr><td><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code><br><small><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></small></td><td>${grantsText(
     grants,
   )}</td><td>${repositoriesText(token, own)}</td><td>${expiryText(expiresAt, visit.now)}</td><td>${
     lastUsedAt === null ? html`<span class="soft">Never</span>` : timeAgo(lastUsedAt, visit.now)
-  }</td><td><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></td></tr>
+  }</td></tr>
 `;
 }
 

@@ -287,7 +287,7 @@ function expiryFields({ expiry, expiryTime }: TokenChoice, errors: FieldErrors, 
     error: errors['expiry'],
   })}<div class="chosen">${textField({
     name: 'expiry_time',
-    label: 'Time (UTC), if you chose one',
+    label: 'Time (UTC)',
     type: 'datetime-local',
     value: expiryTime,
   })}</div></div>`;
