@@ -36,7 +36,7 @@ export interface Settings {
   readonly retentionDays: number;
   /** Whether webhooks may be sent to addresses that are not public. */
   readonly allowPrivateTargets: boolean;
-  /** Whether anybody may make an account on the website. */
+  /** Whether strangers may make accounts on the website. */
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service, on the pages where people need to know; null if not set. */
   readonly operatorContact: string | null;
