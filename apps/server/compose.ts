@@ -225,7 +225,7 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
   return createWebsite({
     ...handlerContext(composing, opened, shared),
     sessions: createPostgresSessionStore(pool),
-    signUpOpen: true,
+    signUpOpen: settings.signUpOpen,
     operatorContact: settings.operatorContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
     onFinished: (finished) => {
