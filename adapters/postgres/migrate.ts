@@ -17,6 +17,7 @@ import * as webhookDeliveries from './migrations/007-webhook-deliveries.ts';
 import * as appends from './migrations/008-appends.ts';
 import * as rateLimits from './migrations/009-rate-limits.ts';
 import * as webSessions from './migrations/010-web-sessions.ts';
+import * as deviceLogins from './migrations/011-device-logins.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -30,7 +31,7 @@ export interface MigrationSet {
 
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
- * rate limits, sessions of browsers.
+ * rate limits, sessions of browsers, device logins.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -45,6 +46,7 @@ export const logMigrations: MigrationSet = {
     '008-appends': appends,
     '009-rate-limits': rateLimits,
     '010-web-sessions': webSessions,
+    '011-device-logins': deviceLogins,
   },
 };
 

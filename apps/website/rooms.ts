@@ -2,5 +2,6 @@
 import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
 import type { Room } from './layout/room.ts';
+import { tokensRoom } from './tokens/routes.ts';
 
-export const ROOMS: readonly Room[] = [identityRoom, docsRoom];
+export const ROOMS: readonly Room[] = [tokensRoom, identityRoom, docsRoom];

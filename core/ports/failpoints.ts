@@ -33,6 +33,9 @@ export const FAILPOINTS = [
   'webhook-attempt-recorded',
   'webhook-wait-over',
   'webhook-attempt-due',
+  'device-login-held',
+  'device-login-described',
+  'device-login-decided',
   'device-login-claimed',
 ] as const;
 

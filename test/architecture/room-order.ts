@@ -52,6 +52,8 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/sessions',
     'apps/website/identity',
     'apps/website/docs',
+    'apps/website/rendering',
+    'apps/website/tokens',
     'apps/website',
     'apps/server',
     'apps/admin',
