@@ -197,3 +197,18 @@ export const OUTGOING_INFORMATIONAL_MAX = 10;
 export const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
 /** How long the host of a URL is looked up when the URL is saved; a slower one is checked at its first use. */
 export const TARGET_CHECK_SPAN_MS = 5_000;
+
+/** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
+export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
+export const RENDERED_CODE_LENGTH_MAX = 512 * KIB;
+/** The time to render one text; then its thread is ended and the page shows the text plain. */
+export const RENDERING_SPAN_MS = 1_500;
+/** The time that a text waits for its turn to be rendered. */
+export const RENDERING_WAIT_MS = 1_500;
+/** Texts rendered at once on a node; one person has all but one of these threads at most. */
+export const RENDERING_THREADS_MAX = 2;
+/** Texts that wait to be rendered: of one person, and in all. */
+export const RENDERINGS_OF_PERSON_MAX = 8;
+export const RENDERINGS_WAITING_MAX = 64;
+/** The memory for rendered texts. */
+export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
