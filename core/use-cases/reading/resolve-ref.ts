@@ -22,7 +22,7 @@ export interface ResolvedRef {
 type Refused = { readonly refused: Refusal };
 
 /** Returns the branch or tag of that name; null if there is none. */
-function findRef(repository: FoundRepository, name: string): Ref | null {
+export function findRef(repository: FoundRepository, name: string): Ref | null {
   const { refs } = repository.entity.state;
   const inFull = /^refs\/(heads|tags)\//.test(name) ? [name] : [];
   for (const candidate of [`refs/heads/${name}`, `refs/tags/${name}`, ...inFull]) {
