@@ -75,6 +75,23 @@ export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
 export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
 /** How much of a symbolic link's target is returned: Linux's PATH_MAX, beyond which no checkout can create the link. */
 export const SYMLINK_TARGET_BYTES_MAX = 4_096;
+/** Files that the diff of two commits lists. */
+export const DIFF_FILES_MAX = 3_000;
+/** Lines of one file, and bytes of one line, that a diff shows. */
+export const DIFF_FILE_LINES_MAX = 2_000;
+export const DIFF_LINE_BYTES_MAX = 4_096;
+/** Bytes of all lines that a diff shows. */
+export const DIFF_KEPT_BYTES_MAX = MIB;
+/** Bytes of git's output that are read for a diff, and of one path in it. */
+export const DIFF_READ_BYTES_MAX = 32 * MIB;
+export const DIFF_PATH_BYTES_MAX = 64 * KIB;
+/** How long git may take for a diff. */
+export const DIFF_SPAN_MS = 5_000;
+/** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
+export const DIFF_RENAME_FILES_MAX = 400;
+/** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
+export const HISTORY_READS_AT_ONCE_MAX = 8;
+export const HISTORY_READS_PER_REPOSITORY_MAX = 4;
 export const JSON_BODY_BYTES_MAX = MIB;
 /** The time from the end of a request's head to the end of its JSON body. */
 export const JSON_BODY_SPAN_MS = 60_000;

@@ -17,6 +17,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/git',
     'core/git/wire',
     'core/git/history',
+    'core/git/diff',
     'core/access-token',
     'core/account',
     'core/claim',
