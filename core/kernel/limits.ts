@@ -229,3 +229,8 @@ export const RENDERINGS_OF_PERSON_MAX = 8;
 export const RENDERINGS_WAITING_MAX = 64;
 /** The memory for rendered texts. */
 export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
+/** UTF-16 code units of a page's markup for a text of a repository; the rest is on further pages. */
+export const PAGE_TEXT_LENGTH_MAX = 44 * KIB;
+/** Entries of a folder, and commits, on one page of the website. */
+export const PAGE_ENTRIES_MAX = 100;
+export const PAGE_COMMITS_MAX = 50;

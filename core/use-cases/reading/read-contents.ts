@@ -4,6 +4,7 @@
  * Must stay true: a large file is streamed in constant memory, and the repository's objects stay open until the reader
  * of the stream closes it. On every other exit this file closes them.
  */
+import { listedCommit } from '../../git/history/listed-commit.ts';
 import { isUtf8Text } from '../../git/utf8.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
@@ -11,7 +12,7 @@ import { CONTENTS_BUFFERED_BYTES_MAX, SYMLINK_TARGET_BYTES_MAX } from '../../ker
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ByteRange } from '../../ports/layer-store.ts';
-import type { ObjectReader, TreeEntry } from '../../ports/object-database.ts';
+import type { Commit, ObjectReader, TreeEntry } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { type ContentsPath, type EntryType, entrySizes, entryType, type Located, locate } from './locate.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
@@ -30,6 +31,8 @@ export interface Place {
   /** The ref that the caller named, or the short name of the default branch. */
   readonly ref: string;
   readonly commit: ObjectId;
+  /** That commit, with its texts cut as in lists. */
+  readonly tip: Commit;
 }
 
 export interface FolderEntry extends TreeEntry {
@@ -99,9 +102,13 @@ type Refused = { readonly refused: Refusal };
 export function readContents(
   context: ObjectsContext,
   repository: FoundRepository,
-  wanted: WantedContents & { readonly entries: Page },
+  wanted: WantedContents & {
+    readonly entries: Page;
+    /** Whether a file that is streamed is read to its end, to say whether it is text; else it is said not to be. */
+    readonly judgeStreamed: boolean;
+  },
 ): Promise<Contents | Refused> {
-  return readAt(context, repository, wanted, (found) => contentsOf(found, wanted.entries));
+  return readAt(context, repository, wanted, (found) => contentsOf(found, wanted));
 }
 
 /** Reads the bytes of a file, or of a link's own text. Refused as `readContents` is, and with `path-not-a-file`. */
@@ -140,7 +147,7 @@ async function readAt<Result extends Contents | RawFile | Refused>(
     if (path === null) return refuse({ code: 'path-not-found' });
     const located = await locate(reader, resolved.commit, path);
     if ('refused' in located) return located;
-    const place = { names: path.names, ref: resolved.name, commit: resolved.commit.id };
+    const place = { names: path.names, ref: resolved.name, commit: resolved.commit.id, tip: listedCommit(resolved.commit) };
     const result = await read({ reader, located, place, close: () => view.close() });
     isStreamed = 'content' in result && result.content.kind === 'streamed';
     return result;
@@ -149,7 +156,10 @@ async function readAt<Result extends Contents | RawFile | Refused>(
   }
 }
 
-async function contentsOf(found: Found, page: Page): Promise<Contents> {
+async function contentsOf(
+  found: Found,
+  { entries: page, judgeStreamed }: { readonly entries: Page; readonly judgeStreamed: boolean },
+): Promise<Contents> {
   const { reader, located, place } = found;
   switch (located.type) {
     case 'dir':
@@ -164,11 +174,16 @@ async function contentsOf(found: Found, page: Page): Promise<Contents> {
     case 'file': {
       const raw = await rawFile(found, located);
       const { content } = raw;
-      // A file that is streamed is read to its end here, because only then it is known whether it is text.
-      const isText = await isUtf8Text(content.kind === 'held' ? [content.bytes] : content.chunks(null));
+      const isText = await isTextOf(content, judgeStreamed);
       return { type: 'file', mode: located.mode, isText, ...raw };
     }
   }
+}
+
+/** A file that is streamed is read to its end, because only then it is known whether it is text. */
+async function isTextOf(content: FileBytes, judgeStreamed: boolean): Promise<boolean> {
+  if (content.kind === 'held') return isUtf8Text([content.bytes]);
+  return judgeStreamed && (await isUtf8Text(content.chunks(null)));
 }
 
 async function entriesOf(

@@ -4,6 +4,7 @@
  * Must stay true: the longest ref wins, so an address names one thing only. `addressedRef` returns a name that
  * `splitRefPath` finds again before the same path, whatever other refs there are; every link is made with it.
  */
+import { decodeUtf8, encodeUtf8 } from '../../git/utf8.ts';
 import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import { parseObjectId } from '../../kernel/ids.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
@@ -22,7 +23,7 @@ export function splitRefPath(repository: FoundRepository, segments: readonly Uin
     if (findRef(repository, ref) !== null) return { ref, names: segments.slice(length) };
   }
   const [first] = segments;
-  const id = first === undefined ? null : textOf(first);
+  const id = first === undefined ? null : decodeUtf8(first);
   return id === null || parseObjectId(id.toLowerCase()) === null ? null : { ref: id, names: segments.slice(1) };
 }
 
@@ -44,7 +45,7 @@ function candidates(segments: readonly Uint8Array[]): readonly { readonly length
   const found: { readonly length: number; readonly ref: string }[] = [];
   let ref = '';
   for (const [index, segment] of segments.entries()) {
-    const text = textOf(segment);
+    const text = decodeUtf8(segment);
     ref = index === 0 ? (text ?? '') : `${ref}/${text ?? ''}`;
     if (text === null || ref.length > REF_NAME_BYTES_MAX) break;
     found.push({ length: index + 1, ref });
@@ -52,17 +53,6 @@ function candidates(segments: readonly Uint8Array[]): readonly { readonly length
   return found;
 }
 
-const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-function textOf(bytes: Uint8Array): string | null {
-  try {
-    return strict.decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
 function segmentsOf(ref: string): readonly Uint8Array[] {
-  const encoder = new TextEncoder();
-  return ref.split('/').map((segment) => encoder.encode(segment));
+  return ref.split('/').map(encodeUtf8);
 }
