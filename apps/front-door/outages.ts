@@ -9,6 +9,8 @@ import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
+import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
@@ -25,6 +27,8 @@ export const OUTAGE_ERRORS = [
   LayerStoreError,
   NodeBehind,
   ObjectDatabaseError,
+  PasswordHasherError,
+  RateLimitsError,
   ReadModelError,
   VaultError,
 ] as const;
@@ -69,6 +73,7 @@ const LARGE_OBJECTS: Outage = {
   status: 500,
   message: 'This repository holds objects that are larger than this service reads',
 };
+const BUSY: Outage = { status: 503, message: 'The service is busy, try again', retryAfterSeconds: 5 };
 const FAULT: Outage = { status: 500, message: 'Internal error' };
 
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
@@ -87,6 +92,8 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'object-database-unavailable': DOWN,
   'object-too-large': LARGE_OBJECTS,
   'reading-too-costly': LARGE_OBJECTS,
+  'password-hasher-busy': BUSY,
+  'rate-limits-unavailable': DOWN,
   'layer-not-found': LOST_OBJECTS,
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,
