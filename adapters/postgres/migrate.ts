@@ -16,6 +16,7 @@ import * as logImport from './migrations/006-log-import.ts';
 import * as webhookDeliveries from './migrations/007-webhook-deliveries.ts';
 import * as appends from './migrations/008-appends.ts';
 import * as rateLimits from './migrations/009-rate-limits.ts';
+import * as webSessions from './migrations/010-web-sessions.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -29,7 +30,7 @@ export interface MigrationSet {
 
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
- * rate limits.
+ * rate limits, sessions of browsers.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -43,6 +44,7 @@ export const logMigrations: MigrationSet = {
     '007-webhook-deliveries': webhookDeliveries,
     '008-appends': appends,
     '009-rate-limits': rateLimits,
+    '010-web-sessions': webSessions,
   },
 };
 

@@ -12,6 +12,7 @@ import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
+import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
 /** The node did not catch up with the log in time. */
@@ -30,6 +31,7 @@ export const OUTAGE_ERRORS = [
   PasswordHasherError,
   RateLimitsError,
   ReadModelError,
+  SessionStoreError,
   VaultError,
 ] as const;
 
@@ -98,6 +100,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,
   'range-not-satisfiable': FAULT,
+  'session-store-unavailable': DOWN,
   'account-erased': FAULT,
   'record-tampered': FAULT,
   'vault-unavailable': DOWN,
