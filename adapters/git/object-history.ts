@@ -14,7 +14,7 @@ import { decodeUtf8 } from '../../core/git/utf8.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Bounded, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
 import { idBatches } from './packs/reachable-sets.ts';
-import { createFairSlots, type FairSlots } from './process/fair-slots.ts';
+import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { Git, GitCommand, ObjectView } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
 

@@ -21,7 +21,7 @@ import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
 import { idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
-import type { FairSlots } from './process/fair-slots.ts';
+import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */

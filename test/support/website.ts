@@ -7,6 +7,8 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { digest } from '../../adapters/node/digest.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
 import type { Room } from '../../apps/website/layout/room.ts';
+import { createCommitTotals } from '../../apps/api/services.ts';
+import { createRenderer } from '../../apps/website/rendering/renderer.ts';
 import { createWebsite } from '../../apps/website/site.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import { sessionEpochOf } from '../../core/account/state.ts';
@@ -14,6 +16,7 @@ import { type AccountId, plusMs } from '../../core/kernel/ids.ts';
 import { SESSION_IDLE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fixture.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 
 export const WEB_URL = 'http://localhost:8080';
@@ -66,6 +69,7 @@ export interface WebsiteOptions {
 export async function createWebsiteFixture(options: WebsiteOptions = {}): Promise<WebsiteFixture> {
   const api = await createApiFixture(options.api);
   const finished: FinishedSiteRequest[] = [];
+  const renderer = createRenderer();
   const context: SiteContext = {
     ...api.context,
     sessions: options.sessions ?? createMemorySessionStore(),
@@ -73,6 +77,14 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
       hash: async (password) => `hash of ${password}`,
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
+    renderer,
+    firstCommits: {
+      make: async () => {
+        throw new Error('The memory objects take no pushes');
+      },
+    },
+    layers: createMemoryLayerStore(),
+    commitTotals: createCommitTotals(),
     background: { run: (_what, work) => void work().catch(() => undefined) },
     signUpOpen: true,
     operatorContact: null,
@@ -97,6 +109,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     },
     close: async () => {
       await site.close();
+      await renderer.close();
       await api.close();
     },
   };

@@ -12,7 +12,7 @@ import { refusalText } from '../../api/refusals.ts';
 import { admitToRepository } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
-import type { Fields } from '../layout/forms.ts';
+import { type Fields, NO_FIELDS } from '../layout/forms.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { segmentsOf } from './addresses.ts';
@@ -23,7 +23,7 @@ export interface Asked {
   readonly repository: FoundRepository;
 }
 
-type Handler = (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>;
+type Handler = (visit: PersonVisit, fields?: Fields) => Promise<SiteAnswer>;
 
 /** People have every grant on their own repositories, so sight is all that there is to check. */
 const SEEN: Requirement = { grant: null, scope: null, onItself: false };
@@ -32,7 +32,7 @@ export function onRepository(
   context: SiteContext,
   handler: (asked: Asked, fields: Fields) => Promise<SiteAnswer>,
 ): Handler {
-  return async (visit, fields) => {
+  return async (visit, fields = NO_FIELDS) => {
     const { username = '', repository: name = '' } = visit.params;
     const names = { username, name };
     const repository = await admitToRepository(context, visit.person.principal, SEEN, names, 'sight');

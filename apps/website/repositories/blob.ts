@@ -6,7 +6,11 @@
  */
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import { type FileContents, readContents, type SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
+import {
+  type FileContents,
+  readContents,
+  type SymlinkContents,
+} from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
@@ -51,7 +55,10 @@ interface Box {
   readonly actions?: readonly Html[];
 }
 
-type Shown = Exclude<Awaited<ReturnType<typeof readContents>>, { readonly refused: unknown } | { readonly type: 'dir' }>;
+type Shown = Exclude<
+  Awaited<ReturnType<typeof readContents>>,
+  { readonly refused: unknown } | { readonly type: 'dir' }
+>;
 
 async function boxOf(asked: Asked, contents: Shown, place: RefPath): Promise<Box> {
   switch (contents.type) {
@@ -84,7 +91,10 @@ async function fileBox(asked: Asked, file: FileContents, { ref, names }: RefPath
     };
   }
   if (file.content.kind !== 'held') {
-    return { facts: size, box: html`<p class="empty">This file is too large to show. <a href="${raw}">Download it</a></p>` };
+    return {
+      facts: size,
+      box: html`<p class="empty">This file is too large to show. <a href="${raw}">Download it</a></p>`,
+    };
   }
   if (!file.isText) {
     return { facts: size, box: html`<p class="empty">This file is not text. <a href="${raw}">Download it</a></p>` };
@@ -125,8 +135,10 @@ async function codeBox(asked: Asked, file: TextFile, size: string, actions: read
     ? { from: 1, to: all.length, total: all.length }
     : lineWindow(all, numberAsked(visit, 'from', 1));
   const numbers = Array.from({ length: window.to - window.from + 1 }, (_, index) => window.from + index);
-  const rows = numbers.map((number) => html`${lineNumber(number)}${coloured?.[number - 1] ?? plain?.[number - 1] ?? ''}
-`);
+  const rows = numbers.map(
+    (number) => html`${lineNumber(number)}${coloured?.[number - 1] ?? plain?.[number - 1] ?? ''}
+`,
+  );
   const pre = html`<pre class="lines" tabindex="0"><code>${rows}</code></pre>`;
   const facts = `${counted(all.length, 'line')} · ${size}`;
   return { facts, box: html`${pre}${windowPager(window, asked)}`, actions };
@@ -136,7 +148,10 @@ function lineNumber(number: number): Html {
   return html`<a id="L${number}" href="#L${number}">${number}</a>`;
 }
 
-function windowPager({ from, to, total }: { readonly from: number; readonly to: number; readonly total: number }, { visit }: Asked): Content {
+function windowPager(
+  { from, to, total }: { readonly from: number; readonly to: number; readonly total: number },
+  { visit }: Asked,
+): Content {
   if (from === 1 && to === total) return null;
   const view = visit.url.searchParams.get('view');
   const query = (name: string, value: string): string =>

@@ -53,4 +53,3 @@ function parents({ repository }: Asked, commit: Commit): Content {
     commit.parents.length > 1 && '. What differs from the first parent is shown.'
   }</p>`;
 }
-

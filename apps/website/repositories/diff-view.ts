@@ -63,7 +63,8 @@ function boundsNote({ truncated }: Diff): Content {
 
 function lengthOf({ hunks }: ChangedFile): number {
   return hunks.reduce(
-    (sum, { lines }) => sum + lines.reduce((length, { text }) => length + text.length + LINE_OVERHEAD_LENGTH, LINE_OVERHEAD_LENGTH),
+    (sum, { lines }) =>
+      sum + lines.reduce((length, { text }) => length + text.length + LINE_OVERHEAD_LENGTH, LINE_OVERHEAD_LENGTH),
     0,
   );
 }
@@ -76,7 +77,9 @@ function fileView(file: ChangedFile, { fits, address }: { readonly fits: boolean
   return html`<details class="box"${fits && html` open`}><summary><header class="row"><code><bdi>${nameOf(
     file,
   )}</bdi></code>${STATUSES[file.status]}<span class="end">${counts}</span></header></summary>${
-    fits ? linesOf(file) : html`<p class="empty">Too many lines for this page. <a href="${address}">Show this file alone</a></p>`
+    fits
+      ? linesOf(file)
+      : html`<p class="empty">Too many lines for this page. <a href="${address}">Show this file alone</a></p>`
   }</details>`;
 }
 
@@ -94,7 +97,8 @@ function nameOf({ path, previousPath }: ChangedFile): string {
 
 function linesOf(file: ChangedFile): Content {
   if (file.binary) return html`<p class="empty">A binary file.</p>`;
-  if (file.hunks.length === 0) return html`<p class="empty">${file.cut ? 'Its lines were not read.' : noLines(file)}</p>`;
+  if (file.hunks.length === 0)
+    return html`<p class="empty">${file.cut ? 'Its lines were not read.' : noLines(file)}</p>`;
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Changes of ${shownName(
     file.path,
   )}"><table class="diff"><tbody>${file.hunks.map(hunkView)}</tbody></table></div>${

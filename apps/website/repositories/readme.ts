@@ -35,7 +35,9 @@ const NO_ENTRIES = { offset: 0, limit: 0 };
 
 function readmeEntry(entries: readonly FolderEntry[]): FolderEntry | undefined {
   const files = entries.filter(({ type }) => type === 'file');
-  return NAMES.map((form) => files.find(({ name }) => form.test(decodeUtf8Lossy(name)))).find((found) => found !== undefined);
+  return NAMES.map((form) => files.find(({ name }) => form.test(decodeUtf8Lossy(name)))).find(
+    (found) => found !== undefined,
+  );
 }
 
 interface Readme {

@@ -81,11 +81,18 @@ export function visitOf(making: VisitMaking, request: FastifyRequest, reply: Fas
     baseUrl,
     webUrl,
     signUpOpen: context.signUpOpen,
+    signal: untilClosed(reply),
     address: context.clientAddress(request.raw),
     agent: agentOf(request.raw.headers['user-agent']),
     csrf: () => (token ??= reply.generateCsrf({ userInfo: formOwner(request) })),
     session: sessionOf(context, cookies, request, reply),
   };
+}
+
+function untilClosed({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => controller.abort());
+  return controller.signal;
 }
 
 /** Adds to a visit what only somebody who is signed in has. */

@@ -147,7 +147,12 @@ async function readAt<Result extends Contents | RawFile | Refused>(
     if (path === null) return refuse({ code: 'path-not-found' });
     const located = await locate(reader, resolved.commit, path);
     if ('refused' in located) return located;
-    const place = { names: path.names, ref: resolved.name, commit: resolved.commit.id, tip: listedCommit(resolved.commit) };
+    const place = {
+      names: path.names,
+      ref: resolved.name,
+      commit: resolved.commit.id,
+      tip: listedCommit(resolved.commit),
+    };
     const result = await read({ reader, located, place, close: () => view.close() });
     isStreamed = 'content' in result && result.content.kind === 'streamed';
     return result;
