@@ -89,6 +89,9 @@ export const DIFF_PATH_BYTES_MAX = 64 * KIB;
 export const DIFF_SPAN_MS = 5_000;
 /** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
 export const DIFF_RENAME_FILES_MAX = 400;
+/** How long git may walk for the last commits of a folder's entries, and how much of what it lists is read at first. */
+export const LAST_COMMITS_SPAN_MS = 5_000;
+export const LAST_COMMITS_FIRST_BYTES_MAX = 2 * MIB;
 /** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
 export const HISTORY_READS_PER_REPOSITORY_MAX = 4;

@@ -38,13 +38,14 @@ export interface ObjectHistory {
   commitsOfPath(tip: ObjectId, path: Uint8Array, bounded: Bounded): AsyncIterable<readonly ObjectId[]>;
   /**
    * Streams the commits that `tip` reaches and `exclude` does not, newest first, each with the records of what it
-   * changed below a folder (the root if empty). Of a merge only what differs from all parents. The bytes are those of
-   * `git log -z --raw -t -c --format=%H -- <folder>`.
+   * changed at and below the paths (everywhere if one is empty). Of a merge only what differs from all parents. The
+   * bytes are those of `git log -z --raw -t -c --format=%H -- <paths>` (core/git/history/last-changes.ts). A path that
+   * git cannot be asked for is left out.
    */
   changesBelow(
     tip: ObjectId,
     exclude: readonly ObjectId[],
-    folder: Uint8Array,
+    paths: readonly Uint8Array[],
     bounded: Bounded,
   ): AsyncIterable<Uint8Array>;
   /** Yields the commits that `include` reaches and `exclude` does not, children before parents. */

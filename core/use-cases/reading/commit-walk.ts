@@ -41,7 +41,7 @@ export async function walkCommits(
       if (commit === null) {
         throw new ObjectDatabaseError('layer-missing', `The history of ${tip} lacks commit ${some[index]}`);
       }
-      items.push(rowOf(listedCommit(commit)));
+      items.push(commitRow(listedCommit(commit)));
     }
   }
   return { items, total };
@@ -53,7 +53,8 @@ async function countCommits(reader: ObjectReader, tip: ObjectId): Promise<number
   return total;
 }
 
-function rowOf({ id, message, author, committer, parents }: Commit): CommitRow {
+/** The row of a commit that `listedCommit` returned. */
+export function commitRow({ id, message, author, committer, parents }: Commit): CommitRow {
   return {
     id,
     message,

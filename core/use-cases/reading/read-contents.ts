@@ -171,7 +171,8 @@ async function contentsOf(found: Found, page: Page): Promise<Contents> {
   }
 }
 
-async function entriesOf(
+/** Returns a page of a tree's entries with their sizes. */
+export async function entriesOf(
   reader: ObjectReader,
   all: readonly TreeEntry[],
   { offset, limit }: Page,
