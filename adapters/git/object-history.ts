@@ -87,6 +87,10 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
       const args = ['rev-list', '--topo-order', '--parents', '--stdin'];
       for await (const batch of idBatches(output(args, revisions, bounded))) yield batch.map(linksOf);
     },
+    async commitsBetween(exclude, tip, { offset, limit }, bounded) {
+      const args = ['rev-list', `--skip=${offset}`, `--max-count=${limit}`, '--stdin'];
+      return (await Array.fromAsync(idBatches(output(args, [tip, `^${exclude}`], bounded)))).flat();
+    },
     async apart(a, b, bounded) {
       const args = ['rev-list', '--count', '--left-right', '--end-of-options', `${a}...${b}`, '--'];
       const [ahead, behind] = (await textOf(output(args, [], bounded))).trim().split('\t').map(Number);

@@ -146,6 +146,8 @@ function leasedHistory(history: ObjectHistory, { withLease, streamWithLease }: S
     changesBelow: (tip, exclude, paths, bounded) =>
       streamWithLease(() => history.changesBelow(tip, exclude, paths, bounded)),
     links: (include, exclude, bounded) => streamWithLease(() => history.links(include, exclude, bounded)),
+    commitsBetween: (exclude, tip, page, bounded) =>
+      withLease(() => history.commitsBetween(exclude, tip, page, bounded)),
     apart: (a, b, bounded) => withLease(() => history.apart(a, b, bounded)),
     mergeBase: (a, b, bounded) => withLease(() => history.mergeBase(a, b, bounded)),
   };

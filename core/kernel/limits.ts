@@ -92,6 +92,13 @@ export const DIFF_RENAME_FILES_MAX = 400;
 /** How long git may walk for the last commits of a folder's entries, and how much of what it lists is read at first. */
 export const LAST_COMMITS_SPAN_MS = 5_000;
 export const LAST_COMMITS_FIRST_BYTES_MAX = 2 * MIB;
+/** Commits of one path that are listed, and how long git may walk for them. */
+export const PATH_HISTORY_COMMITS_MAX = 10_000;
+export const PATH_HISTORY_SPAN_MS = 5_000;
+/** How long git may count how far two commits are apart, and how long a page of branches counts in all. */
+export const APART_SPAN_MS = 2_000;
+/** How long git may walk for the commits between two refs. */
+export const COMPARISON_SPAN_MS = 5_000;
 /** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
 export const HISTORY_READS_PER_REPOSITORY_MAX = 4;

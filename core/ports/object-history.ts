@@ -5,6 +5,7 @@
  * leave git and the API unharmed. A call whose time is up throws `reading-too-costly`; what it yielded before is right.
  */
 import type { ObjectId } from '../kernel/ids.ts';
+import type { Page } from '../kernel/page.ts';
 
 export interface CommitLinks {
   readonly id: ObjectId;
@@ -54,6 +55,8 @@ export interface ObjectHistory {
     exclude: readonly ObjectId[],
     bounded: Bounded,
   ): AsyncIterable<readonly CommitLinks[]>;
+  /** Returns commits that `tip` reaches and `exclude` does not, in the order of `git log`. */
+  commitsBetween(exclude: ObjectId, tip: ObjectId, page: Page, bounded: Bounded): Promise<readonly ObjectId[]>;
   /** Counts the commits that only one of the two reaches. */
   apart(a: ObjectId, b: ObjectId, bounded: Bounded): Promise<Apart>;
   /** Returns the best common ancestor; null if there is none. */
