@@ -71,20 +71,25 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
   return {
     diff: (from, to, bounded) => output([...DIFF, '--end-of-options', from ?? EMPTY_TREE, to, '--'], [], bounded),
     async *commitsOfPath(tip, path, bounded) {
-      const paths = pathArguments(path);
-      const args = ['rev-list', '--stdin', ...paths.args];
-      yield* idBatches(output(args, [tip, ...paths.input], bounded));
+      const paths = pathArguments([path]);
+      if (paths === null) throw new ObjectDatabaseError('reading-too-costly', 'git cannot be asked for this path');
+      yield* idBatches(output(['rev-list', '--stdin', ...paths.args], [tip, ...paths.input], bounded));
     },
-    async *changesBelow(tip, exclude, folder, bounded) {
-      const paths = pathArguments(folder);
+    async *changesBelow(tip, exclude, paths, bounded) {
+      const limits = paths.some(({ length }) => length === 0) ? NO_PATHS : pathArguments(paths);
+      if (limits === null) return;
       const revisions = [tip, ...exclude.map((id) => `^${id}`)];
-      yield* output([...CHANGES, '--stdin', ...paths.args], [...revisions, ...paths.input], bounded);
+      yield* output([...CHANGES, '--stdin', ...limits.args], [...revisions, ...limits.input], bounded);
     },
     async *links(include, exclude, bounded) {
       if (include.length === 0) return;
       const revisions = [...include, ...exclude.map((id) => `^${id}`)];
       const args = ['rev-list', '--topo-order', '--parents', '--stdin'];
       for await (const batch of idBatches(output(args, revisions, bounded))) yield batch.map(linksOf);
+    },
+    async commitsBetween(exclude, tip, { offset, limit }, bounded) {
+      const args = ['rev-list', `--skip=${offset}`, `--max-count=${limit}`, '--stdin'];
+      return (await Array.fromAsync(idBatches(output(args, [tip, `^${exclude}`], bounded)))).flat();
     },
     async apart(a, b, bounded) {
       const args = ['rev-list', '--count', '--left-right', '--end-of-options', `${a}...${b}`, '--'];
@@ -107,16 +112,26 @@ interface PathArguments {
   readonly input: readonly (string | Uint8Array)[];
 }
 
-/** Arguments are texts, so a path that is not UTF-8 goes to standard input, where a line is a path. */
-function pathArguments(path: Uint8Array): PathArguments {
-  if (path.length === 0) return { args: [], input: [] };
-  const text = decodeUtf8(path);
-  if (text !== null) return { args: ['--', text], input: [] };
-  // git splits standard input at line feeds and drops a carriage return before them.
-  if (path.includes(0x0a) || path.at(-1) === 0x0d) {
-    throw new ObjectDatabaseError('reading-too-costly', 'git cannot be asked for a path that is no text and no line');
+const NO_PATHS: PathArguments = { args: [], input: [] };
+
+/**
+ * Paths go to standard input, where a line is a path: arguments are texts, and a path need not be one. Returns null if
+ * git can be asked for none of them.
+ */
+function pathArguments(paths: readonly Uint8Array[]): PathArguments | null {
+  const input: Uint8Array[] = [];
+  const args: string[] = [];
+  for (const path of paths) {
+    // git splits its input at line feeds, and drops a carriage return before them.
+    if (!path.includes(0x0a) && path.at(-1) !== 0x0d) {
+      input.push(path);
+      continue;
+    }
+    const text = decodeUtf8(path);
+    if (text !== null) args.push(text);
   }
-  return { args: [], input: ['--', path] };
+  if (input.length + args.length === 0) return null;
+  return { args: args.length === 0 ? [] : ['--', ...args], input: input.length === 0 ? [] : ['--', ...input] };
 }
 
 async function* inputOf(items: Iterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {

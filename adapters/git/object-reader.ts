@@ -143,9 +143,11 @@ function leasedHistory(history: ObjectHistory, { withLease, streamWithLease }: S
   return {
     diff: (from, to, bounded) => streamWithLease(() => history.diff(from, to, bounded)),
     commitsOfPath: (tip, path, bounded) => streamWithLease(() => history.commitsOfPath(tip, path, bounded)),
-    changesBelow: (tip, exclude, folder, bounded) =>
-      streamWithLease(() => history.changesBelow(tip, exclude, folder, bounded)),
+    changesBelow: (tip, exclude, paths, bounded) =>
+      streamWithLease(() => history.changesBelow(tip, exclude, paths, bounded)),
     links: (include, exclude, bounded) => streamWithLease(() => history.links(include, exclude, bounded)),
+    commitsBetween: (exclude, tip, page, bounded) =>
+      withLease(() => history.commitsBetween(exclude, tip, page, bounded)),
     apart: (a, b, bounded) => withLease(() => history.apart(a, b, bounded)),
     mergeBase: (a, b, bounded) => withLease(() => history.mergeBase(a, b, bounded)),
   };

@@ -28,6 +28,7 @@ import { answerUnreadable } from '../api/faults.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
+import { createKnownAnswers } from '../website/known-answers.ts';
 import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
@@ -232,6 +233,7 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
     renderer,
     firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
     commitTotals: createCommitTotals(),
+    ...createKnownAnswers(),
     sessions: createPostgresSessionStore(pool),
     signUpOpen: true,
     operatorContact: settings.operatorContact,

@@ -89,6 +89,16 @@ export const DIFF_PATH_BYTES_MAX = 64 * KIB;
 export const DIFF_SPAN_MS = 5_000;
 /** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
 export const DIFF_RENAME_FILES_MAX = 400;
+/** How long git may walk for the last commits of a folder's entries, and how much of what it lists is read at first. */
+export const LAST_COMMITS_SPAN_MS = 5_000;
+export const LAST_COMMITS_FIRST_BYTES_MAX = 2 * MIB;
+/** Commits of one path that are listed, and how long git may walk for them. */
+export const PATH_HISTORY_COMMITS_MAX = 10_000;
+export const PATH_HISTORY_SPAN_MS = 5_000;
+/** How long git may count how far two commits are apart, and how long a page of branches counts in all. */
+export const APART_SPAN_MS = 2_000;
+/** How long git may walk for the commits between two refs. */
+export const COMPARISON_SPAN_MS = 5_000;
 /** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
 export const HISTORY_READS_PER_REPOSITORY_MAX = 4;
@@ -268,3 +278,7 @@ export const PAGE_TEXT_LENGTH_MAX = 44 * KIB;
 /** Entries of a folder, and commits, on one page of the website. */
 export const PAGE_ENTRIES_MAX = 100;
 export const PAGE_COMMITS_MAX = 50;
+/** What the website keeps of what it read: entries of folders and commits of paths, about 150 bytes each, and counts. */
+export const KNOWN_FOLDERS_ENTRIES_MAX = 100_000;
+export const KNOWN_PATH_COMMITS_MAX = 100_000;
+export const KNOWN_APART_MAX = 20_000;

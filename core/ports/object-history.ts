@@ -5,6 +5,7 @@
  * leave git and the API unharmed. A call whose time is up throws `reading-too-costly`; what it yielded before is right.
  */
 import type { ObjectId } from '../kernel/ids.ts';
+import type { Page } from '../kernel/page.ts';
 
 export interface CommitLinks {
   readonly id: ObjectId;
@@ -38,13 +39,14 @@ export interface ObjectHistory {
   commitsOfPath(tip: ObjectId, path: Uint8Array, bounded: Bounded): AsyncIterable<readonly ObjectId[]>;
   /**
    * Streams the commits that `tip` reaches and `exclude` does not, newest first, each with the records of what it
-   * changed below a folder (the root if empty). Of a merge only what differs from all parents. The bytes are those of
-   * `git log -z --raw -t -c --format=%H -- <folder>`.
+   * changed at and below the paths (everywhere if one is empty). Of a merge only what differs from all parents. The
+   * bytes are those of `git log -z --raw -t -c --format=%H -- <paths>` (core/git/history/last-changes.ts). A path that
+   * git cannot be asked for is left out.
    */
   changesBelow(
     tip: ObjectId,
     exclude: readonly ObjectId[],
-    folder: Uint8Array,
+    paths: readonly Uint8Array[],
     bounded: Bounded,
   ): AsyncIterable<Uint8Array>;
   /** Yields the commits that `include` reaches and `exclude` does not, children before parents. */
@@ -53,6 +55,8 @@ export interface ObjectHistory {
     exclude: readonly ObjectId[],
     bounded: Bounded,
   ): AsyncIterable<readonly CommitLinks[]>;
+  /** Returns commits that `tip` reaches and `exclude` does not, in the order of `git log`. */
+  commitsBetween(exclude: ObjectId, tip: ObjectId, page: Page, bounded: Bounded): Promise<readonly ObjectId[]>;
   /** Counts the commits that only one of the two reaches. */
   apart(a: ObjectId, b: ObjectId, bounded: Bounded): Promise<Apart>;
   /** Returns the best common ancestor; null if there is none. */

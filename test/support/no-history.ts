@@ -10,6 +10,7 @@ export const NO_HISTORY: ObjectHistory = {
   commitsOfPath: unused,
   changesBelow: unused,
   links: unused,
+  commitsBetween: unused,
   apart: unused,
   mergeBase: unused,
 };

@@ -29,7 +29,11 @@ export interface SiteBrowser {
 
 /** Stores a session as a sign-in does. `path`s are of the running server, also after a restart on the same address. */
 export async function signIn(strata: Pick<Strata, 'url' | 'env'>, account: Account): Promise<SiteBrowser> {
-  const pool = createPool({ connectionString: strata.env['STRATA_DATABASE_URL'] ?? '', log: keepLog(), connectionsMax: 1 });
+  const pool = createPool({
+    connectionString: strata.env['STRATA_DATABASE_URL'] ?? '',
+    log: keepLog(),
+    connectionsMax: 1,
+  });
   const id = randomBytes(24).toString('base64url');
   const now = timestamp(new Date().toISOString());
   try {
@@ -89,7 +93,9 @@ async function ask(
       answer.on('error', reject);
       answer.on('end', () => {
         const bytes = Buffer.concat(chunks);
-        const received = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().at(-1)]));
+        const received = Object.fromEntries(
+          Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().at(-1)]),
+        );
         const location = answer.headers.location ?? null;
         resolve({ status: answer.statusCode ?? 0, headers: received, html: bytes.toString('utf8'), bytes, location });
       });

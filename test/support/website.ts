@@ -8,6 +8,7 @@ import { digest } from '../../adapters/node/digest.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
 import type { Room } from '../../apps/website/layout/room.ts';
 import { createCommitTotals } from '../../apps/api/services.ts';
+import { createKnownAnswers } from '../../apps/website/known-answers.ts';
 import { createRenderer } from '../../apps/website/rendering/renderer.ts';
 import { createWebsite } from '../../apps/website/site.ts';
 import { accounts } from '../../core/account/evolve.ts';
@@ -85,6 +86,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     },
     layers: createMemoryLayerStore(),
     commitTotals: createCommitTotals(),
+    ...createKnownAnswers(),
     background: { run: (_what, work) => void work().catch(() => undefined) },
     signUpOpen: true,
     operatorContact: null,

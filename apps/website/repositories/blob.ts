@@ -6,11 +6,7 @@
  */
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import {
-  type FileContents,
-  readContents,
-  type SymlinkContents,
-} from '../../../core/use-cases/reading/read-contents.ts';
+import type { Contents, FileContents, SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
@@ -18,25 +14,22 @@ import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown, languageOf } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import { type Asked, numberAsked, showRefusal } from './asked.ts';
+import { contentsAt } from './contents-at.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
 import { lineWindow } from './line-window.ts';
 import { imageType } from './raw.ts';
 import { colouredLines, renderedMarkdown, type TextFile } from './rendered.ts';
-import { counted, shownName, shownSize } from './shown-text.ts';
-import { pathText } from './tree.ts';
-
-const NO_ENTRIES = { offset: 0, limit: 0 };
+import { counted, pathText, shownName, shownSize } from './shown-text.ts';
 
 export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
-  const { context, repository } = asked;
-  const wanted = { ref, path: { names, folder: false }, entries: NO_ENTRIES, judgeStreamed: false };
-  const contents = await readContents(context, repository, wanted);
+  const { repository } = asked;
+  const contents = await contentsAt(asked, { ref, names });
   if ('refused' in contents) return showRefusal(asked, contents.refused);
   if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
-  const content = html`<div class="row">${refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names, true)}</div>
+  const content = html`<div class="row">${refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
 <section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${
     hasBytes && html`<a href="${raw}">Raw</a>`
@@ -55,10 +48,7 @@ interface Box {
   readonly actions?: readonly Html[];
 }
 
-type Shown = Exclude<
-  Awaited<ReturnType<typeof readContents>>,
-  { readonly refused: unknown } | { readonly type: 'dir' }
->;
+type Shown = Exclude<Contents, { readonly type: 'dir' }>;
 
 async function boxOf(asked: Asked, contents: Shown, place: RefPath): Promise<Box> {
   switch (contents.type) {

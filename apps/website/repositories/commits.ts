@@ -4,15 +4,17 @@ import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { pageNumbered } from '../../../core/kernel/page.ts';
 import type { CommitRow } from '../../../core/ports/history.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
+import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
+import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import { type Asked, numberAsked, showRefusal } from './asked.ts';
-import { refPicker, showRepositoryPage } from './frame.ts';
+import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
 import { pager } from './pager.ts';
-import { shortId, shownName, subjectOf } from './shown-text.ts';
+import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 
 /** The tab's address: the commits of the default branch. */
 export async function showDefaultCommits(asked: Asked): Promise<SiteAnswer> {
@@ -31,6 +33,26 @@ export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer
     ref,
   )}</h1>${daysOf(asked, items)}${pager(placeAddress(repository, 'commits', ref, []), page, total)}`;
   return showRepositoryPage(asked, { title: `Commits of ${shownName(ref)}`, tab: 'Commits' }, content);
+}
+
+/** The history of one path: it need not exist any more. */
+export async function showHistory(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+  const { context, repository, visit } = asked;
+  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const path = { names, folder: false };
+  const list = await listCommitsOfPath(context, repository, { ref, path, page, signal: visit.signal });
+  if ('refused' in list) return showRefusal(asked, list.refused);
+  const shown = page.offset + list.commits.length;
+  const address = placeAddress(repository, 'commits', ref, names);
+  const content = html`<div class="row">${refPicker(asked, 'commits', ref, names)}${breadcrumbs(asked, ref, names)}</div>
+<h1 class="unseen">History of ${pathText(names)}</h1>${daysOf(asked, list.commits)}${
+    list.truncated && html`<p class="note">Older commits may be missing: the search for them took too long.</p>`
+  }${pager(address, page, list.hasMore ? shown + 1 : shown, { isExact: !list.hasMore })}`;
+  return showRepositoryPage(
+    asked,
+    { title: `History of ${pathText(names)} at ${shownName(ref)}`, tab: 'Commits' },
+    content,
+  );
 }
 
 /** One list for each day on which commits were made, in UTC. */

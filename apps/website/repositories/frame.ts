@@ -76,15 +76,13 @@ function refsToPick(repository: Asked['repository']) {
   return { branches, tags: tags.slice(-PICKED_MAX).reverse() };
 }
 
-/** The path of a file as links to its folders. */
-export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Array[], isFile: boolean): Html {
+/** The path as links to its folders; its own name is last and no link. */
+export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Array[]): Html {
   const { repository } = asked;
   const root = html`<a href="${placeAddress(repository, 'tree', ref, [])}">${repository.owned.name}</a>`;
   const parts = names.map((name, index) => {
-    const isLast = index === names.length - 1;
-    const kind = isLast && isFile ? 'blob' : 'tree';
-    const address = placeAddress(repository, kind, ref, names.slice(0, index + 1));
-    return isLast ? html`/<strong>${shownName(name)}</strong>` : html`/<a href="${address}">${shownName(name)}</a>`;
+    if (index === names.length - 1) return html`/<strong>${shownName(name)}</strong>`;
+    return html`/<a href="${placeAddress(repository, 'tree', ref, names.slice(0, index + 1))}">${shownName(name)}</a>`;
   });
   return html`<nav class="crumbs" aria-label="Path"><bdi>${root}${parts}</bdi></nav>`;
 }

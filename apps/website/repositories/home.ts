@@ -1,6 +1,6 @@
 /** The home of a repository: its files, its last commit, its README, and how to clone it. */
 import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
-import { type FolderContents, readContents } from '../../../core/use-cases/reading/read-contents.ts';
+import { listTree, type TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
@@ -19,22 +19,20 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
   const { context, repository } = asked;
   if (findDefaultBranch(repository) === null) return emptyHome(asked);
   const page = folderPage(asked);
-  const wanted = { ref: null, path: { names: [], folder: true }, entries: page, judgeStreamed: false };
-  const contents = await readContents(context, repository, wanted);
-  if ('refused' in contents) return showRefusal(asked, contents.refused);
-  // The root of a commit is always a folder.
-  if (contents.type !== 'dir') return showRefusal(asked, { code: 'path-not-found' });
-  const more = pager(placeAddress(repository, 'tree', contents.place.ref, []), page, contents.entries.total);
+  const wanted = { ref: null, path: { names: [], folder: true }, entries: page, signal: asked.visit.signal };
+  const listing = await listTree(context, repository, wanted);
+  if ('refused' in listing) return showRefusal(asked, listing.refused);
+  const more = pager(placeAddress(repository, 'tree', listing.place.ref, []), page, listing.entries.total);
   const content = html`<div class="beside"><div class="stack"><div class="row">${refPicker(
     asked,
     'tree',
-    contents.place.ref,
+    listing.place.ref,
     [],
   )}</div>
-<section class="box" aria-label="Files">${lastCommit(asked, contents.place)}${folderTable(asked, contents)}</section>${more}${await readmeOf(
+<section class="box" aria-label="Files">${lastCommit(asked, listing)}${folderTable(asked, listing)}</section>${more}${await readmeOf(
     asked,
-    contents,
-  )}</div><aside class="stack">${cloneBox(asked)}${facts(asked, contents)}</aside></div>`;
+    listing,
+  )}</div><aside class="stack">${cloneBox(asked)}${facts(asked, listing)}</aside></div>`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 
@@ -50,7 +48,7 @@ export function cloneBox(asked: Asked): Html {
   )}</section>`;
 }
 
-function facts({ visit, repository }: Asked, { entries }: FolderContents): Html {
+function facts({ visit, repository }: Asked, { entries }: TreeListing): Html {
   const { sizeBytes, pushedAt, createdAt } = repositoryRow(repository);
   return html`<dl class="facts">${
     pushedAt !== null && html`<dt>Last push</dt><dd>${timeAgo(pushedAt, visit.now)}</dd>`

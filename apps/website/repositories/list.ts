@@ -32,7 +32,7 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
         `/${username}`,
         at,
         total,
-        text === '' ? {} : { q: text },
+        { query: text === '' ? {} : { q: text } },
       )}`;
   return showPage(page(visit, { title: `Repositories of ${username}`, head }, content));
 }

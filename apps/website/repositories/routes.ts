@@ -5,11 +5,10 @@
  * a reserved name (core/account/names.ts).
  */
 import type { Room } from '../layout/room.ts';
-import { notFound } from '../layout/problems.ts';
 import { onPlace, onRepository } from './asked.ts';
 import { showBlob } from './blob.ts';
 import { showCommit } from './commit.ts';
-import { showCommits, showDefaultCommits } from './commits.ts';
+import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
 import { showHome } from './home.ts';
 import { showList } from './list.ts';
 import { beginWithReadme, makeRepository, showNew } from './new.ts';
@@ -34,9 +33,8 @@ export const repositoriesRoom: Room = {
     site.page('/:username/:repository/commits', onRepository(context, showDefaultCommits));
     site.page(
       '/:username/:repository/commits/*',
-      // The history of one path is not read yet.
-      onPlace(context, async (asked, { ref, names }) =>
-        names.length === 0 ? showCommits(asked, ref) : notFound(asked.visit),
+      onPlace(context, (asked, place) =>
+        place.names.length === 0 ? showCommits(asked, place.ref) : showHistory(asked, place),
       ),
     );
     site.page('/:username/:repository/commit/:id', onRepository(context, showCommit));

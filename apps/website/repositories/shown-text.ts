@@ -16,6 +16,11 @@ export function shownName(name: Uint8Array | string): string {
   return cutText(markInvisible(text).replaceAll(/[\n\t]/g, '␤'), NAME_LENGTH_MAX);
 }
 
+/** Returns a path for a title. */
+export function pathText(names: readonly Uint8Array[]): string {
+  return names.length === 0 ? 'Files' : shownName(names.map(decodeUtf8Lossy).join('/'));
+}
+
 /** Returns the first line of a message. */
 export function subjectOf(message: string): string {
   const [line = ''] = message.trimStart().split('\n', 1);

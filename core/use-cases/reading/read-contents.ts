@@ -4,7 +4,6 @@
  * Must stay true: a large file is streamed in constant memory, and the repository's objects stay open until the reader
  * of the stream closes it. On every other exit this file closes them.
  */
-import { listedCommit } from '../../git/history/listed-commit.ts';
 import { isUtf8Text } from '../../git/utf8.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
@@ -12,7 +11,7 @@ import { CONTENTS_BUFFERED_BYTES_MAX, SYMLINK_TARGET_BYTES_MAX } from '../../ker
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ByteRange } from '../../ports/layer-store.ts';
-import type { Commit, ObjectReader, TreeEntry } from '../../ports/object-database.ts';
+import type { ObjectReader, TreeEntry } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { type ContentsPath, type EntryType, entrySizes, entryType, type Located, locate } from './locate.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
@@ -31,8 +30,6 @@ export interface Place {
   /** The ref that the caller named, or the short name of the default branch. */
   readonly ref: string;
   readonly commit: ObjectId;
-  /** That commit, with its texts cut as in lists. */
-  readonly tip: Commit;
 }
 
 export interface FolderEntry extends TreeEntry {
@@ -151,7 +148,6 @@ async function readAt<Result extends Contents | RawFile | Refused>(
       names: path.names,
       ref: resolved.name,
       commit: resolved.commit.id,
-      tip: listedCommit(resolved.commit),
     };
     const result = await read({ reader, located, place, close: () => view.close() });
     isStreamed = 'content' in result && result.content.kind === 'streamed';
@@ -191,7 +187,8 @@ async function isTextOf(content: FileBytes, judgeStreamed: boolean): Promise<boo
   return judgeStreamed && (await isUtf8Text(content.chunks(null)));
 }
 
-async function entriesOf(
+/** Returns a page of a tree's entries with their sizes. */
+export async function entriesOf(
   reader: ObjectReader,
   all: readonly TreeEntry[],
   { offset, limit }: Page,
