@@ -24,7 +24,7 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
     'tree',
     commit.id,
     [],
-  )}">Browse the files</a></div>${people(asked, commit)}${parents(asked, commit)}${copyBox(commit.id, 'The whole id')}</div>${
+  )}">Browse the files</a></div><div>${people(asked, commit)}${parents(asked, commit)}</div>${copyBox(commit.id, 'The whole id')}</div>${
     body !== '' && html`<pre class="message" dir="auto">${body}</pre>`
   }${diffView(asked, commit, diff)}`;
   return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);

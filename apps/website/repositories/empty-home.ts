@@ -12,6 +12,8 @@ export function emptyHome(asked: Asked): SiteAnswer {
   const { visit, repository } = asked;
   const { defaultBranch, owned } = repository;
   const url = cloneUrl(asked);
+  // Without a chosen default branch, whatever is pushed first becomes it.
+  const pushed = owned.initialDefaultBranch === null ? 'HEAD' : shellWord(defaultBranch);
   const hasRefs = repository.entity.state.refs.size > 0;
   const content = html`${
     hasRefs &&
@@ -19,19 +21,19 @@ export function emptyHome(asked: Asked): SiteAnswer {
 <div class="row">${refPicker(asked, 'tree', defaultBranch, [])}</div>`
   }<section class="box"><header><h2>${
     hasRefs ? 'Push the default branch' : 'Nothing here yet. Push what you have'
-  }</h2></header><div class="stack prose">${copyBox(`git remote add origin ${url}`, 'Name the repository')}${copyBox(
-    `git push -u origin ${shellWord(defaultBranch)}`,
+  }</h2></header><div class="stack part">${copyBox(`git remote add origin ${url}`, 'Name the repository')}${copyBox(
+    `git push -u origin ${pushed}`,
     'Push to it',
   )}<p class="soft">Git asks for a user name (any) and a password: an access token.</p></div></section>
-<section class="box"><header><h2>Or begin with nothing</h2></header><div class="stack prose">${copyBox(
+<section class="box"><header><h2>Or begin with nothing</h2></header><div class="stack part">${copyBox(
     `git clone ${url} && cd ${owned.name}`,
     'Clone it',
   )}${copyBox(
-    `echo "# ${owned.name}" > README.md && git add . && git commit -m Begin && git push origin HEAD:${shellWord(defaultBranch)}`,
+    `echo "# ${owned.name}" > README.md && git add . && git commit -m Begin && git push -u origin ${owned.initialDefaultBranch === null ? 'HEAD' : `HEAD:${shellWord(defaultBranch)}`}`,
     'Push a first commit',
   )}</div></section>${
     !hasRefs &&
-    html`<section class="box"><header><h2>Or begin here</h2></header><div class="stack prose"><p>A README with the repository’s name and description, as its first commit.</p>${buttonForm(
+    html`<section class="box"><header><h2>Or begin here</h2></header><div class="stack part"><p>A README with the repository’s name and description, as its first commit.</p>${buttonForm(
       { action: `${repositoryAddress(repository)}/readme`, csrf: visit.csrf() },
       html`<button class="button">Begin with a README</button>`,
     )}</div></section>`

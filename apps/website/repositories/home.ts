@@ -1,6 +1,6 @@
 /** The home of a repository: its files, its last commit, its README, and how to clone it. */
 import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
-import { listTree, type TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
+import { listTree } from '../../../core/use-cases/reading/list-tree.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
@@ -32,7 +32,7 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${folderTable(asked, listing)}</section>${more}${await readmeOf(
     asked,
     listing,
-  )}</div><aside class="stack">${cloneBox(asked)}${facts(asked, listing)}</aside></div>`;
+  )}</div><aside class="stack">${cloneBox(asked)}${facts(asked)}</aside></div>`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 
@@ -48,11 +48,11 @@ export function cloneBox(asked: Asked): Html {
   )}</section>`;
 }
 
-function facts({ visit, repository }: Asked, { entries }: TreeListing): Html {
+function facts({ visit, repository }: Asked): Html {
   const { sizeBytes, pushedAt, createdAt } = repositoryRow(repository);
   return html`<dl class="facts">${
     pushedAt !== null && html`<dt>Last push</dt><dd>${timeAgo(pushedAt, visit.now)}</dd>`
   }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd><dt>Stored</dt><dd>${shownSize(
     sizeBytes,
-  )}</dd><dt>In the root</dt><dd>${entries.total}</dd></dl>`;
+  )}</dd></dl>`;
 }
