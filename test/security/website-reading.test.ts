@@ -23,18 +23,20 @@ const FOLDER = '<svg onload=alert(1)>';
 const BRANCH = `x"'><img-src=x-onerror=alert(1)>`;
 const REVERSED = 'invoice\u202Etxt.exe';
 
+const ending = suiteEnding();
+let strata: Strata;
+let ada: Account;
+
+beforeAll(async () => {
+  strata = await startNode(ending, await sharedParts(ending));
+  ada = await createAccount(strata, 'ada');
+});
+
 describe('A hostile repository', () => {
-  const ending = suiteEnding();
-  let strata: Strata;
-  let ada: Account;
-  let mallory: Account;
   let browser: SiteBrowser;
   let tip: string;
 
   beforeAll(async () => {
-    strata = await startNode(ending, await sharedParts(ending));
-    ada = await createAccount(strata, 'ada');
-    mallory = await createAccount(strata, 'mallory', 'FREE');
     browser = await signIn(strata, ada);
     const work = await newWorkTree(ending);
     const url = await createRepository(strata, ada, 'hostile');
@@ -159,15 +161,10 @@ describe('A hostile repository', () => {
 });
 
 describe('Somebody who does not own a repository', () => {
-  const ending = suiteEnding();
-  let strata: Strata;
-  let ada: Account;
   let mallory: SiteBrowser;
   let tip: string;
 
   beforeAll(async () => {
-    strata = await startNode(ending, await sharedParts(ending));
-    ada = await createAccount(strata, 'ada');
     mallory = await signIn(strata, await createAccount(strata, 'mallory'));
     const work = await newWorkTree(ending);
     await git(work, ['push', '--quiet', await createRepository(strata, ada, 'secret'), 'main']);

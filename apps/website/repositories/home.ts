@@ -52,7 +52,5 @@ function facts({ visit, repository }: Asked): Html {
   const { sizeBytes, pushedAt, createdAt } = repositoryRow(repository);
   return html`<dl class="facts">${
     pushedAt !== null && html`<dt>Last push</dt><dd>${timeAgo(pushedAt, visit.now)}</dd>`
-  }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd><dt>Stored</dt><dd>${shownSize(
-    sizeBytes,
-  )}</dd></dl>`;
+  }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd><dt>Stored</dt><dd>${shownSize(sizeBytes)}</dd></dl>`;
 }

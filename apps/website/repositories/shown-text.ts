@@ -24,7 +24,8 @@ export function pathText(names: readonly Uint8Array[]): string {
 /** Returns the first line of a message. */
 export function subjectOf(message: string): string {
   const [line = ''] = message.trimStart().split('\n', 1);
-  const subject = markInvisible(line).trim();
+  // Without the carriage return of a message written on Windows.
+  const subject = markInvisible(line.trim());
   return subject === '' ? '(no message)' : cutText(subject, SUBJECT_LENGTH_MAX);
 }
 
