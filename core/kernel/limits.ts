@@ -99,6 +99,11 @@ export const PATH_HISTORY_SPAN_MS = 5_000;
 export const APART_SPAN_MS = 2_000;
 /** How long git may walk for the commits between two refs. */
 export const COMPARISON_SPAN_MS = 5_000;
+/** Commits of one repository, and changes of its refs, from which a node knows which push brought a commit. */
+export const PUSHED_COMMITS_MAX = 1_000_000;
+export const PUSHED_TIPS_MAX = 200_000;
+/** How long git may walk for them. */
+export const PUSHED_SPAN_MS = 10_000;
 /** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
 export const HISTORY_READS_PER_REPOSITORY_MAX = 4;

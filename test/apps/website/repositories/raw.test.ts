@@ -65,6 +65,7 @@ describe('The bytes of files', () => {
       [{ kind: 'user', id: ada }],
     );
     assert.equal((await browser.get('/ada/files/raw/main/large')).status, 200);
+    await new Promise(setImmediate);
     const refused = await browser.get('/ada/files/raw/main/small');
     assert.equal(refused.status, 403);
     assert.match(refused.html, /quota of transfer/);
