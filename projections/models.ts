@@ -1,6 +1,7 @@
 /** The read models of the service, for the runner and for the queries. */
 import type { Workflow } from '../core/ports/workflows.ts';
 import { accessTokensProjection } from './access-tokens/apply.ts';
+import { activityProjection } from './activity/apply.ts';
 import { createHistoryProjection, type HistoryOptions } from './history/apply.ts';
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
@@ -18,6 +19,7 @@ export function createModels(options: HistoryOptions & { readonly workflows: rea
     repositories: repositoriesProjection,
     history: createHistoryProjection(options),
     accessTokens: accessTokensProjection,
+    activity: activityProjection,
     usage: usageProjection,
     webhookDeliveries: webhookDeliveriesProjection,
     timers: createTimersProjection(options.workflows),

@@ -22,17 +22,22 @@ const POLL_SLACK_MS = 100;
 
 export function createApiServices(context: ApiContext, openApi: () => EncodedBody): ApiServices {
   const { clock } = context;
-  const totals = new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX });
   return {
     ...context,
     bodies: createBodyCache(),
-    commitTotals: {
-      get: (tip) => totals.get(tip),
-      set: (tip, total) => {
-        totals.set(tip, total);
-      },
-    },
+    commitTotals: createCommitTotals(),
     devicePollRate: createRate({ timesMax: 1, spanMs: DEVICE_POLL_INTERVAL_SECONDS * 1_000 - POLL_SLACK_MS, clock }),
     openApi,
+  };
+}
+
+/** Remembers how many commits a tip reaches, which takes a walk to count. */
+export function createCommitTotals(): CommitTotals {
+  const totals = new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX });
+  return {
+    get: (tip) => totals.get(tip),
+    set: (tip, total) => {
+      totals.set(tip, total);
+    },
   };
 }

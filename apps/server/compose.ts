@@ -9,6 +9,7 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
@@ -22,10 +23,13 @@ import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
+import { createCommitTotals } from '../api/services.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
+import { createKnownAnswers } from '../website/known-answers.ts';
+import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
@@ -220,10 +224,16 @@ function composeApi(composing: Composing, opened: Opened, shared: RequestContext
 }
 
 async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext) {
-  const { settings, log, metrics } = composing;
+  const { settings, log, metrics, parts } = composing;
   const { context, pool } = opened.foundation;
+  const renderer = createRenderer();
+  parts.add(() => renderer.close());
   return createWebsite({
     ...handlerContext(composing, opened, shared),
+    renderer,
+    firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
+    commitTotals: createCommitTotals(),
+    ...createKnownAnswers(),
     sessions: createPostgresSessionStore(pool),
     signUpOpen: settings.signUpOpen,
     operatorContact: settings.operatorContact,

@@ -2,6 +2,7 @@
 import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
 import type { Room } from './layout/room.ts';
+import { repositoriesRoom } from './repositories/routes.ts';
 import { tokensRoom } from './tokens/routes.ts';
 
-export const ROOMS: readonly Room[] = [tokensRoom, identityRoom, docsRoom];
+export const ROOMS: readonly Room[] = [repositoriesRoom, tokensRoom, identityRoom, docsRoom];

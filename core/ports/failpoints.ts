@@ -12,6 +12,7 @@ export const FAILPOINTS = [
   'push-appended',
   'push-installed',
   'push-answered',
+  'repository-created',
   'repository-closed',
   'account-username-claimed',
   'account-email-claimed',

@@ -8,7 +8,7 @@ import { modulesOf, projectTree, type SourceTree, treeOf } from './source-tree.t
 
 /** The file that stands around the library of templates, and those that declare a library's markup trusted. */
 const TEMPLATES = 'apps/website/layout/html.ts';
-const TRUSTING: readonly string[] = [TEMPLATES];
+const TRUSTING: readonly string[] = [TEMPLATES, 'apps/website/repositories/rendered.ts'];
 
 function unescaped(tree: SourceTree): string[] {
   return [...modulesOf(tree)].flatMap(([path, text]) => {

@@ -8,6 +8,9 @@ import { digest } from '../../adapters/node/digest.ts';
 import { createBackground } from '../../apps/server/background.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
 import type { Room } from '../../apps/website/layout/room.ts';
+import { createCommitTotals } from '../../apps/api/services.ts';
+import { createKnownAnswers } from '../../apps/website/known-answers.ts';
+import { createRenderer } from '../../apps/website/rendering/renderer.ts';
 import { createWebsite } from '../../apps/website/site.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import { sessionEpochOf } from '../../core/account/state.ts';
@@ -16,6 +19,7 @@ import { SESSION_IDLE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import { newAccount } from './accounts.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fixture.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 
 /** The password of every account that `WebsiteFixture.account` makes. */
@@ -71,6 +75,7 @@ export interface WebsiteOptions {
 export async function createWebsiteFixture(options: WebsiteOptions = {}): Promise<WebsiteFixture> {
   const api = await createApiFixture(options.api);
   const finished: FinishedSiteRequest[] = [];
+  const renderer = createRenderer();
   const context: SiteContext = {
     ...api.context,
     sessions: options.sessions ?? createMemorySessionStore(),
@@ -78,6 +83,15 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
       hash: async (password) => `hash of ${password}`,
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
+    renderer,
+    firstCommits: {
+      make: async () => {
+        throw new Error('The memory objects take no pushes');
+      },
+    },
+    layers: createMemoryLayerStore(),
+    commitTotals: createCommitTotals(),
+    ...createKnownAnswers(),
     background: createBackground((what, cause) => {
       throw new Error(`A fault of ${what}`, { cause });
     }),
@@ -105,6 +119,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     },
     close: async () => {
       await site.close();
+      await renderer.close();
       await api.close();
     },
   };

@@ -63,7 +63,7 @@ function answerDetails({ status, tables }: ApiAnswer): Content {
 }
 
 function answerTable({ title, rows }: FieldTable): Html {
-  return html`${title !== null && html`<p class="part">Where <code>type</code> is <code>${title}</code></p>`}${table(rows)}`;
+  return html`${title !== null && html`<p class="variant">Where <code>type</code> is <code>${title}</code></p>`}${table(rows)}`;
 }
 
 function fieldsIn(title: string, rows: readonly FieldRow[]): Content {

@@ -41,7 +41,7 @@ export function showDocs(visit: Visit, { title, path, head }: DocsPage, content:
 
 /** One command or more, ready to copy as a whole. */
 export function commands(label: string, ...lines: readonly string[]): Html {
-  return html`<div class="copy lines"><code tabindex="0" aria-label="${label}">${lines.join('\n')}</code><button type="button" aria-label="Copy: ${label}" hidden>Copy</button></div>`;
+  return html`<div class="copy commands"><code tabindex="0" aria-label="${label}">${lines.join('\n')}</code><button type="button" aria-label="Copy: ${label}" hidden>Copy</button></div>`;
 }
 
 /** A program, named by its file. */

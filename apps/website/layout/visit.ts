@@ -63,6 +63,8 @@ export interface Visit {
   readonly webUrl: string;
   /** Whether strangers may make accounts. */
   readonly signUpOpen: boolean;
+  /** Aborted when the browser goes away: what is made for the page need not be finished. */
+  readonly signal: AbortSignal;
   /** The address that the request came from. */
   readonly address: string;
   /** The User-Agent header, cut to `USER_AGENT_LENGTH_MAX`; null without one. */

@@ -7,8 +7,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
-import type { Person } from '../../../core/use-cases/accounts/authenticate.ts';
-import { identifySession, originOf } from '../../front-door/admission.ts';
+import { identifyPerson, type Person } from '../../../core/use-cases/accounts/authenticate.ts';
+import { originOf, upToDate } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
 import { localPath } from '../layout/answer.ts';
 import type { NavigationLink, PersonVisit, SignedIn, SignedInToClosed, Visit } from '../layout/visit.ts';
@@ -52,13 +52,14 @@ export async function identifyVisitor(
     if (sent) reply.clearCookie(cookies.names.session, cookies.attributes);
     return STRANGER;
   }
-  const visitor = await identifySession(context, session);
-  if (visitor === null) {
+  const position = await upToDate(context);
+  const known = await identifyPerson(context, session);
+  if (known === null) {
     await sessionOf(context, cookies, request, reply).signOut();
     return STRANGER;
   }
   await noteSeen(context, request);
-  return { session, known: visitor.person, position: visitor.position };
+  return { session, known, position };
 }
 
 /** Makes the visit of a request whose sender is identified. */
@@ -81,12 +82,19 @@ export function visitOf(making: VisitMaking, request: FastifyRequest, reply: Fas
     baseUrl,
     webUrl,
     signUpOpen: context.signUpOpen,
+    signal: untilClosed(reply),
     address: context.clientAddress(request.raw),
     agent: agentOf(request.raw.headers['user-agent']),
     knownBrowser: (account) => knownBrowser({ formKey: context.formKey, cookies }, request, account),
     csrf: () => (token ??= reply.generateCsrf({ userInfo: formOwner(request) })),
     session: sessionOf(context, cookies, request, reply),
   };
+}
+
+function untilClosed({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => controller.abort());
+  return controller.signal;
 }
 
 /** Adds to a visit what only somebody who is signed in has. */

@@ -1,7 +1,7 @@
 /** How processes share slots. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createFairSlots } from '../../../../adapters/git/process/fair-slots.ts';
+import { createFairSlots } from '../../../core/kernel/fair-slots.ts';
 
 describe('slots', () => {
   test('let no more tasks run than there are slots, and the next as soon as one is released', async () => {
