@@ -11,6 +11,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { DueDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
 import { readAccessTokens } from './access-tokens/queries.ts';
+import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
@@ -31,6 +32,7 @@ export interface ReadModelsOptions {
     readonly repositories: Projection;
     readonly history: Projection;
     readonly accessTokens: Projection;
+    readonly activity: Projection;
     readonly usage: Projection;
     readonly webhookDeliveries: Projection;
   };
@@ -46,12 +48,13 @@ const BRANCH_BYTES = 500;
 export function createReadModels(options: ReadModelsOptions): ReadModels & DueDeliveries {
   const { database, models, runner, clock } = options;
   // Callers of `caughtUp` do not wait for models that only background work reads.
-  const lists = [models.repositories, models.accessTokens, models.webhookDeliveries];
+  const lists = [models.repositories, models.accessTokens, models.activity, models.webhookDeliveries];
   const requestModels = [...lists, models.history, models.usage].map(({ name }) => name);
   const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection, runner);
   const repositories = readerOf(models.repositories);
   const history = readerOf(models.history);
   const accessTokens = readerOf(models.accessTokens);
+  const activity = readerOf(models.activity);
   const usage = readerOf(models.usage);
   const deliveries = readerOf(models.webhookDeliveries);
   const cache = new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
@@ -77,6 +80,9 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     },
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
+    activity: (repository, page) => readActivity(activity, repository, page),
+    pushes: (repository, revisions) => readPushes(activity, repository, revisions),
+    pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),

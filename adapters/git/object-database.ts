@@ -12,6 +12,7 @@ import { createFilePages } from './packs/file-pages.ts';
 import { createGit } from './process/git-commands.ts';
 import { createLayerCache } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
+import { createHistorySlots } from './object-history.ts';
 import { createObjectReader, type ReaderContext } from './object-reader.ts';
 import { createObjectCache } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
@@ -112,7 +113,8 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };
-    const readers: ReaderContext = { git, views, bitmaps, reachable, answers };
+    const historySlots = createHistorySlots();
+    const readers: ReaderContext = { git, views, bitmaps, reachable, answers, historySlots };
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),

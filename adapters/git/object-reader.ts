@@ -8,6 +8,7 @@ import { parentsFault } from '../../core/git/object-bounds.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
+import type { ObjectHistory } from '../../core/ports/object-history.ts';
 import type { Bitmaps } from './cache/bitmaps.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
@@ -15,10 +16,12 @@ import type { CacheLease } from './cache/layer-cache.ts';
 import { readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject, parseTree } from './packs/object-parsing.ts';
 import type { AnswerCache } from './cache/answer-cache.ts';
+import { createObjectHistory } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
 import { idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
+import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */
@@ -29,6 +32,7 @@ export interface ReaderContext {
   readonly bitmaps: Bitmaps;
   readonly reachable: ReachableSets;
   readonly answers: AnswerCache;
+  readonly historySlots: FairSlots;
 }
 
 /** Takes over the lease: the reader releases it. */
@@ -37,7 +41,8 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
   const view = { key: lease.folder.repository, variables: { GIT_DIR: lease.folder.path } };
   const source = createObjectSource(lease.packs, createGitObjects(git, view));
   const access: ObjectAccess = { source, view };
-  const { withLease, streamWithLease, extendLease, close } = shareLease(lease);
+  const shared = shareLease(lease);
+  const { withLease, streamWithLease, extendLease, close } = shared;
   const commit = async (id: ObjectId) => {
     const object = await source.read(id);
     const read = object?.type === 'commit' ? parseCommit(id, object.bytes) : null;
@@ -65,6 +70,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     blob: (id, range) => streamWithLease(() => readBlob(git, access, id, range)),
     walk: (options) => streamWithLease(() => walk(git, access, options)),
     isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
+    history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared),
     reachable: (ids, tips, tipsKey) => withLease(() => reachable(context, access, ids, tips, tipsKey)),
     uploadPack: (options) => {
       const make = (signal: AbortSignal) =>
@@ -129,6 +135,21 @@ function shareLease(lease: CacheLease): SharedLease {
       closed = true;
       leave();
     },
+  };
+}
+
+/** The same calls, each of which keeps the lease until it ends. */
+function leasedHistory(history: ObjectHistory, { withLease, streamWithLease }: SharedLease): ObjectHistory {
+  return {
+    diff: (from, to, bounded) => streamWithLease(() => history.diff(from, to, bounded)),
+    commitsOfPath: (tip, path, bounded) => streamWithLease(() => history.commitsOfPath(tip, path, bounded)),
+    changesBelow: (tip, exclude, paths, bounded) =>
+      streamWithLease(() => history.changesBelow(tip, exclude, paths, bounded)),
+    links: (include, exclude, bounded) => streamWithLease(() => history.links(include, exclude, bounded)),
+    commitsBetween: (exclude, tip, page, bounded) =>
+      withLease(() => history.commitsBetween(exclude, tip, page, bounded)),
+    apart: (a, b, bounded) => withLease(() => history.apart(a, b, bounded)),
+    mergeBase: (a, b, bounded) => withLease(() => history.mergeBase(a, b, bounded)),
   };
 }
 

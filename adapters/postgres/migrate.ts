@@ -15,6 +15,9 @@ import * as vaultReferences from './migrations/005-vault-references.ts';
 import * as logImport from './migrations/006-log-import.ts';
 import * as webhookDeliveries from './migrations/007-webhook-deliveries.ts';
 import * as appends from './migrations/008-appends.ts';
+import * as rateLimits from './migrations/009-rate-limits.ts';
+import * as webSessions from './migrations/010-web-sessions.ts';
+import * as deviceLogins from './migrations/011-device-logins.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -26,7 +29,10 @@ export interface MigrationSet {
   readonly migrations: Readonly<Record<string, Migration>>;
 }
 
-/** The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries. */
+/**
+ * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
+ * rate limits, sessions of browsers, device logins.
+ */
 export const logMigrations: MigrationSet = {
   name: 'log',
   migrations: {
@@ -38,6 +44,9 @@ export const logMigrations: MigrationSet = {
     '006-log-import': logImport,
     '007-webhook-deliveries': webhookDeliveries,
     '008-appends': appends,
+    '009-rate-limits': rateLimits,
+    '010-web-sessions': webSessions,
+    '011-device-logins': deviceLogins,
   },
 };
 

@@ -127,9 +127,9 @@ export function accountRoute<Given extends Schemas>(
 
 /** A route about one repository. Its path starts with `/v1/repos/{username}/{name}`. */
 export function repositoryRoute<Given extends Schemas>(
-  options: Options<RepositoryCall, Given> & { readonly grant: Grant },
+  options: Options<RepositoryCall, Given> & { readonly grant: Grant; readonly scope?: 'ALL_REPO' },
 ): Route {
-  const requirement = { grant: options.grant, scope: null, onItself: false };
+  const requirement = { grant: options.grant, scope: options.scope ?? null, onItself: false };
   return { ...options, kind: 'repository', requirement, run: checked(options) };
 }
 

@@ -12,6 +12,7 @@ import {
   postAccessToken,
   putAccessToken,
 } from './handlers/access-tokens.ts';
+import { getActivity } from './handlers/activity.ts';
 import { getBranches } from './handlers/branches.ts';
 import { getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
@@ -42,6 +43,7 @@ import {
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
+import { ACTIVITY } from './schemas/activity.ts';
 import { BRANCHES } from './schemas/branches.ts';
 import { COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { PAGE_QUERY } from './schemas/common.ts';
@@ -204,6 +206,21 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: COMMITS },
     problems: [304],
     handle: getCommits,
+  }),
+  repositoryRoute({
+    operationId: 'listActivity',
+    tag: 'Code',
+    summary: 'List the changes of refs',
+    description:
+      'What each push created, moved, forced or deleted, newest first. It names commits that no branch or tag reaches any more, so it needs the grant ALL and the scope ALL_REPO.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/activity',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: REPOSITORY_PARAMS, query: PAGE_QUERY },
+    answers: { 200: ACTIVITY },
+    problems: [],
+    handle: getActivity,
   }),
   repositoryRoute({
     operationId: 'getRootContents',

@@ -6,10 +6,14 @@
  * machine, a path or an address.
  */
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
+import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
+import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
+import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
 /** The node did not catch up with the log in time. */
@@ -21,11 +25,15 @@ export class NodeBehind extends Error {
 /** Every error class by which a port or this node reports that it cannot serve now. */
 export const OUTAGE_ERRORS = [
   DeliveryStoreError,
+  DeviceLoginRequestsError,
   EventStoreError,
   LayerStoreError,
   NodeBehind,
   ObjectDatabaseError,
+  PasswordHasherError,
+  RateLimitsError,
   ReadModelError,
+  SessionStoreError,
   VaultError,
 ] as const;
 
@@ -69,11 +77,13 @@ const LARGE_OBJECTS: Outage = {
   status: 500,
   message: 'This repository holds objects that are larger than this service reads',
 };
+const BUSY: Outage = { status: 503, message: 'The service is busy, try again', retryAfterSeconds: 5 };
 const FAULT: Outage = { status: 500, message: 'Internal error' };
 
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'node-behind': BEHIND,
   'delivery-store-unavailable': DOWN,
+  'device-logins-unavailable': DOWN,
   'log-unavailable': LOG_DOWN,
   'append-outcome-unknown': UNKNOWN_OUTCOME,
   'append-too-large': FAULT,
@@ -87,10 +97,13 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'object-database-unavailable': DOWN,
   'object-too-large': LARGE_OBJECTS,
   'reading-too-costly': LARGE_OBJECTS,
+  'password-hasher-busy': BUSY,
+  'rate-limits-unavailable': DOWN,
   'layer-not-found': LOST_OBJECTS,
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,
   'range-not-satisfiable': FAULT,
+  'session-store-unavailable': DOWN,
   'account-erased': FAULT,
   'record-tampered': FAULT,
   'vault-unavailable': DOWN,

@@ -9,20 +9,28 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
+import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
+import { createCommitTotals } from '../api/services.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
+import { createBackground } from './background.ts';
+import { createKnownAnswers } from '../website/known-answers.ts';
+import { createRenderer } from '../website/rendering/renderer.ts';
+import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -67,13 +75,15 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const git = composeGit(composing, shared);
     const api = composeApi(composing, opened, shared);
     await api.ready();
+    const website = await composeWebsite(composing, opened, shared);
+    await website.ready();
     const { readModels, timers } = projections;
     registerGauges({
       metrics,
       clock: context.clock,
       entities: context.entities,
       deliveries: readModels,
-      timers,
+      timers: [timers, context.deviceRequests],
       parkedStreams: () => projections.runner.waiting(),
     });
     const http = createHttpServer({
@@ -85,6 +95,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
         ready: () => readiness({ log: context.entities.barrier() }, work?.healths ?? {}),
       },
       rest: runs('api') ? (request, response) => api.routing(request, response) : null,
+      website: runs('website') ? (request, response) => website.routing(request, response) : null,
       newRequestId: () => context.ids.next(),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
     });
@@ -156,6 +167,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   parts.add(flush);
   parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
   const usage = projections.readModels;
+  const background = createBackground(onFault);
+  parts.add(() => background.settled());
   return {
     ...context,
     layers,
@@ -164,6 +177,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     readModels: projections.readModels,
     lastUse,
     transfer,
+    rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
+    background,
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
     clientAddress: createClientAddress(settings.trustedProxies),
     sourceAddressRef: createSourceAddressRef(context.vault),
@@ -182,8 +197,9 @@ function composeGit({ log, metrics }: Composing, shared: RequestContext): GitHan
   });
 }
 
-function composeApi({ settings, log, metrics }: Composing, opened: Opened, shared: RequestContext) {
-  return createApi({
+/** What the handlers of the API and the website take beside the shared context. */
+function handlerContext({ settings }: Composing, opened: Opened, shared: RequestContext) {
+  return {
     ...shared,
     outgoing: opened.outgoing,
     deliveries: opened.deliveries,
@@ -193,9 +209,38 @@ function composeApi({ settings, log, metrics }: Composing, opened: Opened, share
     newWebhookSecret,
     addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
     version: packageJson.version,
+  };
+}
+
+function composeApi(composing: Composing, opened: Opened, shared: RequestContext) {
+  const { log, metrics } = composing;
+  return createApi({
+    ...handlerContext(composing, opened, shared),
     onFinished: (finished) => {
       metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
       log.info(finished, 'api');
+    },
+  });
+}
+
+async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext) {
+  const { settings, log, metrics, parts } = composing;
+  const { context, pool } = opened.foundation;
+  const renderer = createRenderer();
+  parts.add(() => renderer.close());
+  return createWebsite({
+    ...handlerContext(composing, opened, shared),
+    renderer,
+    firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
+    commitTotals: createCommitTotals(),
+    ...createKnownAnswers(),
+    sessions: createPostgresSessionStore(pool),
+    signUpOpen: settings.signUpOpen,
+    operatorContact: settings.operatorContact,
+    formKey: await context.vault.fingerprint('website-forms', 'tokens'),
+    onFinished: (finished) => {
+      metrics.siteFinished(finished.route ?? 'none', finished.status, finished.durationMs);
+      log.info(finished, 'website');
     },
   });
 }

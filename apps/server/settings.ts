@@ -36,6 +36,10 @@ export interface Settings {
   readonly retentionDays: number;
   /** Whether webhooks may be sent to addresses that are not public. */
   readonly allowPrivateTargets: boolean;
+  /** Whether strangers may make accounts on the website. */
+  readonly signUpOpen: boolean;
+  /** Says how to reach who runs the service, on the pages where people need to know; null if not set. */
+  readonly operatorContact: string | null;
   /** Addresses of the peers whose X-Forwarded-For the server trusts. */
   readonly trustedProxies: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
@@ -107,6 +111,8 @@ export function readSettings(environment: Environment, workingDirectory: string)
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
     plans: plansOf(file('STRATA_PLANS'), fault),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
+    signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
+    operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
     roles: someOf('STRATA_ROLES', ROLES),
     retentionDays: integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 1, 3_650),
@@ -129,6 +135,14 @@ function unusableAddress(address: string, folder: string): string | null {
 
 function isMasterKey(text: string): boolean {
   return /^[0-9a-fA-F]{64}$/.test(text) || /^[A-Za-z0-9+/]{43}=$/.test(text);
+}
+
+/** Pages show the text as it is, so it has one short line. */
+function contactOf(contact: string | null, fault: (name: string, value: string, expected: string) => void) {
+  if (contact !== null && !/^[^\p{Cc}\p{Cs}]{1,200}$/u.test(contact)) {
+    fault('STRATA_OPERATOR_CONTACT', JSON.stringify(contact.slice(0, 50)), 'one line of at most 200 characters');
+  }
+  return contact;
 }
 
 const QUOTA = z.number().int().nonnegative().nullable();

@@ -21,6 +21,7 @@ const RESERVED_USERNAMES: ReadonlySet<string> = new Set([
   'logout',
   'metrics',
   'mfa-tokens',
+  'new',
   'oidc-trust',
   'r',
   'readyz',

@@ -75,6 +75,38 @@ export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
 export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
 /** How much of a symbolic link's target is returned: Linux's PATH_MAX, beyond which no checkout can create the link. */
 export const SYMLINK_TARGET_BYTES_MAX = 4_096;
+/** Files that the diff of two commits lists. */
+export const DIFF_FILES_MAX = 3_000;
+/** Lines of one file, and bytes of one line, that a diff shows. */
+export const DIFF_FILE_LINES_MAX = 2_000;
+export const DIFF_LINE_BYTES_MAX = 4_096;
+/** Bytes of all lines that a diff shows. */
+export const DIFF_KEPT_BYTES_MAX = MIB;
+/** Bytes of git's output that are read for a diff, and of one path in it. */
+export const DIFF_READ_BYTES_MAX = 32 * MIB;
+export const DIFF_PATH_BYTES_MAX = 64 * KIB;
+/** How long git may take for a diff. */
+export const DIFF_SPAN_MS = 5_000;
+/** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
+export const DIFF_RENAME_FILES_MAX = 400;
+/** How long git may walk for the last commits of a folder's entries, and how much of what it lists is read at first. */
+export const LAST_COMMITS_SPAN_MS = 5_000;
+export const LAST_COMMITS_FIRST_BYTES_MAX = 2 * MIB;
+/** Commits of one path that are listed, and how long git may walk for them. */
+export const PATH_HISTORY_COMMITS_MAX = 10_000;
+export const PATH_HISTORY_SPAN_MS = 5_000;
+/** How long git may count how far two commits are apart, and how long a page of branches counts in all. */
+export const APART_SPAN_MS = 2_000;
+/** How long git may walk for the commits between two refs. */
+export const COMPARISON_SPAN_MS = 5_000;
+/** Commits of one repository, and changes of its refs, from which a node knows which push brought a commit. */
+export const PUSHED_COMMITS_MAX = 1_000_000;
+export const PUSHED_TIPS_MAX = 200_000;
+/** How long git may walk for them. */
+export const PUSHED_SPAN_MS = 10_000;
+/** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
+export const HISTORY_READS_AT_ONCE_MAX = 8;
+export const HISTORY_READS_PER_REPOSITORY_MAX = 4;
 export const JSON_BODY_BYTES_MAX = MIB;
 /** The time from the end of a request's head to the end of its JSON body. */
 export const JSON_BODY_SPAN_MS = 60_000;
@@ -91,14 +123,55 @@ export const USERNAME_LENGTH_MAX = 39;
 export const PASSWORD_LENGTH_MIN = 10;
 export const PASSWORD_LENGTH_MAX = 1_024;
 export const EMAIL_LENGTH_MAX = 254;
+/** The time from a right password to the second factor. */
+export const PENDING_SIGN_IN_SPAN_MS = 5 * 60_000;
+/** Sign-ins of one account that wait for the second factor; the oldest gives way. */
+export const PENDING_SIGN_INS_MAX = 10;
+/** Sessions of one account; the oldest gives way. */
+export const SESSIONS_MAX = 50;
+/** A browser's session ends this long after the sign-in, or when it was not used for the idle span. */
+export const SESSION_SPAN_MS = 30 * 24 * 60 * 60_000;
+export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
+/** How often the use of a session is noted at most. */
+export const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
+/** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
+export const SESSION_KEPT_LENGTH_MAX = 4_096;
+/** How long a browser is known by its sign-ins, and to how many accounts: the newest. */
+export const KNOWN_BROWSER_SPAN_MS = 365 * 24 * 60 * 60_000;
+export const KNOWN_ACCOUNTS_MAX = 5;
+/** A message that one page of the website leaves for the next. */
+export const FLASH_LENGTH_MAX = 500;
+/** The body of a form of the website. */
+export const FORM_BYTES_MAX = 64 * KIB;
 /** The time in which a device login must be granted and claimed. */
 export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
 /** The least time between two polls of one device login; each node measures it alone. */
 export const DEVICE_POLL_INTERVAL_SECONDS = 2;
 /** The length of a device's host name, in characters. */
 export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
-/** Device logins that one address may start within a minute on each node. */
+/** How long after its end a device login still answers its polls; then it is unknown. */
+export const DEVICE_SESSION_KEPT_MS = 60 * 60_000;
+/** Device logins that wait for their user, in all; beyond it the oldest of the network that has most gives way. */
+export const DEVICE_SESSIONS_PENDING_MAX = 10_000;
+/** Device logins that one network may start within a minute (core/kernel/network.ts). */
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
+/**
+ * Wrong passwords within the span: of one login from one network, of one login, of one network, and of one login in a
+ * browser that has signed in before.
+ */
+export const SIGN_IN_FAILURES_SPAN_MS = 15 * 60_000;
+export const SIGN_IN_FAILURES_PAIR_MAX = 10;
+export const SIGN_IN_FAILURES_LOGIN_MAX = 100;
+export const SIGN_IN_FAILURES_NETWORK_MAX = 100;
+export const SIGN_IN_FAILURES_BROWSER_MAX = 10;
+/** Sign-ups that one network may try within an hour. */
+export const SIGN_UPS_PER_HOUR_MAX = 20;
+/** UTF-16 code units of a user agent that are kept. */
+export const USER_AGENT_LENGTH_MAX = 256;
+/** Passwords that wait to be hashed or compared; at this bound the service answers that it is busy. */
+export const PASSWORDS_WAITING_MAX = 100;
+/** How long a closed account can be reopened. After it, the account is erased. */
+export const ACCOUNT_CLOSED_SPAN_MS = 14 * 24 * 60 * 60_000;
 /** The time that the poll which won a device login has to create the token; after it, any node may create it. */
 export const DEVICE_TOKEN_SPAN_MS = 5_000;
 /** Steps of one workflow that a node carries out concurrently. They append, so more would only delay other appends. */
@@ -197,3 +270,29 @@ export const OUTGOING_INFORMATIONAL_MAX = 10;
 export const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
 /** How long the host of a URL is looked up when the URL is saved; a slower one is checked at its first use. */
 export const TARGET_CHECK_SPAN_MS = 5_000;
+
+/** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
+export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
+export const RENDERED_CODE_LENGTH_MAX = 512 * KIB;
+/** The time to render one text; then its thread is ended and the page shows the text plain. */
+export const RENDERING_SPAN_MS = 1_500;
+/** The time that a text waits for its turn to be rendered. */
+export const RENDERING_WAIT_MS = 1_500;
+/** Texts rendered at once on a node; one person has all but one of these threads at most. */
+export const RENDERING_THREADS_MAX = 2;
+/** Texts that wait to be rendered: of one person, and in all. */
+export const RENDERINGS_OF_PERSON_MAX = 8;
+export const RENDERINGS_WAITING_MAX = 64;
+/** The memory for rendered texts. */
+export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
+/** UTF-16 code units of a page's markup for a text of a repository; the rest is on further pages. */
+export const PAGE_TEXT_LENGTH_MAX = 44 * KIB;
+/** Components of a ref's short name in an address of the website; deeper refs are read by other ways only. */
+export const REF_ADDRESS_COMPONENTS_MAX = 64;
+/** Entries of a folder, and commits, on one page of the website. */
+export const PAGE_ENTRIES_MAX = 100;
+export const PAGE_COMMITS_MAX = 50;
+/** What the website keeps of what it read: entries of folders and commits of paths, about 150 bytes each, and counts. */
+export const KNOWN_FOLDERS_ENTRIES_MAX = 100_000;
+export const KNOWN_PATH_COMMITS_MAX = 100_000;
+export const KNOWN_APART_MAX = 20_000;

@@ -11,6 +11,7 @@
 import type { Sequence } from '../kernel/append-list.ts';
 import type { LayerId, ObjectId, RepositoryId, Uuid } from '../kernel/ids.ts';
 import type { LayerKey } from './layer-store.ts';
+import type { ObjectHistory } from './object-history.ts';
 
 /** A committed layer as `RefsUpdated` names it. */
 export interface Layer {
@@ -214,6 +215,7 @@ export interface ObjectReader {
   /** Returns the commits that `include` reaches and `exclude` does not, in git's default order: newest date first. */
   walk(options: WalkOptions): AsyncIterable<ObjectId>;
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
+  readonly history: ObjectHistory;
   /** Returns those of the ids that the tips reach: commits, trees, blobs and tags alike. Equal keys mean equal tips. */
   reachable(ids: readonly ObjectId[], tips: readonly ObjectId[], tipsKey: string): Promise<ReadonlySet<ObjectId>>;
   /**

@@ -5,6 +5,7 @@
  * the log waits until the models reach it, so no answer is older than what its reader already knows.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
+import type { ActivityReader } from './activity.ts';
 import type { AccessTokenLists } from './access-token-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
@@ -21,6 +22,7 @@ export type ReadModels = ReadModelProgress &
   HalfDeletedRepositories &
   HistoryReader &
   AccessTokenLists &
+  ActivityReader &
   WebhookDeliveryLists &
   UsageReader;
 

@@ -16,6 +16,7 @@ import {
 } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
+import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Ending } from '../support/cleanup.ts';
 import type { MemoryObjects } from '../support/memory/object-database.ts';
@@ -45,6 +46,7 @@ export function readModelsContract(adapter: string, open: Open): void {
     describe('of repositories', () => repositoriesContract(open));
     describe('of history', () => historyContract(open));
     describe('of access tokens', () => accessTokensContract(open));
+    describe('of activity', () => activityContract(open));
     describe('of usage', () => usageContract(open));
 
     test('catch up with the start of the log, and with the last appended event', async (context) => {
@@ -311,6 +313,113 @@ function accessTokensContract(open: Open): void {
       [[first, null]],
     );
     assert.deepEqual(await reads.webhookDeliveries(account, newUuid<WebhookId>(), 10), []);
+  });
+}
+
+function activityContract(open: Open): void {
+  const id = (digit: string): ObjectId => digit.repeat(40) as ObjectId;
+  const update = (ref: string, before: ObjectId, after: ObjectId, kind: string, peeled: ObjectId | null = null) => {
+    const type = kind === 'delete' ? null : peeled === null ? 'commit' : 'tag';
+    return { ref, before, after, type, peeled, kind } as StoredRefUpdate;
+  };
+  const MAIN = 'refs/heads/main';
+
+  test('list each change of a ref, newest first, with its push, its kind and the name of its token', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const repository = await append.repository(account, 'project');
+    const other = await append.repository(account, 'other');
+    const token = await append.token(account, 'laptop');
+    append.actor = { kind: 'token', id: token };
+    append.now = timestamp('2026-11-21T11:00:00.000Z');
+    await append.push(account, repository, {
+      updates: [
+        update(MAIN, ZERO_OBJECT_ID, id('1'), 'create'),
+        update('refs/tags/v1', ZERO_OBJECT_ID, id('2'), 'create', id('1')),
+      ],
+    });
+    await append.push(account, other, { updates: [update(MAIN, ZERO_OBJECT_ID, id('9'), 'create')] });
+    append.actor = { kind: 'user', id: account };
+    await append.append(streamName('repository', repository), account, 'DefaultBranchChanged', { default_branch: 'x' });
+    append.now = timestamp('2026-11-21T12:00:00.000Z');
+    await append.push(account, repository, { updates: [update(MAIN, id('1'), id('3'), 'force-push')] });
+    await append.push(account, repository, { updates: [update('refs/tags/v1', id('2'), ZERO_OBJECT_ID, 'delete')] });
+    const event_id = newUuid();
+    await append.push(account, repository, {
+      updates: [
+        update(MAIN, id('3'), ZERO_OBJECT_ID, 'delete'),
+        update('refs/tags/v1', ZERO_OBJECT_ID, id('2'), 'create'),
+      ],
+      restored: { event_id },
+    });
+    const reads = await current(models);
+    const { items, total } = await reads.activity(repository, PAGE);
+    assert.deepEqual(
+      items.map(({ number, push, ref, before, after, kind }) => [
+        number,
+        push.revision,
+        ref,
+        before[0],
+        after[0],
+        kind,
+      ]),
+      [
+        [5, 4, 'refs/tags/v1', '0', '2', 'restore'],
+        [4, 4, MAIN, '3', '0', 'restore'],
+        [3, 3, 'refs/tags/v1', '2', '0', 'delete'],
+        [2, 2, MAIN, '1', '3', 'force-push'],
+        [1, 0, 'refs/tags/v1', '0', '2', 'create'],
+        [0, 0, MAIN, '0', '1', 'create'],
+      ],
+    );
+    assert.equal(total, 6);
+    const first = items.at(-1)?.push;
+    assert.deepEqual(
+      [first?.actor, first?.tokenName, first?.at],
+      [{ kind: 'token', id: token }, 'laptop', '2026-11-21T11:00:00.000Z'],
+    );
+    assert.deepEqual([items[0]?.push.actor, items[0]?.push.tokenName], [{ kind: 'user', id: account }, null]);
+    for (const [offset, limit] of [
+      [0, 2],
+      [1, 4],
+      [5, 3],
+      [6, 3],
+      [Number.MAX_SAFE_INTEGER - 100, 100],
+    ] as const) {
+      const page = await reads.activity(repository, { offset, limit });
+      assert.deepEqual(page, { items: items.slice(offset, offset + limit), total }, `page ${offset} ${limit}`);
+    }
+    const pushes = await reads.pushes(repository, [0, 2, 7]);
+    assert.deepEqual(
+      pushes.toSorted((a, b) => a.revision - b.revision),
+      [first, items[3]?.push],
+    );
+    assert.deepEqual(await reads.pushTips(repository, 1, 2), [
+      { number: 1, revision: 0, target: id('1') },
+      { number: 2, revision: 2, target: id('3') },
+    ]);
+    assert.deepEqual(await reads.activity(newUuid(), PAGE), { items: [], total: 0 });
+  });
+
+  test('keep the last name of a token that was renamed and revoked, and the changes of a deleted repository', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const repository = await append.repository(account, 'project');
+    const token = await append.token(account, 'laptop');
+    append.actor = { kind: 'token', id: token };
+    await append.push(account, repository, { updates: [update(MAIN, ZERO_OBJECT_ID, id('1'), 'create')] });
+    const stream = streamName('accessToken', token);
+    await append.append(stream, account, 'AccessTokenUpdated', { name: 'old laptop' });
+    await append.append(stream, account, 'AccessTokenUpdated', { grants: ['GIT_HTTP_READ'] });
+    await append.append(stream, account, 'AccessTokenRevoked', { reason: 'deleted' });
+    await append.append(streamName('repository', repository), account, 'RepositoryClosed', {});
+    const { items } = await (await current(models)).activity(repository, PAGE);
+    assert.deepEqual(
+      items.map(({ push }) => push.tokenName),
+      ['old laptop'],
+    );
   });
 }
 

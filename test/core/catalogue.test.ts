@@ -89,7 +89,8 @@ describe('The catalogue of events', () => {
       Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
     );
     const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
-    assert.deepEqual(others.sort(), ['signIn SignInFailed', 'signIn SignedIn', 'transfer TransferRecorded']);
+    const signIns = ['SessionsRevoked', 'SignInFailed', 'SignedIn', 'SignedOut'].map((type) => `signIn ${type}`);
+    assert.deepEqual(others.sort(), [...signIns, 'transfer TransferRecorded']);
     assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
   });
 });
@@ -115,10 +116,12 @@ describe('The golden events', () => {
       {
         status: 'open',
         username: 'ada',
-        emailRef: 'e'.repeat(64),
+        emailRef: '7'.repeat(64),
         passwordHashRef: 'b'.repeat(64),
         plan: 'PRO',
         createdAt: '2026-11-21T10:00:07.123Z',
+        sessionsEnded: 2,
+        formerEmail: { ref: 'e'.repeat(64), claim: '8'.repeat(64) },
         repositories: 1,
         repositoryNames: 1,
         webhooks: 0,

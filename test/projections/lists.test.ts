@@ -99,6 +99,44 @@ describe('the list of repositories', () => {
   });
 });
 
+describe('the list of ref changes', () => {
+  test('numbers changes without gaps however they are batched, and is the same when it is built again', async (context) => {
+    const { append, current, afterBatch } = await serve(context);
+    const account = await append.account('ada');
+    const ids = [await append.repository(account, 'one'), await append.repository(account, 'two')];
+    let moved = 0;
+    const push = async (index: number): Promise<void> => {
+      const updates = Array.from({ length: 1 + (index % 3) }, (_, update) => {
+        moved += 1;
+        const after = String(moved).padStart(40, '0');
+        const ref = `refs/heads/branch-${update}`;
+        return { ref, before: '0'.repeat(40), after, type: 'commit', peeled: null, kind: 'force-push' } as const;
+      });
+      await append.push(account, ids[index % 2] ?? newUuid(), { updates });
+    };
+    const many = async (): Promise<void> => {
+      for (let index = 0; index < 7; index += 1) await push(index);
+    };
+    await many();
+    await current();
+    const later = await afterBatch(many);
+    for (const id of ids) {
+      const { items, total } = await (await later.current()).activity(id, PAGE);
+      assert.equal(items.length, total);
+      assert.deepEqual(
+        items.map(({ number }) => number),
+        Array.from({ length: total }, (_, index) => total - 1 - index),
+      );
+      // Within one push the numbers follow the order of its updates.
+      for (const [index, { after }] of items.entries()) {
+        const next = items[index + 1];
+        if (next !== undefined) assert.ok(Number(after) > Number(next.after), `${after} is newer`);
+      }
+    }
+    for (const { differences } of await later.runner.verify('activity')) assert.equal(differences, 0);
+  });
+});
+
 describe('the list of deliveries', () => {
   test('shows each webhook its own deliveries, newest first, and lists the due ones for the dispatcher', async (context) => {
     const { append, current, store, runner } = await serve(context);

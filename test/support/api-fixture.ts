@@ -5,6 +5,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
+import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -40,6 +41,7 @@ import { createRepository, type FoundRepository } from '../../core/use-cases/acc
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
+import { createMemoryDeviceLoginRequests } from './memory/device-login-requests.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';
 import { appendPush } from './memory/pushes.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory/read-models.ts';
@@ -138,6 +140,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     plans,
     vault,
     deliveries: createMemoryDeliveryStore(),
+    deviceRequests: createMemoryDeviceLoginRequests(),
     outgoing: createHttpEgress({
       ownUrls: ['http://localhost:8080', 'https://git.example.org'],
       privateAllowed: false,
@@ -162,6 +165,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
+    rateLimits: createMemoryRateLimits(clock),
     newTokenSecret,
     newUserCode,
     newDeviceSecret,

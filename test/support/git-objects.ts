@@ -11,6 +11,7 @@ import type {
   Signature,
 } from '../../core/ports/object-database.ts';
 import { git } from './git-process.ts';
+import { NO_HISTORY } from './no-history.ts';
 
 export interface GitObjects {
   /** A test may replace it. */
@@ -56,6 +57,7 @@ export function gitObjects(folder: string): GitObjects {
         },
         ...{
           tips: unused,
+          history: NO_HISTORY,
           tag: unused,
           tree: unused,
           blob: unused,

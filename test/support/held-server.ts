@@ -84,6 +84,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     usage: calls.watch('usage', fixture.context.usage),
     vault: calls.watch('vault', fixture.context.vault),
     deliveries: calls.watch('deliveries', fixture.context.deliveries),
+    deviceRequests: calls.watch('deviceRequests', fixture.context.deviceRequests),
     outgoing: calls.watch('outgoing', fixture.context.outgoing),
     lastUse: fixture.context.lastUse,
     // Each request gets an address of its own, so that no rate limit applies.
@@ -100,6 +101,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     git: createGitHandler({ ...context, agent: 'strata/test', log: pino({ level: 'silent' }) }),
     probes: { roles: [], metrics: async () => ({ contentType: '', text: '' }), ready: async () => readyNow() },
     rest: (request, response) => api.routing(request, response),
+    website: null,
     newRequestId: () => context.ids.next(),
     onUnreadable: (_error, socket) => socket.destroy(),
   });

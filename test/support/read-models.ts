@@ -9,6 +9,7 @@ import { createMemoryEventStore } from './memory/event-store.ts';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { RECORD_V1 } from '../../core/kernel/decider.ts';
 import {
+  type Actor,
   categoryOf,
   type LogPosition,
   type NewEvent,
@@ -55,6 +56,8 @@ export class Appender {
   /** The time of the next events; tests may change it. */
   now: Timestamp = timestamp('2026-11-21T10:00:00.000Z');
   last: LogPosition = 0n as LogPosition;
+  /** Who causes the next events; tests may change it. */
+  actor: Actor = { kind: 'system', id: 'test' };
 
   constructor(store: EventStore) {
     this.store = store;
@@ -78,7 +81,7 @@ export class Appender {
         const { version, record } = EVENT_CATALOGUE[categoryOf(stream)]?.[type] ?? RECORD_V1;
         return {
           ...{ id: newUuid<EventId>(), type, version, accountId: account, occurredAt: this.now },
-          actor: { kind: 'system', id: 'test' },
+          actor: this.actor,
           ...{ requestId: 'request-1', sourceAddressRef: null, causationId: null, isRecord: record, data },
         };
       }),

@@ -7,7 +7,7 @@
 import type { LayerId } from '../../../core/kernel/ids.ts';
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
 import type { Layer } from '../../../core/ports/object-database.ts';
-import { createFairSlots, type FairSlots } from '../process/fair-slots.ts';
+import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { GitLog } from '../process/log.ts';
 import type { CacheEntries, CacheEntry } from './cache-entries.ts';
 import { addPack, isMissing, recordLayers, type PackFiles, type PresentLayer } from './cache-folder.ts';

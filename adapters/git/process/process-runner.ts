@@ -5,7 +5,7 @@
  * dies is replaced, and its death fails only the processes it ran.
  */
 import type { Socket } from 'node:net';
-import { createFairSlots, type FairSlots } from './fair-slots.ts';
+import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import {
   type DataConnection,
   endHelper,

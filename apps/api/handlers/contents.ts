@@ -70,7 +70,7 @@ async function represent(
     const file = await readFile(context, repository, { ref, path });
     return 'refused' in file ? file : rawBody(file);
   }
-  const contents = await readContents(context, repository, { ref, path, entries: ALL_ENTRIES });
+  const contents = await readContents(context, repository, { ref, path, entries: ALL_ENTRIES, judgeStreamed: true });
   if ('refused' in contents) return contents;
   const { id, place } = contents;
   const tag = context.digest.sha256(`${place.commit} ${place.ref}`).slice(0, 16);

@@ -13,7 +13,8 @@ export function listedCommit(commit: Commit): Commit {
   };
 }
 
-function listedPerson(person: Signature): Signature {
+/** Returns the person with name and address cut to the length that lists return. */
+export function listedPerson(person: Signature): Signature {
   const name = startOfText(person.name, COMMIT_LISTED_NAME_LENGTH_MAX);
   return { ...person, name, email: startOfText(person.email, COMMIT_LISTED_NAME_LENGTH_MAX) };
 }

@@ -34,17 +34,20 @@ export async function walkCommits(
   const ids: ObjectId[] = [];
   const walked = reader.walk({ include: [tip], exclude: [], skip: page.offset, limit: page.limit });
   for await (const id of walked) ids.push(id);
+  return { items: await readCommitRows(reader, ids), total };
+}
+
+/** Reads commits for a list, in the order of the ids. Each must be in the repository. */
+export async function readCommitRows(reader: ObjectReader, ids: readonly ObjectId[]): Promise<readonly CommitRow[]> {
   const items: CommitRow[] = [];
   for (let at = 0; at < ids.length; at += UNCUT_COMMITS_AT_ONCE) {
     const some = ids.slice(at, at + UNCUT_COMMITS_AT_ONCE);
     for (const [index, commit] of (await reader.commits(some)).entries()) {
-      if (commit === null) {
-        throw new ObjectDatabaseError('layer-missing', `The history of ${tip} lacks commit ${some[index]}`);
-      }
-      items.push(rowOf(listedCommit(commit)));
+      if (commit === null) throw new ObjectDatabaseError('layer-missing', `Commit ${some[index]} is in no layer`);
+      items.push(commitRow(listedCommit(commit)));
     }
   }
-  return { items, total };
+  return items;
 }
 
 async function countCommits(reader: ObjectReader, tip: ObjectId): Promise<number> {
@@ -53,7 +56,8 @@ async function countCommits(reader: ObjectReader, tip: ObjectId): Promise<number
   return total;
 }
 
-function rowOf({ id, message, author, committer, parents }: Commit): CommitRow {
+/** The row of a commit that `listedCommit` returned. */
+export function commitRow({ id, message, author, committer, parents }: Commit): CommitRow {
   return {
     id,
     message,

@@ -99,9 +99,13 @@ type Refused = { readonly refused: Refusal };
 export function readContents(
   context: ObjectsContext,
   repository: FoundRepository,
-  wanted: WantedContents & { readonly entries: Page },
+  wanted: WantedContents & {
+    readonly entries: Page;
+    /** Whether a file that is streamed is read to its end, to say whether it is text; else it is said not to be. */
+    readonly judgeStreamed: boolean;
+  },
 ): Promise<Contents | Refused> {
-  return readAt(context, repository, wanted, (found) => contentsOf(found, wanted.entries));
+  return readAt(context, repository, wanted, (found) => contentsOf(found, wanted));
 }
 
 /** Reads the bytes of a file, or of a link's own text. Refused as `readContents` is, and with `path-not-a-file`. */
@@ -140,7 +144,11 @@ async function readAt<Result extends Contents | RawFile | Refused>(
     if (path === null) return refuse({ code: 'path-not-found' });
     const located = await locate(reader, resolved.commit, path);
     if ('refused' in located) return located;
-    const place = { names: path.names, ref: resolved.name, commit: resolved.commit.id };
+    const place = {
+      names: path.names,
+      ref: resolved.name,
+      commit: resolved.commit.id,
+    };
     const result = await read({ reader, located, place, close: () => view.close() });
     isStreamed = 'content' in result && result.content.kind === 'streamed';
     return result;
@@ -149,7 +157,10 @@ async function readAt<Result extends Contents | RawFile | Refused>(
   }
 }
 
-async function contentsOf(found: Found, page: Page): Promise<Contents> {
+async function contentsOf(
+  found: Found,
+  { entries: page, judgeStreamed }: { readonly entries: Page; readonly judgeStreamed: boolean },
+): Promise<Contents> {
   const { reader, located, place } = found;
   switch (located.type) {
     case 'dir':
@@ -164,14 +175,20 @@ async function contentsOf(found: Found, page: Page): Promise<Contents> {
     case 'file': {
       const raw = await rawFile(found, located);
       const { content } = raw;
-      // A file that is streamed is read to its end here, because only then it is known whether it is text.
-      const isText = await isUtf8Text(content.kind === 'held' ? [content.bytes] : content.chunks(null));
+      const isText = await isTextOf(content, judgeStreamed);
       return { type: 'file', mode: located.mode, isText, ...raw };
     }
   }
 }
 
-async function entriesOf(
+/** A file that is streamed is read to its end, because only then it is known whether it is text. */
+async function isTextOf(content: FileBytes, judgeStreamed: boolean): Promise<boolean> {
+  if (content.kind === 'held') return isUtf8Text([content.bytes]);
+  return judgeStreamed && (await isUtf8Text(content.chunks(null)));
+}
+
+/** Returns a page of a tree's entries with their sizes. */
+export async function entriesOf(
   reader: ObjectReader,
   all: readonly TreeEntry[],
   { offset, limit }: Page,

@@ -22,7 +22,7 @@ export interface ResolvedRef {
 type Refused = { readonly refused: Refusal };
 
 /** Returns the branch or tag of that name; null if there is none. */
-function findRef(repository: FoundRepository, name: string): Ref | null {
+export function findRef(repository: FoundRepository, name: string): Ref | null {
   const { refs } = repository.entity.state;
   const inFull = /^refs\/(heads|tags)\//.test(name) ? [name] : [];
   for (const candidate of [`refs/heads/${name}`, `refs/tags/${name}`, ...inFull]) {
@@ -57,8 +57,8 @@ export async function resolveRef(
   return commit === null ? refuse({ code: 'ref-not-found' }) : { name: requested ?? repository.defaultBranch, commit };
 }
 
-/** Returns the commit with this id if a current ref reaches it; null otherwise. */
-async function reachableCommit(
+/** Returns the commit with this full id, in either case, if a current ref reaches it; null otherwise. */
+export async function reachableCommit(
   repository: FoundRepository,
   reader: ObjectReader,
   requested: string,
@@ -67,8 +67,10 @@ async function reachableCommit(
   if (id === null) return null;
   const [info] = await reader.lookup([id]);
   if (info?.type !== 'commit') return null;
-  const tips = currentTips(repository.entity.state);
-  if (!tips.has(id)) {
+  const { state } = repository.entity;
+  const tips = currentTips(state);
+  // In a clean repository every object is reached (docs/git-path.md, Wants).
+  if (!state.clean && !tips.has(id)) {
     const reached = await reader.reachable([id], [...tips], String(repository.entity.revision));
     if (!reached.has(id)) return null;
   }

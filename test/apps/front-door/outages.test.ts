@@ -7,10 +7,14 @@ import { NodeBehind, OUTAGE_ERRORS, type OutageCode, OUTAGES, outageOf } from '.
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
+import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { PasswordHasherError } from '../../../core/ports/password-hasher.ts';
+import { RateLimitsError } from '../../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
+import { SessionStoreError } from '../../../core/ports/session-store.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { type GitAnswer, type GitFixture, startGit } from '../../support/git-fixture.ts';
@@ -24,6 +28,7 @@ const REFS = '/r/ada/engine.git/info/refs?service=git-upload-pack';
 const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'node-behind': new NodeBehind(WORDS),
   'delivery-store-unavailable': new DeliveryStoreError(WORDS),
+  'device-logins-unavailable': new DeviceLoginRequestsError(WORDS),
   'log-unavailable': new EventStoreError('log-unavailable', WORDS),
   'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
   'append-too-large': new EventStoreError('append-too-large', WORDS),
@@ -37,10 +42,13 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'object-database-unavailable': new ObjectDatabaseError('object-database-unavailable', WORDS),
   'object-too-large': new ObjectDatabaseError('object-too-large', WORDS),
   'reading-too-costly': new ObjectDatabaseError('reading-too-costly', WORDS),
+  'password-hasher-busy': new PasswordHasherError(WORDS),
+  'rate-limits-unavailable': new RateLimitsError(WORDS),
   'layer-not-found': new LayerStoreError('layer-not-found', WORDS),
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
   'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),
   'range-not-satisfiable': new LayerStoreError('range-not-satisfiable', WORDS),
+  'session-store-unavailable': new SessionStoreError(WORDS),
   'account-erased': new VaultError('account-erased', WORDS),
   'record-tampered': new VaultError('record-tampered', WORDS),
   'vault-unavailable': new VaultError('vault-unavailable', WORDS),

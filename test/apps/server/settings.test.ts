@@ -46,3 +46,30 @@ describe('STRATA_ROLES', () => {
     }
   });
 });
+
+describe('STRATA_SIGN_UP', () => {
+  test('is open until it is set to closed, and stops the start with any other value', () => {
+    assert.equal(readSettings({}, '/').signUpOpen, true);
+    assert.equal(readSettings({ STRATA_SIGN_UP: 'open' }, '/').signUpOpen, true);
+    assert.equal(readSettings({ STRATA_SIGN_UP: 'closed' }, '/').signUpOpen, false);
+    assert.throws(() => readSettings({ STRATA_SIGN_UP: 'no' }, '/'), {
+      name: 'SettingsError',
+      message: /STRATA_SIGN_UP is .*: expected one of open, closed/,
+    });
+  });
+});
+
+describe('STRATA_OPERATOR_CONTACT', () => {
+  test('is one line of at most 200 characters', () => {
+    assert.equal(readSettings({}, '/').operatorContact, null);
+    for (const contact of ['help@example.org', 'Ö'.repeat(200)]) {
+      assert.equal(readSettings({ STRATA_OPERATOR_CONTACT: contact }, '/').operatorContact, contact);
+    }
+    for (const contact of ['x'.repeat(201), 'two\nlines', 'a\0b']) {
+      assert.throws(
+        () => readSettings({ STRATA_OPERATOR_CONTACT: contact }, '/'),
+        /STRATA_OPERATOR_CONTACT is .*one line/,
+      );
+    }
+  });
+});

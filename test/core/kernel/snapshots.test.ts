@@ -12,6 +12,7 @@ import { decideRefs } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { Repository } from '../../../core/repository/state.ts';
+import { emailChanged } from '../../support/account-history.ts';
 import { given } from '../../support/fold.ts';
 import { branch, layer, oid, pushed, tag, wanted } from '../../support/repository-history.ts';
 
@@ -38,7 +39,7 @@ function repositoryId(n: number): string {
 const anyAccount = fc
   .array(
     fc.tuple(
-      fc.constantFrom('create', 'describe', 'delete', 'hook', 'rotate', 'silence'),
+      fc.constantFrom('create', 'describe', 'delete', 'hook', 'rotate', 'silence', 'password', 'email'),
       fc.nat(9),
       fc.option(fc.string({ unit: 'grapheme' })),
     ),
@@ -84,6 +85,10 @@ const anyAccount = fc
         history.push({ type: 'WebhookSecretRotated', data });
       } else if (step === 'silence' && hooks.has(n)) {
         history.push({ type: 'WebhookDeactivated', data: { webhook_id: repository_id } });
+      } else if (step === 'password') {
+        history.push({ type: 'PasswordChanged', data: { password_hash_ref: String(n).repeat(64) } });
+      } else if (step === 'email') {
+        history.push(emailChanged(String(n), description));
       }
     }
     return given(accounts, ...history);

@@ -16,6 +16,7 @@ import type {
   Tip,
   TreeEntry,
 } from '../../../core/ports/object-database.ts';
+import { NO_HISTORY } from '../no-history.ts';
 
 /** The parsed content of an object. */
 type Parsed =
@@ -171,6 +172,7 @@ export function createMemoryObjects(): MemoryObjects {
         }
       },
       isAncestor: async (ancestor, descendant) => new Set(walk([descendant], [])).has(ancestor),
+      history: NO_HISTORY,
       reachable: async (ids, tips) => {
         const found = reached(tips);
         return new Set(ids.filter((id) => found.has(id)));

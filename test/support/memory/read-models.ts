@@ -36,6 +36,7 @@ import { readEvent as readStored } from '../../../core/kernel/decider.ts';
 import { transferEventKinds } from '../../../core/usage/events.ts';
 import { storableText } from '../../../projections/runner/bulk.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { createMemoryActivity } from './activity.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
 import type { MemoryObjects } from './object-database.ts';
 
@@ -232,6 +233,7 @@ export function createMemoryReadModels(options: {
       return rows.reverse();
     },
     webhookDeliveries: createMemoryDeliveries(events).webhookDeliveries,
+    ...createMemoryActivity(options),
     usageOf,
   };
 }

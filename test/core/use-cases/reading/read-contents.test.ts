@@ -44,7 +44,7 @@ async function started() {
   const commit = objects.commit({ tree, seconds: 1 });
   const repository = await reading.push(await reading.repository('r'), { 'refs/heads/master': commit });
   const contents = (path: string, entries = ALL) =>
-    readContents(reading.node, repository, { ref: null, path: pathOf(path), entries });
+    readContents(reading.node, repository, { ref: null, path: pathOf(path), entries, judgeStreamed: true });
   const raw = (path: string) => readFile(reading.node, repository, { ref: null, path: pathOf(path) });
   return { reading, objects, repository, commit, tree, src, contents, raw };
 }
@@ -103,7 +103,7 @@ describe('Contents', () => {
         };
       },
     };
-    const wanted = { ref: null, path: pathOf(''), entries: { offset: 0, limit: 2 } };
+    const wanted = { ref: null, path: pathOf(''), entries: { offset: 0, limit: 2 }, judgeStreamed: true };
     accepted(await readContents({ objects }, repository, wanted));
     assert.deepEqual(asked, [2]);
   });
@@ -152,11 +152,11 @@ describe('Contents', () => {
   test('are not found at a path that cannot name anything, after the ref was found', async () => {
     const { reading, repository } = await started();
     const ask = async (ref: string | null) =>
-      codeOf(await readContents(reading.node, repository, { ref, path: null, entries: ALL }));
+      codeOf(await readContents(reading.node, repository, { ref, path: null, entries: ALL, judgeStreamed: true }));
     assert.equal(await ask(null), 'path-not-found');
     assert.equal(await ask('nothing'), 'ref-not-found');
     const empty = await reading.repository('empty');
-    const wanted = { ref: null, path: pathOf(''), entries: ALL };
+    const wanted = { ref: null, path: pathOf(''), entries: ALL, judgeStreamed: true };
     assert.equal(codeOf(await readContents(reading.node, empty, wanted)), 'repository-without-commits');
   });
 

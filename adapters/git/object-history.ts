@@ -1,0 +1,160 @@
+/**
+ * Walks and comparisons of commits by git: diffs, the commits of a path, how far branches are apart.
+ *
+ * Must stay true: git gets ids in full, and paths as literal bytes; neither attributes nor configuration of the machine
+ * change what it prints. Each command holds one of the few slots for reading, and ends with its request.
+ */
+import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
+import {
+  DIFF_RENAME_FILES_MAX,
+  HISTORY_READS_AT_ONCE_MAX,
+  HISTORY_READS_PER_REPOSITORY_MAX,
+} from '../../core/kernel/limits.ts';
+import { decodeUtf8 } from '../../core/git/utf8.ts';
+import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import type { Bounded, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
+import { idBatches } from './packs/reachable-sets.ts';
+import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
+import type { Git, GitCommand, ObjectView } from './process/git-commands.ts';
+import type { Environment } from './process/git-environment.ts';
+
+/** Shared by all readers of a node. */
+export function createHistorySlots(): FairSlots {
+  return createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_REPOSITORY_MAX });
+}
+
+/** The empty tree is built into git. */
+const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
+
+const VARIABLES: Environment = {
+  GIT_ATTR_NOSYSTEM: '1',
+  // Else git takes the current folder for a working tree, and reads attributes from it.
+  GIT_IMPLICIT_WORK_TREE: '0',
+  GIT_LITERAL_PATHSPECS: '1',
+};
+
+const DIFF = [
+  ...['diff-tree', '-r', '-z', '--raw', '-p', '--full-index', '--no-abbrev', '--unified=3'],
+  ...['--find-renames', `-l${DIFF_RENAME_FILES_MAX}`, '--submodule=short'],
+  ...['--no-color', '--no-ext-diff', '--no-textconv', '--src-prefix=a/', '--dst-prefix=b/'],
+];
+
+const CHANGES = [
+  ...['log', '-z', '--raw', '-t', '-c', '--no-abbrev', '--no-renames', '--format=%H'],
+  ...['--no-color', '--no-ext-diff', '--no-textconv', '--no-notes', '--no-show-signature', '--no-decorate'],
+];
+
+export interface HistoryContext {
+  readonly git: Git;
+  readonly slots: FairSlots;
+}
+
+export function createObjectHistory({ git, slots }: HistoryContext, view: ObjectView): ObjectHistory {
+  /** Runs a command whose input are revisions and paths. */
+  async function* output(
+    args: readonly string[],
+    input: Iterable<Uint8Array | string>,
+    bounded: Bounded,
+    accepts?: (code: number | null) => boolean,
+  ): AsyncGenerator<Buffer> {
+    const { signal, spanMs } = bounded;
+    const release = await slots.acquire(view.key, signal);
+    try {
+      const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs };
+      const accepted = accepts ?? ((code: number | null) => code === 0);
+      yield* git.stream(command, inputOf(input), ({ killed, code }) => killed === 'no' && accepted(code));
+    } finally {
+      release();
+    }
+  }
+
+  return {
+    diff: (from, to, bounded) => output([...DIFF, '--end-of-options', from ?? EMPTY_TREE, to, '--'], [], bounded),
+    async *commitsOfPath(tip, path, bounded) {
+      const paths = pathArguments([path]);
+      if (paths === null) throw new ObjectDatabaseError('reading-too-costly', 'git cannot be asked for this path');
+      yield* idBatches(output(['rev-list', '--stdin', ...paths.args], [tip, ...paths.input], bounded));
+    },
+    async *changesBelow(tip, exclude, paths, bounded) {
+      const limits = paths.some(({ length }) => length === 0) ? NO_PATHS : pathArguments(paths);
+      if (limits === null) return;
+      const revisions = [tip, ...exclude.map((id) => `^${id}`)];
+      yield* output([...CHANGES, '--stdin', ...limits.args], [...revisions, ...limits.input], bounded);
+    },
+    async *links(include, exclude, bounded) {
+      if (include.length === 0) return;
+      const revisions = [...include, ...exclude.map((id) => `^${id}`)];
+      const args = ['rev-list', '--topo-order', '--parents', '--stdin'];
+      for await (const batch of idBatches(output(args, revisions, bounded))) yield batch.map(linksOf);
+    },
+    async commitsBetween(exclude, tip, { offset, limit }, bounded) {
+      const args = ['rev-list', `--skip=${offset}`, `--max-count=${limit}`, '--stdin'];
+      return (await Array.fromAsync(idBatches(output(args, [tip, `^${exclude}`], bounded)))).flat();
+    },
+    async apart(a, b, bounded) {
+      const args = ['rev-list', '--count', '--left-right', '--end-of-options', `${a}...${b}`, '--'];
+      const [ahead, behind] = (await textOf(output(args, [], bounded))).trim().split('\t').map(Number);
+      return { ahead: ahead ?? 0, behind: behind ?? 0 };
+    },
+    async mergeBase(a, b, bounded) {
+      const args = ['merge-base', '--end-of-options', a, b];
+      // git ends with status 1 if the two have no commit in common.
+      const text = await textOf(output(args, [], bounded, (code) => code === 0 || code === 1));
+      return text === '' ? null : objectId(text.trim());
+    },
+  };
+}
+
+interface PathArguments {
+  /** What follows the options. */
+  readonly args: readonly string[];
+  /** What follows the revisions on standard input. */
+  readonly input: readonly (string | Uint8Array)[];
+}
+
+const NO_PATHS: PathArguments = { args: [], input: [] };
+
+/**
+ * Paths go to standard input, where a line is a path: arguments are texts, and a path need not be one. Returns null if
+ * git can be asked for none of them.
+ */
+function pathArguments(paths: readonly Uint8Array[]): PathArguments | null {
+  const input: Uint8Array[] = [];
+  const args: string[] = [];
+  for (const path of paths) {
+    // git splits its input at line feeds, and drops a carriage return before them.
+    if (!path.includes(0x0a) && path.at(-1) !== 0x0d) {
+      input.push(path);
+      continue;
+    }
+    const text = decodeUtf8(path);
+    if (text !== null) args.push(text);
+  }
+  if (input.length + args.length === 0) return null;
+  return { args: args.length === 0 ? [] : ['--', ...args], input: input.length === 0 ? [] : ['--', ...input] };
+}
+
+async function* inputOf(items: Iterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+  let batched: Buffer[] = [];
+  for (const item of items) {
+    batched.push(Buffer.from(item), LINE_END);
+    if (batched.length < INPUT_BATCH) continue;
+    yield Buffer.concat(batched);
+    batched = [];
+  }
+  if (batched.length > 0) yield Buffer.concat(batched);
+}
+
+const LINE_END = Buffer.from('\n');
+const INPUT_BATCH = 2_000;
+
+function linksOf(line: string): CommitLinks {
+  const [id = '', ...parents] = line.split(' ');
+  return { id: id as ObjectId, parents: parents as ObjectId[] };
+}
+
+async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
+  let text = '';
+  for await (const chunk of chunks) text += chunk.toString('latin1');
+  return text;
+}

@@ -1,0 +1,74 @@
+/**
+ * Colours code with highlight.js: markup for each line, with classes and no styles.
+ *
+ * Must stay true: the library's output is text with every `<`, `>`, `&` and quote escaped, and `span` elements; each
+ * line that this file returns is balanced, so a page may show any of them alone.
+ */
+import hljs from 'highlight.js';
+import { markInvisible } from './invisible.ts';
+
+/** The library's scopes that get a colour, and their class in the stylesheet. Other scopes stay plain. */
+const CLASSES: Readonly<Record<string, string>> = {
+  comment: 'com',
+  quote: 'com',
+  keyword: 'key',
+  'selector-tag': 'key',
+  doctag: 'key',
+  literal: 'num',
+  number: 'num',
+  symbol: 'num',
+  bullet: 'num',
+  string: 'str',
+  regexp: 'str',
+  link: 'str',
+  title: 'def',
+  section: 'def',
+  name: 'def',
+  'selector-class': 'def',
+  'selector-id': 'def',
+  type: 'typ',
+  built_in: 'typ',
+  'template-variable': 'typ',
+  attr: 'att',
+  attribute: 'att',
+  'selector-attr': 'att',
+  'selector-pseudo': 'att',
+  variable: 'att',
+  meta: 'met',
+  addition: 'plus',
+  deletion: 'minus',
+  strong: 'strong',
+  emphasis: 'em',
+};
+
+const PARTS = /<span class="hljs-([\w-]+)[^"]*">|<span[^>]*>|(<\/span>)|(\n)|[^<\n]+/g;
+const CLOSE = '</span>';
+
+/** Returns whether the library knows the language, by its name or another name of it. */
+export function canColour(language: string): boolean {
+  return hljs.getLanguage(language) !== undefined;
+}
+
+/** Returns the markup of each line. Throws for a language that the library does not know. */
+export function highlightedLines(text: string, language: string): readonly string[] {
+  const { value } = hljs.highlight(markInvisible(text), { language, ignoreIllegals: true });
+  const lines: string[] = [];
+  // The open elements; an empty text stands for one that gets no class and is left out.
+  const open: string[] = [];
+  let line = '';
+  for (const [part, scope, isEnd, isNewline] of value.matchAll(PARTS)) {
+    if (isNewline !== undefined) {
+      lines.push(line + CLOSE.repeat(open.filter((tag) => tag !== '').length));
+      line = open.join('');
+    } else if (isEnd !== undefined) {
+      if (open.pop() !== '') line += CLOSE;
+    } else if (part.startsWith('<span')) {
+      const name = CLASSES[scope ?? ''];
+      const tag = name === undefined ? '' : `<span class=${name}>`;
+      open.push(tag);
+      line += tag;
+    } else line += part;
+  }
+  lines.push(line);
+  return lines;
+}

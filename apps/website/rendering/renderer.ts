@@ -1,0 +1,77 @@
+/**
+ * Markdown and coloured code for pages, from memory where they were rendered before.
+ *
+ * Must stay true: the key of a kept text names all that its markup depends on. What may not or cannot be rendered is
+ * null, and its page shows the plain text.
+ */
+import { LRUCache } from 'lru-cache';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import {
+  RENDERED_CACHE_BYTES_MAX,
+  RENDERED_CODE_LENGTH_MAX,
+  RENDERED_MARKDOWN_LENGTH_MAX,
+} from '../../../core/kernel/limits.ts';
+import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
+import type { MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
+
+export interface RenderedText {
+  /** Names the text: the id of its blob. */
+  readonly id: ObjectId;
+  readonly text: string;
+}
+
+export interface Renderer {
+  /** Null if the text is too long or could not be rendered in time. `person` takes turns with others. */
+  markdown(person: string, source: RenderedText & { readonly place: MarkdownPlace }): Promise<string | null>;
+  /** Returns a markup for each line, or null as `markdown` does. */
+  code(person: string, source: RenderedText & { readonly language: string }): Promise<readonly string[] | null>;
+  close(): Promise<void>;
+}
+
+/** A text that could not be rendered is not tried again for a while: it would take a thread for its whole time. */
+const FAILED_MAX = 1_000;
+const FAILED_SPAN_MS = 10 * 60_000;
+
+export function createRenderer(pool: RenderingPool = createRenderingPool()): Renderer {
+  const kept = new LRUCache<string, Rendered>({
+    maxSize: RENDERED_CACHE_BYTES_MAX,
+    sizeCalculation: (rendered, key) => 2 * (key.length + lengthOf(rendered)),
+  });
+  const failed = new LRUCache<string, true>({ max: FAILED_MAX, ttl: FAILED_SPAN_MS });
+  const underWay = new Map<string, Promise<Rendered | null>>();
+  const start = async (person: string, key: string, job: RenderingJob): Promise<Rendered | null> => {
+    const outcome = await pool.run(person, job);
+    underWay.delete(key);
+    if ('rendered' in outcome) kept.set(key, outcome.rendered);
+    else if (outcome.failed !== 'busy') failed.set(key, true);
+    return 'rendered' in outcome ? outcome.rendered : null;
+  };
+  const render = async (person: string, key: string, job: RenderingJob): Promise<Rendered | null> => {
+    if (failed.has(key)) return null;
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const running = underWay.get(key) ?? start(person, key, job);
+    underWay.set(key, running);
+    return running;
+  };
+  return {
+    async markdown(person, { id, text, place }) {
+      if (text.length > RENDERED_MARKDOWN_LENGTH_MAX) return null;
+      const key = JSON.stringify(['markdown', id, text.length, place.blobs, place.raw, place.folder]);
+      const rendered = await render(person, key, { kind: 'markdown', text, place });
+      return typeof rendered === 'string' ? rendered : null;
+    },
+    async code(person, { id, text, language }) {
+      if (text.length > RENDERED_CODE_LENGTH_MAX) return null;
+      const key = JSON.stringify(['code', id, text.length, language]);
+      const rendered = await render(person, key, { kind: 'code', text, language });
+      return typeof rendered === 'object' ? rendered : null;
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** The bookkeeping of a line's text counts as 16 characters. */
+function lengthOf(rendered: Rendered): number {
+  return typeof rendered === 'string' ? rendered.length : rendered.reduce((sum, line) => sum + line.length + 16, 16);
+}

@@ -1,0 +1,68 @@
+/**
+ * The addresses of a repository's pages, and the names of files in them.
+ *
+ * Must stay true: a name is encoded byte by byte, since it need not be UTF-8, and decoded exactly once. A link to a ref
+ * leads to that ref, whatever other refs there are.
+ */
+import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
+import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
+
+export type PlaceKind = 'tree' | 'blob' | 'raw' | 'commits';
+
+type Names = readonly Uint8Array[];
+
+export function repositoryAddress({ account, owned }: Pick<FoundRepository, 'account' | 'owned'>): string {
+  return `/${account.username}/${owned.name}`;
+}
+
+/** Returns the address of a path at a ref. */
+export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: string, names: Names): string {
+  const parts = [...addressedRef(repository, ref, names).split('/').map(encodeURIComponent), ...names.map(encodeName)];
+  return `${repositoryAddress(repository)}/${kind}/${parts.join('/')}`;
+}
+
+export function commitAddress(repository: FoundRepository, id: string): string {
+  return `${repositoryAddress(repository)}/commit/${id}`;
+}
+
+/** Percent-encodes every byte that is not unreserved: RFC 3986, section 2.3. */
+export function encodeName(name: Uint8Array): string {
+  return [...name]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      return /[A-Za-z0-9._~-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    })
+    .join('');
+}
+
+/** Before the ref and path of an address: `/`, the owner, the repository and the kind of page. */
+const SEGMENTS_BEFORE = 4;
+
+/** Returns the decoded segments of `<ref>/<path>`; null for a target that no link leads to. */
+export function segmentsOf(target: string): Names | null {
+  const [path = ''] = target.split(/[?#]/, 1);
+  const segments = path.split('/').slice(SEGMENTS_BEFORE);
+  if (segments.at(-1) === '') segments.pop();
+  const decoded = segments.map(decodeName);
+  return decoded.every((name) => name !== null) ? decoded : null;
+}
+
+function decodeName(segment: string): Uint8Array | null {
+  const bytes: number[] = [];
+  for (let at = 0; at < segment.length; at += 1) {
+    const unit = segment.charCodeAt(at);
+    if (unit > 0xff) return null;
+    if (segment[at] !== '%') {
+      bytes.push(unit);
+      continue;
+    }
+    const digits = segment.slice(at + 1, at + 3);
+    if (!/^[0-9a-f]{2}$/i.test(digits)) return null;
+    bytes.push(Number.parseInt(digits, 16));
+    at += 2;
+  }
+  const name = decodeUtf8Lossy(Uint8Array.from(bytes));
+  const isName = bytes.length > 0 && !bytes.includes(0) && name !== '.' && name !== '..';
+  return isName ? Uint8Array.from(bytes) : null;
+}

@@ -1,0 +1,88 @@
+/**
+ * What a page of a repository was asked for: who asks, the repository, and the ref and path of the address.
+ *
+ * Must stay true: every page reaches its repository through `onRepository`, which asks the front door. A repository
+ * that the person does not see gets the same page as one that does not exist.
+ */
+import type { Refusal } from '../../../core/kernel/refusal.ts';
+import type { Requirement } from '../../../core/use-cases/accounts/permission.ts';
+import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { type RefPath, splitRefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import { refusalText } from '../../api/refusals.ts';
+import { admitToRepository } from '../../front-door/admission.ts';
+import type { SiteContext } from '../context.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { type Fields, NO_FIELDS } from '../layout/forms.ts';
+import { notFound, showProblem } from '../layout/problems.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { segmentsOf } from './addresses.ts';
+
+export interface Asked {
+  readonly context: SiteContext;
+  readonly visit: PersonVisit;
+  readonly repository: FoundRepository;
+}
+
+type Handler = (visit: PersonVisit, fields?: Fields) => Promise<SiteAnswer>;
+
+/** People have every grant on their own repositories, so sight is all that there is to check. */
+const SEEN: Requirement = { grant: null, scope: null, onItself: false };
+
+export function onRepository(
+  context: SiteContext,
+  handler: (asked: Asked, fields: Fields) => Promise<SiteAnswer>,
+): Handler {
+  return async (visit, fields = NO_FIELDS) => {
+    const { username = '', repository: name = '' } = visit.params;
+    const names = { username, name };
+    const repository = await admitToRepository(context, visit.person.principal, SEEN, names, 'sight');
+    return 'denied' in repository ? notFound(visit) : handler({ context, visit, repository }, fields);
+  };
+}
+
+/** As `onRepository`, for addresses that end in `<ref>/<path>`. */
+export function onPlace(context: SiteContext, handler: (asked: Asked, place: RefPath) => Promise<SiteAnswer>): Handler {
+  return onRepository(context, async (asked) => {
+    const segments = segmentsOf(asked.visit.target);
+    if (segments === null) return notFound(asked.visit);
+    const place = splitRefPath(asked.repository, segments);
+    return place === null ? showRefusal(asked, { code: 'ref-not-found' }) : handler(asked, place);
+  });
+}
+
+/** The page for what a use case refused to show. */
+export function showRefusal({ visit }: Pick<Asked, 'visit'>, refusal: Refusal): SiteAnswer {
+  switch (refusal.code) {
+    case 'ref-not-found':
+      return showProblem(visit, {
+        status: 404,
+        title: 'No such branch, tag or commit',
+        text: 'It may have been deleted or renamed since this address was written. The repository’s page lists what there is.',
+      });
+    case 'path-not-found':
+    case 'path-not-a-file':
+      return showProblem(visit, {
+        status: 404,
+        title: 'No such file or folder',
+        text: 'Nothing has this path at this commit. It may be on another branch.',
+      });
+    case 'repository-without-commits':
+      return showProblem(visit, {
+        status: 404,
+        title: 'Nothing was pushed yet',
+        text: 'The repository’s page has the commands for a first push.',
+      });
+    case 'file-too-large':
+      return showProblem(visit, { status: 403, title: 'This file is too large', text: refusalText(refusal) });
+    case 'transfer-quota-reached':
+      return showProblem(visit, { status: 403, title: 'No transfer left this month', text: refusalText(refusal) });
+    default:
+      return notFound(visit);
+  }
+}
+
+/** Returns a number of the query, `otherwise` if it is missing or none. */
+export function numberAsked({ url }: PersonVisit, name: string, otherwise: number): number {
+  const text = url.searchParams.get(name) ?? '';
+  return /^\d{1,9}$/.test(text) ? Number(text) : otherwise;
+}

@@ -1,0 +1,154 @@
+/**
+ * A file of a repository: its lines with numbers and colours, Markdown rendered, images, and what is too large to show.
+ *
+ * Must stay true: an image is shown as an image only, which runs no scripts; its bytes come from `raw`, whose own policy
+ * lets nothing run either.
+ */
+import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
+import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import type { Contents, FileContents, SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
+import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
+import { markInvisible } from '../rendering/invisible.ts';
+import { isMarkdown, languageOf } from '../rendering/language.ts';
+import { placeAddress } from './addresses.ts';
+import { type Asked, numberAsked, showRefusal } from './asked.ts';
+import { contentsAt } from './contents-at.ts';
+import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
+import { lineWindow } from './line-window.ts';
+import { imageType } from './raw.ts';
+import { colouredLines, renderedMarkdown, type TextFile } from './rendered.ts';
+import { counted, pathText, shownName, shownSize } from './shown-text.ts';
+
+export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+  const { repository } = asked;
+  const contents = await contentsAt(asked, { ref, names });
+  if ('refused' in contents) return showRefusal(asked, contents.refused);
+  if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
+  const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names });
+  const raw = placeAddress(repository, 'raw', ref, names);
+  const hasBytes = contents.type !== 'submodule';
+  const content = html`<div class="row">${refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>
+<h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
+<section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${
+    hasBytes && html`<a href="${raw}">Raw</a>`
+  }<a href="${placeAddress(repository, 'commits', ref, names)}">History</a><a href="${placeAddress(
+    repository,
+    'blob',
+    contents.place.commit,
+    names,
+  )}">Permalink</a></span></header>${box}</section>`;
+  return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
+}
+
+interface Box {
+  readonly box: Content;
+  readonly facts: string;
+  readonly actions?: readonly Html[];
+}
+
+type Shown = Exclude<Contents, { readonly type: 'dir' }>;
+
+async function boxOf(asked: Asked, contents: Shown, place: RefPath): Promise<Box> {
+  switch (contents.type) {
+    case 'submodule':
+      return {
+        facts: 'submodule',
+        box: html`<p class="empty">A commit of another repository: <code class="id">${contents.id}</code></p>`,
+      };
+    case 'symlink':
+      return linkBox(contents);
+    case 'file':
+      return fileBox(asked, contents, place);
+  }
+}
+
+function linkBox({ target }: SymlinkContents): Box {
+  const text = shownName(target);
+  return { facts: 'link', box: html`<p class="empty">A link to <code><bdi>${text}</bdi></code></p>` };
+}
+
+async function fileBox(asked: Asked, file: FileContents, { ref, names }: RefPath): Promise<Box> {
+  const size = shownSize(file.sizeBytes);
+  const name = decodeUtf8Lossy(names.at(-1) ?? new Uint8Array());
+  const raw = placeAddress(asked.repository, 'raw', ref, names);
+  if (imageType(name) !== null && asked.visit.url.searchParams.get('view') !== 'source') {
+    return {
+      facts: size,
+      box: html`<p class="image-box"><img src="${raw}" alt="${shownName(name)}"></p>`,
+      actions: file.isText ? [html`<a href="?view=source">Source</a>`] : [],
+    };
+  }
+  if (file.content.kind !== 'held') {
+    return {
+      facts: size,
+      box: html`<p class="empty">This file is too large to show. <a href="${raw}">Download it</a></p>`,
+    };
+  }
+  if (!file.isText) {
+    return { facts: size, box: html`<p class="empty">This file is not text. <a href="${raw}">Download it</a></p>` };
+  }
+  const text = decodeUtf8Lossy(file.content.bytes);
+  if (text === '') return { facts: size, box: html`<p class="empty">This file is empty.</p>` };
+  return textBox(asked, { id: file.id, text, ref, names }, { name, size });
+}
+
+async function textBox(
+  asked: Asked,
+  file: TextFile,
+  { name, size }: { readonly name: string; readonly size: string },
+): Promise<Box> {
+  const view = asked.visit.url.searchParams.get('view');
+  if (isMarkdown(name) && view !== 'source') {
+    const markup = await renderedMarkdown(asked, file);
+    const isWhole = markup !== null && (view === 'whole' || markup.markup().length <= PAGE_TEXT_LENGTH_MAX);
+    if (isWhole) {
+      const actions = [html`<a href="?view=source">Source</a>`];
+      return { facts: size, box: html`<article class="prose">${markup}</article>`, actions };
+    }
+    if (markup !== null) return codeBox(asked, file, size, [html`<a href="?view=whole">Rendered</a>`]);
+  }
+  return codeBox(asked, file, size, isMarkdown(name) ? [html`<a href="?">Rendered</a>`] : []);
+}
+
+async function codeBox(asked: Asked, file: TextFile, size: string, actions: readonly Html[]): Promise<Box> {
+  const { visit } = asked;
+  const language = languageOf(decodeUtf8Lossy(file.names.at(-1) ?? new Uint8Array()));
+  const coloured = language === null ? null : await colouredLines(asked, { ...file, language });
+  const plain = coloured === null ? markInvisible(file.text).split('\n') : null;
+  const lines = coloured?.map((line) => line.markup()) ?? plain ?? [];
+  // A line feed ends a line: what follows the last one is no line.
+  const all = lines.at(-1) === '' ? lines.slice(0, -1) : lines;
+  const isWhole = visit.url.searchParams.has('all');
+  const window = isWhole
+    ? { from: 1, to: all.length, total: all.length }
+    : lineWindow(all, numberAsked(visit, 'from', 1));
+  const numbers = Array.from({ length: window.to - window.from + 1 }, (_, index) => window.from + index);
+  const rows = numbers.map(
+    (number) => html`${lineNumber(number)}${coloured?.[number - 1] ?? plain?.[number - 1] ?? ''}
+`,
+  );
+  const pre = html`<pre class="lines" tabindex="0"><code>${rows}</code></pre>`;
+  const facts = `${counted(all.length, 'line')} · ${size}`;
+  return { facts, box: html`${pre}${windowPager(window, asked)}`, actions };
+}
+
+function lineNumber(number: number): Html {
+  return html`<a id="L${number}" href="#L${number}">${number}</a>`;
+}
+
+function windowPager(
+  { from, to, total }: { readonly from: number; readonly to: number; readonly total: number },
+  { visit }: Asked,
+): Content {
+  if (from === 1 && to === total) return null;
+  const view = visit.url.searchParams.get('view');
+  const query = (name: string, value: string): string =>
+    `?${new URLSearchParams({ ...(view === null ? {} : { view }), [name]: value }).toString()}`;
+  return html`<nav class="row pager" aria-label="Lines">${
+    from > 1 && html`<a class="button" href="${query('from', '1')}">From the start</a>`
+  }<span class="soft">Lines ${from}–${to} of ${total}</span>${
+    to < total && html`<a class="button" rel="next" href="${query('from', String(to + 1))}">Go on</a>`
+  }<a class="button quiet end" href="${query('all', 'yes')}">All on one page</a></nav>`;
+}

@@ -1,0 +1,55 @@
+/** One commit: who made it, its message, and what it changed. */
+import { commitTime } from '../../../core/git/commit-time.ts';
+import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
+import type { Commit, Signature } from '../../../core/ports/object-database.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
+import { timeAgo } from '../layout/times.ts';
+import { commitAddress, placeAddress } from './addresses.ts';
+import { type Asked, showRefusal } from './asked.ts';
+import { diffView } from './diff-view.ts';
+import { copyBox, showRepositoryPage } from './frame.ts';
+import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
+
+export async function showCommit(asked: Asked): Promise<SiteAnswer> {
+  const { context, repository, visit } = asked;
+  const id = visit.params['id'] ?? '';
+  const found = await readCommit(context, repository, { id, signal: visit.signal });
+  if ('refused' in found) return showRefusal(asked, found.refused);
+  const { commit, diff } = found;
+  const subject = subjectOf(commit.message);
+  const body = bodyOf(commit.message);
+  const content = html`<div class="stack"><div class="row"><h1 dir="auto">${subject}</h1><a class="button end" href="${placeAddress(
+    repository,
+    'tree',
+    commit.id,
+    [],
+  )}">Browse the files</a></div><div>${people(asked, commit)}${parents(asked, commit)}</div>${copyBox(commit.id, 'The whole id')}</div>${
+    body !== '' && html`<pre class="message" dir="auto">${body}</pre>`
+  }${diffView(asked, commit, diff)}`;
+  return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);
+}
+
+function people({ visit }: Asked, { author, committer }: Commit): Html {
+  const by = (person: Signature, did: string): Html =>
+    html`<bdi title="${shownName(person.email)}">${shownName(person.name)}</bdi> ${did} ${timeAgo(
+      commitTime(person.seconds),
+      visit.now,
+    )}`;
+  const isOne = author.name === committer.name && author.email === committer.email;
+  return html`<p class="soft">${isOne ? by(committer, 'committed') : html`${by(author, 'wrote this')}, ${by(committer, 'committed it')}`}</p>`;
+}
+
+/** A merge of a thousand branches lists the first of them. */
+const PARENTS_SHOWN_MAX = 10;
+
+function parents({ repository }: Asked, commit: Commit): Content {
+  if (commit.parents.length === 0) return html`<p class="soft">The first commit: it has no parent.</p>`;
+  const links = commit.parents
+    .slice(0, PARENTS_SHOWN_MAX)
+    .map((id) => html` <a class="id" href="${commitAddress(repository, id)}">${shortId(id)}</a>`);
+  const more = commit.parents.length - PARENTS_SHOWN_MAX;
+  return html`<p class="soft">${commit.parents.length === 1 ? 'Parent' : 'Parents'}${links}${more > 0 && ` and ${more} more`}${
+    commit.parents.length > 1 && '. What differs from the first parent is shown.'
+  }</p>`;
+}

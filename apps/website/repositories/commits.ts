@@ -1,0 +1,84 @@
+/** The commits of a ref, newest first, by day. */
+import { commitTime } from '../../../core/git/commit-time.ts';
+import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import { pageNumbered } from '../../../core/kernel/page.ts';
+import type { CommitRow } from '../../../core/ports/history.ts';
+import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
+import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
+import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import { html, type Html } from '../layout/html.ts';
+import { timeAgo } from '../layout/times.ts';
+import { commitAddress, placeAddress } from './addresses.ts';
+import { type Asked, numberAsked, showRefusal } from './asked.ts';
+import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
+import { pager } from './pager.ts';
+import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
+
+/** The tab's address: the commits of the default branch. */
+export async function showDefaultCommits(asked: Asked): Promise<SiteAnswer> {
+  const { repository } = asked;
+  if (findDefaultBranch(repository) === null) return showRefusal(asked, { code: 'repository-without-commits' });
+  return redirectTo(placeAddress(repository, 'commits', repository.defaultBranch, []));
+}
+
+export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer> {
+  const { context, repository, visit } = asked;
+  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const list = await listCommits(context, repository, { ref, page });
+  if ('refused' in list) return showRefusal(asked, list.refused);
+  const { items, total } = list.commits;
+  const content = html`<div class="row">${refPicker(asked, 'commits', ref, [])}</div><h1 class="unseen">Commits of ${shownName(
+    ref,
+  )}</h1>${daysOf(asked, items)}${pager(placeAddress(repository, 'commits', ref, []), page, total)}`;
+  return showRepositoryPage(asked, { title: `Commits of ${shownName(ref)}`, tab: 'Commits' }, content);
+}
+
+/** The history of one path: it need not exist any more. */
+export async function showHistory(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+  const { context, repository, visit } = asked;
+  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const path = { names, folder: false };
+  const list = await listCommitsOfPath(context, repository, { ref, path, page, signal: visit.signal });
+  if ('refused' in list) return showRefusal(asked, list.refused);
+  const shown = page.offset + list.commits.length;
+  const address = placeAddress(repository, 'commits', ref, names);
+  const content = html`<div class="row">${refPicker(asked, 'commits', ref, names)}${breadcrumbs(asked, ref, names)}</div>
+<h1 class="unseen">History of ${pathText(names)}</h1>${daysOf(asked, list.commits)}${
+    list.truncated && html`<p class="note">Older commits may be missing: the search for them took too long.</p>`
+  }${pager(address, page, list.hasMore ? shown + 1 : shown, { isExact: !list.hasMore })}`;
+  return showRepositoryPage(
+    asked,
+    { title: `History of ${pathText(names)} at ${shownName(ref)}`, tab: 'Commits' },
+    content,
+  );
+}
+
+/** One list for each day on which commits were made, in UTC. */
+export function daysOf(asked: Asked, commits: readonly CommitRow[]): readonly Html[] {
+  const days: { readonly day: string; readonly rows: Html[] }[] = [];
+  for (const commit of commits) {
+    const day = commitTime(commit.committedAt).slice(0, 10);
+    const last = days.at(-1);
+    if (last?.day === day) last.rows.push(row(asked, commit));
+    else days.push({ day, rows: [row(asked, commit)] });
+  }
+  return days.map(
+    ({ day, rows }) =>
+      html`<section class="box"><header><h2><time datetime="${day}">${longDay(day)}</time></h2></header><ol class="commits">${rows}</ol></section>`,
+  );
+}
+
+function row({ visit, repository }: Asked, { id, message, author, committedAt }: CommitRow): Html {
+  const address = commitAddress(repository, id);
+  return html`<li><a class="subject" dir="auto" href="${address}">${subjectOf(message)}</a><span class="soft"><bdi>${shownName(
+    author.name,
+  )}</bdi> ${timeAgo(commitTime(committedAt), visit.now)}</span><a class="id" href="${address}">${shortId(id)}</a></li>`;
+}
+
+const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone: 'UTC' });
+
+function longDay(day: string): string {
+  return DAY.format(new Date(`${day}T00:00:00.000Z`));
+}

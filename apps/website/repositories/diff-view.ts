@@ -1,0 +1,128 @@
+/**
+ * What changed, file by file, each in a part that folds.
+ *
+ * Must stay true: the page says what a bound left out. A page shows so many lines; the other files are folded away with
+ * a link that shows one of them alone.
+ */
+import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
+import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import type { Commit } from '../../../core/ports/object-database.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
+import { markInvisible } from '../rendering/invisible.ts';
+import { commitAddress } from './addresses.ts';
+import { type Asked, numberAsked } from './asked.ts';
+import { counted, shownName } from './shown-text.ts';
+
+/** The markup around a line, and around a file. */
+const LINE_OVERHEAD_LENGTH = 90;
+const FILE_OVERHEAD_LENGTH = 400;
+/** Files listed on one page; a commit may change thousands. */
+const FILES_SHOWN_MAX = 100;
+
+export function diffView(asked: Asked, commit: Commit, diff: Diff): Html {
+  const first = numberAsked(asked.visit, 'file', 0);
+  const isAlone = asked.visit.url.searchParams.has('file');
+  let room = PAGE_TEXT_LENGTH_MAX;
+  const shown = isAlone ? diff.files.slice(first, first + 1) : diff.files.slice(0, FILES_SHOWN_MAX);
+  const files = shown.map((file, index) => {
+    room -= FILE_OVERHEAD_LENGTH;
+    const length = lengthOf(file);
+    const fits = isAlone || length <= room;
+    if (fits) room -= length;
+    return fileView(file, { fits, address: `${commitAddress(asked.repository, commit.id)}?file=${index}` });
+  });
+  return html`<div class="row"><h2>${countOf(diff)}</h2> <span class="plus">+${sumOf(
+    diff,
+    'additions',
+  )}</span> <span class="minus">−${sumOf(diff, 'deletions')}</span>${
+    isAlone && html`<a class="button end" href="${commitAddress(asked.repository, commit.id)}">All files</a>`
+  }</div>${boundsNote(diff)}${files}${
+    !isAlone && diff.files.length > shown.length && html`<p class="note">The first ${shown.length} files are shown.</p>`
+  }`;
+}
+
+function countOf({ files, filesTotal }: Diff): string {
+  return filesTotal === null ? `More than ${counted(files.length, 'file')}` : counted(filesTotal, 'file');
+}
+
+function sumOf({ files }: Diff, kind: 'additions' | 'deletions'): number {
+  return files.reduce((sum, file) => sum + (file[kind] ?? 0), 0);
+}
+
+const BOUNDS: Readonly<Record<DiffBound, string>> = {
+  files: 'only the first files are listed',
+  lines: 'a file has more lines than are shown',
+  bytes: 'there are more lines than are read for a page',
+  time: 'the comparison took too long and was ended',
+};
+
+function boundsNote({ truncated }: Diff): Content {
+  if (truncated.length === 0) return null;
+  return html`<p class="note">Not everything is shown: ${truncated.map((bound) => BOUNDS[bound]).join(', ')}. A clone shows all.</p>`;
+}
+
+function lengthOf({ hunks }: ChangedFile): number {
+  return hunks.reduce(
+    (sum, { lines }) =>
+      sum + lines.reduce((length, { text }) => length + text.length + LINE_OVERHEAD_LENGTH, LINE_OVERHEAD_LENGTH),
+    0,
+  );
+}
+
+function fileView(file: ChangedFile, { fits, address }: { readonly fits: boolean; readonly address: string }): Html {
+  const counts =
+    file.binary || file.additions === null || file.deletions === null
+      ? null
+      : html`<span class="plus">+${file.additions}</span> <span class="minus">−${file.deletions}</span>`;
+  return html`<details class="box"${fits && html` open`}><summary><header class="row"><code><bdi>${nameOf(
+    file,
+  )}</bdi></code>${STATUSES[file.status]}<span class="end">${counts}</span></header></summary>${
+    fits
+      ? linesOf(file)
+      : html`<p class="empty">Too many lines for this page. <a href="${address}">Show this file alone</a></p>`
+  }</details>`;
+}
+
+const STATUSES: Readonly<Record<ChangedFile['status'], Content>> = {
+  added: html` <span class="mark good">new</span>`,
+  deleted: html` <span class="mark bad">deleted</span>`,
+  modified: null,
+  renamed: html` <span class="mark">renamed</span>`,
+  typechange: html` <span class="mark warn">another type</span>`,
+};
+
+function nameOf({ path, previousPath }: ChangedFile): string {
+  return previousPath === null ? shownName(path) : `${shownName(previousPath)} → ${shownName(path)}`;
+}
+
+function linesOf(file: ChangedFile): Content {
+  if (file.binary) return html`<p class="empty">A binary file.</p>`;
+  if (file.hunks.length === 0)
+    return html`<p class="empty">${file.cut ? 'Its lines were not read.' : noLines(file)}</p>`;
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Changes of ${shownName(
+    file.path,
+  )}"><table class="diff"><tbody>${file.hunks.map(hunkView)}</tbody></table></div>${
+    file.cut && html`<p class="empty">More lines changed than are shown.</p>`
+  }`;
+}
+
+function noLines({ status, before, after }: ChangedFile): string {
+  if (status === 'renamed') return 'Only its name changed.';
+  if (before !== null && after !== null && before.mode !== after.mode) {
+    return `Only its mode changed, from ${before.mode} to ${after.mode}.`;
+  }
+  return 'An empty file.';
+}
+
+function hunkView({ oldStart, oldLines, newStart, newLines, heading, lines }: Hunk): Html {
+  return html`<tr class="hunk"><td></td><td></td><td>@@ -${oldStart},${oldLines} +${newStart},${newLines} @@ ${markInvisible(
+    heading,
+  )}</td></tr>${lines.map(lineView)}`;
+}
+
+function lineView({ kind, oldNumber, newNumber, text, cut, ended }: DiffLine): Html {
+  const name = kind === 'added' ? html` class="added"` : kind === 'deleted' && html` class="removed"`;
+  return html`<tr${name}><td>${oldNumber}</td><td>${newNumber}</td><td>${markInvisible(text)}${cut && '…'}${
+    !ended && html` <span class="soft">(no line end)</span>`
+  }</td></tr>`;
+}

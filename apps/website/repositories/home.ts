@@ -1,0 +1,56 @@
+/** The home of a repository: its files, its last commit, its README, and how to clone it. */
+import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
+import { listTree } from '../../../core/use-cases/reading/list-tree.ts';
+import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { html, type Html } from '../layout/html.ts';
+import { timeAgo } from '../layout/times.ts';
+import { type Asked, showRefusal } from './asked.ts';
+import { emptyHome } from './empty-home.ts';
+import { folderPage, lastCommit } from './tree.ts';
+import { copyBox, refPicker, showRepositoryPage } from './frame.ts';
+import { folderTable } from './folder-table.ts';
+import { pager } from './pager.ts';
+import { readmeOf } from './readme.ts';
+import { placeAddress } from './addresses.ts';
+import { shownSize } from './shown-text.ts';
+
+export async function showHome(asked: Asked): Promise<SiteAnswer> {
+  const { context, repository } = asked;
+  if (findDefaultBranch(repository) === null) return emptyHome(asked);
+  const page = folderPage(asked);
+  const wanted = { ref: null, path: { names: [], folder: true }, entries: page, signal: asked.visit.signal };
+  const listing = await listTree(context, repository, wanted);
+  if ('refused' in listing) return showRefusal(asked, listing.refused);
+  const more = pager(placeAddress(repository, 'tree', listing.place.ref, []), page, listing.entries.total);
+  const content = html`<div class="beside"><div class="stack"><div class="row">${refPicker(
+    asked,
+    'tree',
+    listing.place.ref,
+    [],
+  )}</div>
+<section class="box" aria-label="Files">${lastCommit(asked, listing)}${folderTable(asked, listing)}</section>${more}${await readmeOf(
+    asked,
+    listing,
+  )}</div><aside class="stack">${cloneBox(asked)}${facts(asked)}</aside></div>`;
+  return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
+}
+
+/** The address that git clones from, without a secret. */
+export function cloneUrl({ visit, repository }: Asked): string {
+  return `${visit.webUrl}/r/${repository.account.username}/${repository.owned.name}.git`;
+}
+
+export function cloneBox(asked: Asked): Html {
+  return html`<section><h2>Clone</h2><p class="hint">Any user name; the password is an access token.</p>${copyBox(
+    cloneUrl(asked),
+    'The address to clone from',
+  )}</section>`;
+}
+
+function facts({ visit, repository }: Asked): Html {
+  const { sizeBytes, pushedAt, createdAt } = repositoryRow(repository);
+  return html`<dl class="facts">${
+    pushedAt !== null && html`<dt>Last push</dt><dd>${timeAgo(pushedAt, visit.now)}</dd>`
+  }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd><dt>Stored</dt><dd>${shownSize(sizeBytes)}</dd></dl>`;
+}

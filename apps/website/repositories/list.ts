@@ -1,0 +1,69 @@
+/** The repositories of an account, which only their owner sees. */
+import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import { pageNumbered } from '../../../core/kernel/page.ts';
+import { asciiLowerCase } from '../../../core/kernel/text.ts';
+import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
+import { searchRepositories } from '../../../core/use-cases/reading/search-repositories.ts';
+import type { SiteContext } from '../context.ts';
+import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
+import { page } from '../layout/page.ts';
+import { notFound } from '../layout/problems.ts';
+import { timeAgo } from '../layout/times.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { numberAsked } from './asked.ts';
+import { copyBox } from './frame.ts';
+import { pager } from './pager.ts';
+import { counted, shownName, shownSize } from './shown-text.ts';
+
+const SEARCH_LENGTH_MAX = 100;
+
+export async function showList(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
+  const { account, username } = visit.person;
+  if (asciiLowerCase(visit.params['username'] ?? '') !== username) return notFound(visit);
+  const text = (visit.url.searchParams.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
+  const at = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const { items, total } = await searchRepositories(context, { account, text, seen: visit.position, page: at });
+  const head = html`<div class="row"><h1>${username}</h1><a class="button main end" href="/new">New repository</a></div>`;
+  const isEmpty = total === 0 && text === '';
+  const content = isEmpty
+    ? firstRepository(visit)
+    : html`${searchForm(username, text, total)}${items.length > 0 && table(visit, items)}${pager(
+        `/${username}`,
+        at,
+        total,
+        { query: text === '' ? {} : { q: text } },
+      )}`;
+  return showPage(page(visit, { title: `Repositories of ${username}`, head }, content));
+}
+
+function searchForm(username: string, text: string, total: number): Html {
+  return html`<form class="row search" action="/${username}" role="search"><label for="q" class="unseen">Find a repository</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="Find a repository" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${
+    text === '' ? counted(total, 'repository', 'repositories') : foundText(total)
+  }</span></form>`;
+}
+
+function foundText(total: number): string {
+  return total === 0 ? 'Nothing found' : `${counted(total, 'repository', 'repositories')} found`;
+}
+
+function table(visit: PersonVisit, rows: readonly RepositoryRow[]): Html {
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Repositories"><table><thead><tr><th scope="col">Repository</th><th scope="col" class="wide">Last push</th><th scope="col" class="number">Size</th></tr></thead><tbody>${rows.map(
+    (row) => tableRow(visit, row),
+  )}</tbody></table></div></div>`;
+}
+
+function tableRow(visit: PersonVisit, { username, name, description, pushedAt, sizeBytes }: RepositoryRow): Html {
+  const pushed: Content = pushedAt === null ? html`<span class="soft">empty</span>` : timeAgo(pushedAt, visit.now);
+  return html`<tr><td><a href="/${username}/${name}"><strong>${name}</strong></a>${
+    description !== null && html`<div class="soft" dir="auto">${shownName(description)}</div>`
+  }</td><td class="wide">${pushed}</td><td class="number">${shownSize(sizeBytes)}</td></tr>`;
+}
+
+function firstRepository(visit: PersonVisit): Html {
+  const { username } = visit.person;
+  return html`<section class="box"><div class="empty stack"><h2>No repositories yet</h2><p class="soft">Make one here, then push what you have:</p>${copyBox(
+    `git remote add origin ${visit.webUrl}/r/${username}/my-project.git`,
+    'The command that adds the repository to what you have',
+  )}<div><a class="button main" href="/new">Make your first repository</a></div></div></section>`;
+}

@@ -1,0 +1,106 @@
+/** Making a repository, empty or with a README. */
+import { repositoryNameRefusal } from '../../../core/account/names.ts';
+import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import type { Refusal } from '../../../core/kernel/refusal.ts';
+import { FALLBACK_DEFAULT_BRANCH } from '../../../core/repository/state.ts';
+import { createRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import {
+  createRepositoryWithReadme,
+  pushReadme,
+  type ReadmeOptions,
+} from '../../../core/use-cases/pushing/begin-with-readme.ts';
+import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { REFUSALS, refusalText } from '../../api/refusals.ts';
+import type { SiteContext } from '../context.ts';
+import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
+import { checkBox, type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
+import { html } from '../layout/html.ts';
+import { page } from '../layout/page.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { repositoryAddress } from './addresses.ts';
+import type { Asked } from './asked.ts';
+
+const DEFAULT_BRANCH = 'main';
+
+export function showNew(visit: PersonVisit, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
+  const isFirst = fields === NO_FIELDS;
+  const content = postForm(
+    { csrf: visit.csrf(), errors },
+    html`${textField({
+      name: 'name',
+      label: 'Name',
+      value: isFirst ? (visit.url.searchParams.get('name') ?? '') : fields.text('name'),
+      hint: html`Letters, digits, <code>.</code>, <code>_</code> and <code>-</code>. Its address will be <code>${visit.webUrl}/${visit.person.username}/…</code>`,
+      error: errors['name'],
+      required: true,
+      lengthMax: REPOSITORY_NAME_LENGTH_MAX,
+      verbatim: true,
+    })}${textField({
+      name: 'description',
+      label: 'Description (optional)',
+      value: fields.text('description'),
+      error: errors['description'],
+      lengthMax: REPOSITORY_DESCRIPTION_LENGTH_MAX,
+    })}${textField({
+      name: 'default_branch',
+      label: 'Default branch',
+      value: isFirst ? DEFAULT_BRANCH : fields.text('default_branch'),
+      hint: html`The branch that people see first and that clones check out. Empty: the first push chooses, else <code>${FALLBACK_DEFAULT_BRANCH}</code>.`,
+      error: errors['default_branch'],
+      verbatim: true,
+    })}<div>${checkBox({
+      name: 'readme',
+      value: 'yes',
+      label: 'Begin with a README',
+      hint: 'A first commit with the name and the description. Leave it out to push what you have.',
+      checked: fields.has('readme'),
+    })}</div><div class="row"><button class="button main">Make the repository</button></div>`,
+  );
+  const status = Object.keys(errors).length === 0 ? 200 : 422;
+  const title = 'New repository';
+  return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${content}`), status);
+}
+
+export async function makeRepository(context: SiteContext, visit: PersonVisit, fields: Fields): Promise<SiteAnswer> {
+  const name = fields.text('name').trim();
+  const badName = repositoryNameRefusal(name);
+  if (badName !== null) return showNew(visit, fields, errorsOf(badName));
+  const wanted = {
+    name,
+    description: textOrNull(fields.text('description')),
+    defaultBranch: textOrNull(fields.text('default_branch')),
+    storageBucketId: null,
+  };
+  const origin = await visit.origin(null);
+  const made = fields.has('readme')
+    ? await createRepositoryWithReadme(context, origin, wanted, readmeOptions(visit))
+    : await createRepository(context, origin, wanted);
+  if ('refused' in made) return showNew(visit, fields, errorsOf(made.refused));
+  return redirectTo(repositoryAddress(made));
+}
+
+/** Begins an empty repository, also one whose README was cut short when it was made. */
+export async function beginWithReadme({ context, visit, repository }: Asked): Promise<SiteAnswer> {
+  const home = repositoryAddress(repository);
+  if (findDefaultBranch(repository) !== null)
+    return redirectTo(home, 'The repository is not empty any more.', 'failed');
+  const begun = await pushReadme(context, await visit.origin(repository), repository, readmeOptions(visit));
+  if ('refused' in begun) return redirectTo(home, refusalText(begun.refused), 'failed');
+  return redirectTo(home);
+}
+
+/** A push that was begun is finished, also if the person leaves the page. */
+function readmeOptions({ webUrl }: PersonVisit): ReadmeOptions {
+  return { authorHost: new URL(webUrl).hostname, signal: new AbortController().signal };
+}
+
+function textOrNull(text: string): string | null {
+  const trimmed = text.trim();
+  return trimmed === '' ? null : trimmed;
+}
+
+/** A taken name has no field in the API's table, since its answer there is no fault of the form. */
+export function errorsOf(refusal: Refusal): FieldErrors {
+  const field = refusal.code === 'repository-name-taken' ? 'name' : REFUSALS[refusal.code].field;
+  return { [field ?? 'form']: refusalText(refusal) };
+}

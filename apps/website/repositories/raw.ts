@@ -1,0 +1,90 @@
+/**
+ * The bytes of a file.
+ *
+ * Must stay true: nothing in a file runs on this site's origin. Text is plain text; everything else is an attachment,
+ * images too, which pages may show nevertheless. No type is guessed from content, and a sandbox policy stands on top.
+ * Every byte sent counts against the account's transfer quota.
+ */
+import { Readable } from 'node:stream';
+import { decodeUtf8Lossy, isUtf8Text } from '../../../core/git/utf8.ts';
+import { readerOf } from '../../../core/use-cases/accounts/principal.ts';
+import { type RawFile, readFile } from '../../../core/use-cases/reading/read-contents.ts';
+import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import { attachment } from '../../api/http/disposition.ts';
+import { type SiteAnswer, showContent } from '../layout/answer.ts';
+import { type Asked, showRefusal } from './asked.ts';
+
+const IMAGES: Readonly<Record<string, string>> = {
+  avif: 'image/avif',
+  bmp: 'image/bmp',
+  gif: 'image/gif',
+  ico: 'image/x-icon',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  webp: 'image/webp',
+};
+
+/** Returns the type of an image by its name; null for other files. */
+export function imageType(name: string): string | null {
+  const extension = /\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+  return Object.hasOwn(IMAGES, extension) ? (IMAGES[extension] ?? null) : null;
+}
+
+export async function showRaw(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+  const { context, repository } = asked;
+  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
+    return showRefusal(asked, { code: 'transfer-quota-reached' });
+  }
+  const file = await readFile(context, repository, { ref, path: { names, folder: false } });
+  if ('refused' in file) return showRefusal(asked, file.refused);
+  const name = decodeUtf8Lossy(names.at(-1) ?? new Uint8Array());
+  const headers = { ...(await typeOf(file, name)), ...POLICY, 'content-length': String(file.sizeBytes) };
+  return showContent(bodyOf(asked, file), headers);
+}
+
+const POLICY = {
+  'x-content-type-options': 'nosniff',
+  // Styles of the file's own, as SVG images have them, and nothing else.
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'private, no-cache',
+};
+
+async function typeOf({ content }: RawFile, name: string): Promise<Readonly<Record<string, string>>> {
+  const image = imageType(name);
+  if (image !== null) return { 'content-type': image, 'content-disposition': attachment(name) };
+  // A large file is not read twice to learn whether it is text.
+  const isText = content.kind === 'held' && (await isUtf8Text([content.bytes]));
+  if (isText) return { 'content-type': 'text/plain; charset=utf-8' };
+  return { 'content-type': 'application/octet-stream', 'content-disposition': attachment(name) };
+}
+
+function bodyOf(asked: Asked, { content }: RawFile): Readable {
+  const chunks = content.kind === 'held' ? [content.bytes] : content.chunks(null);
+  const counter = { bytes: 0 };
+  const stream = Readable.from(counted(chunks, counter), { objectMode: false });
+  // 'close' follows a complete, an aborted and a failed stream alike.
+  stream.once('close', () => {
+    if (content.kind === 'streamed') content.close();
+    const { context, repository, visit } = asked;
+    context.transfer.add({
+      account: repository.accountId,
+      reader: readerOf(visit.person.principal),
+      repository: repository.id,
+      sentBytes: counter.bytes,
+    });
+  });
+  return stream;
+}
+
+async function* counted(
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  counter: { bytes: number },
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    counter.bytes += chunk.length;
+    yield chunk;
+  }
+}

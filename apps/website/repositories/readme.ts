@@ -1,0 +1,84 @@
+/** The README below a folder's entries. */
+import type { TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
+import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.ts';
+import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
+import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { html, type Html, NOTHING } from '../layout/html.ts';
+import { isMarkdown } from '../rendering/language.ts';
+import { placeAddress } from './addresses.ts';
+import type { Asked } from './asked.ts';
+import { contentsAt } from './contents-at.ts';
+import { renderedMarkdown } from './rendered.ts';
+import { shownName } from './shown-text.ts';
+
+/** The names of READMEs, the one to show first. */
+const NAMES: readonly RegExp[] = [/^readme\.(md|markdown)$/i, /^readme(\.txt|\.rst|\.adoc)?$/i];
+/** About how much of a page each entry of the folder takes; a README has what they leave, but at least this much. */
+const ENTRY_LENGTH = 420;
+const MARKUP_LENGTH_MIN = 8 * 1_024;
+
+export async function readmeOf(asked: Asked, folder: TreeListing): Promise<Html> {
+  const { repository } = asked;
+  const entry = readmeEntry(folder.entries.items);
+  if (entry === undefined) return NOTHING;
+  const names = [...folder.place.names, entry.name];
+  const file = await contentsAt(asked, { ref: folder.place.ref, names });
+  if ('refused' in file || file.type !== 'file' || !file.isText || file.content.kind !== 'held') return NOTHING;
+  const address = placeAddress(repository, 'blob', folder.place.ref, names);
+  const text = decodeUtf8Lossy(file.content.bytes);
+  const readme = { id: file.id, text, ref: folder.place.ref, names };
+  const room = Math.max(MARKUP_LENGTH_MIN, PAGE_TEXT_LENGTH_MAX - ENTRY_LENGTH * folder.entries.items.length);
+  const { markup, isWhole } = await shortened(asked, readme, room);
+  return html`<section class="box"><header><h2><bdi><a href="${address}">${shownName(entry.name)}</a></bdi></h2></header>${markup}${
+    !isWhole && html`<p class="more"><a class="button" href="${address}">Read all of it</a></p>`
+  }</section>`;
+}
+
+function readmeEntry(entries: readonly FolderEntry[]): FolderEntry | undefined {
+  const files = entries.filter(({ type }) => type === 'file');
+  return NAMES.map((form) => files.find(({ name }) => form.test(decodeUtf8Lossy(name)))).find(
+    (found) => found !== undefined,
+  );
+}
+
+interface Readme {
+  readonly id: FolderEntry['id'];
+  readonly text: string;
+  readonly ref: string;
+  readonly names: readonly Uint8Array[];
+}
+
+interface Shortened {
+  readonly markup: Html;
+  readonly isWhole: boolean;
+}
+
+/** A README that weighs too much is cut between two of its paragraphs. */
+async function shortened(asked: Asked, readme: Readme, lengthMax: number): Promise<Shortened> {
+  const { text } = readme;
+  const name = decodeUtf8Lossy(readme.names.at(-1) ?? new Uint8Array());
+  const whole = isMarkdown(name) ? await renderedMarkdown(asked, readme) : null;
+  if (whole === null) return plain(text, lengthMax);
+  if (whole.markup().length <= lengthMax) return { markup: article(whole), isWhole: true };
+  const part = startOf(text, Math.floor(text.length * (lengthMax / whole.markup().length)));
+  // The links of the part may be defined at the end of the text.
+  const definitions = text.slice(part.length).match(/^ {0,3}\[[^\]\n]+\]:[^\n]*$/gm) ?? [];
+  const start = await renderedMarkdown(asked, { ...readme, text: [part, '', ...definitions].join('\n') });
+  return start === null ? plain(text, lengthMax) : { markup: article(start), isWhole: false };
+}
+
+function article(markup: Html): Html {
+  return html`<article class="prose">${markup}</article>`;
+}
+
+function plain(text: string, lengthMax: number): Shortened {
+  const start = startOf(text, lengthMax);
+  return { markup: html`<pre class="plain" tabindex="0">${start}</pre>`, isWhole: start.length === text.length };
+}
+
+function startOf(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  const start = text.slice(0, lengthMax);
+  const end = Math.max(start.lastIndexOf('\n\n'), start.lastIndexOf('\n'));
+  return end > 0 ? start.slice(0, end) : start;
+}

@@ -1,0 +1,39 @@
+/**
+ * Declares trusted what the rendering threads made.
+ *
+ * Must stay true: only the output of the renderer passes here. It escapes all text and passes an allow-list
+ * (apps/website/rendering).
+ */
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { type Html, trustedHtml } from '../layout/html.ts';
+import { encodeName, repositoryAddress } from './addresses.ts';
+import type { Asked } from './asked.ts';
+import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
+
+export interface TextFile {
+  readonly id: ObjectId;
+  readonly text: string;
+  readonly ref: string;
+  /** The path of the file. */
+  readonly names: readonly Uint8Array[];
+}
+
+/** Null if the text is too long or took too long. */
+export async function renderedMarkdown(asked: Asked, { id, text, ref, names }: TextFile): Promise<Html | null> {
+  const { context, visit, repository } = asked;
+  const folder = names.slice(0, -1);
+  const at = addressedRef(repository, ref, folder).split('/').map(encodeURIComponent).join('/');
+  const home = repositoryAddress(repository);
+  const place = { blobs: `${home}/blob/${at}`, raw: `${home}/raw/${at}`, folder: folder.map(encodeName).join('/') };
+  const markup = await context.renderer.markdown(visit.person.account, { id, text, place });
+  return markup === null ? null : trustedHtml(markup);
+}
+
+/** Returns the coloured markup of each line, or null as `renderedMarkdown` does. */
+export async function colouredLines(
+  { context, visit }: Asked,
+  { id, text, language }: { readonly id: ObjectId; readonly text: string; readonly language: string },
+): Promise<readonly Html[] | null> {
+  const lines = await context.renderer.code(visit.person.account, { id, text, language });
+  return lines === null ? null : lines.map(trustedHtml);
+}

@@ -1,0 +1,48 @@
+/**
+ * The pages of repositories.
+ *
+ * Must stay true: an account's name is the first segment of these paths, so every other first segment of the website is
+ * a reserved name (core/account/names.ts).
+ */
+import type { Room } from '../layout/room.ts';
+import { onPlace, onRepository } from './asked.ts';
+import { showBlob } from './blob.ts';
+import { showCommit } from './commit.ts';
+import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
+import { showHome } from './home.ts';
+import { showList } from './list.ts';
+import { beginWithReadme, makeRepository, showNew } from './new.ts';
+import { showRaw } from './raw.ts';
+import { removeRepository, saveSettings, showSettings } from './settings.ts';
+import { switchRef } from './switch.ts';
+import { showTree } from './tree.ts';
+
+export const repositoriesRoom: Room = {
+  navigation: ({ username }) => ({ label: 'Repositories', path: `/${username}` }),
+  routes(site) {
+    const { context } = site;
+    site.page('/new', async (visit) => showNew(visit));
+    site.form('/new', (visit, fields) => makeRepository(context, visit, fields));
+    site.page('/:username', (visit) => showList(context, visit));
+    site.page('/:username/:repository', onRepository(context, showHome));
+    site.form('/:username/:repository/readme', onRepository(context, beginWithReadme));
+    site.page('/:username/:repository/switch', onRepository(context, switchRef));
+    site.page('/:username/:repository/tree/*', onPlace(context, showTree));
+    site.page('/:username/:repository/blob/*', onPlace(context, showBlob));
+    site.page('/:username/:repository/raw/*', onPlace(context, showRaw));
+    site.page('/:username/:repository/commits', onRepository(context, showDefaultCommits));
+    site.page(
+      '/:username/:repository/commits/*',
+      onPlace(context, (asked, place) =>
+        place.names.length === 0 ? showCommits(asked, place.ref) : showHistory(asked, place),
+      ),
+    );
+    site.page('/:username/:repository/commit/:id', onRepository(context, showCommit));
+    site.page(
+      '/:username/:repository/settings',
+      onRepository(context, async (asked) => showSettings(asked)),
+    );
+    site.form('/:username/:repository/settings', onRepository(context, saveSettings));
+    site.form('/:username/:repository/delete', onRepository(context, removeRepository));
+  },
+};

@@ -1,0 +1,96 @@
+/** The settings of a repository: its description, its default branch, and its deletion, for which its name is typed. */
+import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import {
+  changeRepository,
+  deleteRepository,
+  type RepositoryChanges,
+} from '../../../core/use-cases/accounts/repositories.ts';
+import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
+import { html, type Html } from '../layout/html.ts';
+import { repositoryAddress } from './addresses.ts';
+import type { Asked } from './asked.ts';
+import { showRepositoryPage } from './frame.ts';
+import { errorsOf } from './new.ts';
+import { shownSize } from './shown-text.ts';
+
+export function showSettings(asked: Asked, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
+  const content = html`<div class="stack middle"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
+    asked,
+  )}${deletion(asked, fields, errors)}</div>`;
+  const status = Object.keys(errors).length === 0 ? 200 : 422;
+  return showRepositoryPage(asked, { title: 'Settings', tab: 'Settings', status }, content);
+}
+
+function about({ visit, repository }: Asked, fields: Fields, errors: FieldErrors): Html {
+  const isSent = fields.has('default_branch');
+  const own = isSent ? errors : {};
+  const form = postForm(
+    { action: `${repositoryAddress(repository)}/settings`, csrf: visit.csrf(), errors: own },
+    html`${textField({
+      name: 'description',
+      label: 'Description',
+      value: isSent ? fields.text('description') : (repository.owned.description ?? ''),
+      error: own['description'],
+      lengthMax: REPOSITORY_DESCRIPTION_LENGTH_MAX,
+    })}${textField({
+      name: 'default_branch',
+      label: 'Default branch',
+      value: isSent ? fields.text('default_branch') : repository.defaultBranch,
+      hint: 'The branch that people see first and that clones check out. It need not exist yet.',
+      error: own['default_branch'],
+      required: true,
+      verbatim: true,
+    })}<div class="row"><button class="button main">Save</button></div>`,
+  );
+  return html`<section class="box"><header><h2>About</h2></header><div class="stack part">${form}</div></section>`;
+}
+
+function storage({ repository }: Asked): Html {
+  return html`<section class="box"><header><h2>Storage</h2></header><div class="part"><dl class="facts"><dt>Stored in</dt><dd>the platform’s storage</dd><dt>Size</dt><dd>${shownSize(
+    repository.entity.state.layersSizeBytes,
+  )}</dd></dl></div></section>`;
+}
+
+function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErrors): Html {
+  const own = fields.has('confirmation') ? errors : {};
+  const form = postForm(
+    { action: `${repositoryAddress(repository)}/delete`, csrf: visit.csrf(), errors: own },
+    html`<p>Clones, pushes and this page end at once, and the name is free again. Nobody but you is asked.</p>${textField(
+      {
+        name: 'confirmation',
+        label: `Type ${repository.owned.name} to confirm`,
+        value: fields.text('confirmation'),
+        error: own['confirmation'],
+        required: true,
+        autocomplete: 'off',
+        verbatim: true,
+      },
+    )}<div class="row"><button class="button grave">Delete this repository</button></div>`,
+  );
+  return html`<section class="box"><header><h2>Delete</h2></header><div class="stack part">${form}</div></section>`;
+}
+
+export async function saveSettings(asked: Asked, fields: Fields): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const description = fields.text('description').trim();
+  const defaultBranch = fields.text('default_branch').trim();
+  const changes: RepositoryChanges = {
+    description: description === '' ? null : description,
+    ...(defaultBranch === repository.defaultBranch ? {} : { defaultBranch }),
+  };
+  const changed = await changeRepository(context, await visit.origin(repository), repository.id, changes);
+  if ('refused' in changed) return showSettings(asked, fields, errorsOf(changed.refused));
+  return redirectTo(`${repositoryAddress(changed)}/settings`, 'The settings are saved.');
+}
+
+export async function removeRepository(asked: Asked, fields: Fields): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const { name } = repository.owned;
+  if (fields.text('confirmation').trim() !== name) {
+    return showSettings(asked, fields, { confirmation: `This is not the repository’s name, ${name}` });
+  }
+  const deleted = await deleteRepository(context, await visit.origin(repository), repository.id);
+  if ('refused' in deleted) return showSettings(asked, fields, errorsOf(deleted.refused));
+  return redirectTo(`/${visit.person.username}`, `The repository ${name} is deleted.`);
+}

@@ -1,0 +1,62 @@
+/**
+ * Texts of a repository as pages show them: names of files and refs, and messages of commits.
+ *
+ * Must stay true: no character reorders or hides what is beside it. Long texts are cut, because a name may have 4,096
+ * bytes and a message a million.
+ */
+import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
+import { cutText } from '../../../core/kernel/text.ts';
+import { markInvisible } from '../rendering/invisible.ts';
+
+const NAME_LENGTH_MAX = 200;
+const SUBJECT_LENGTH_MAX = 120;
+
+export function shownName(name: Uint8Array | string): string {
+  const text = typeof name === 'string' ? name : decodeUtf8Lossy(name);
+  return cutText(markInvisible(text).replaceAll(/[\n\t]/g, '␤'), NAME_LENGTH_MAX);
+}
+
+/** Returns a path for a title. */
+export function pathText(names: readonly Uint8Array[]): string {
+  return names.length === 0 ? 'Files' : shownName(names.map(decodeUtf8Lossy).join('/'));
+}
+
+/** Returns the first line of a message. */
+export function subjectOf(message: string): string {
+  const [line = ''] = message.trimStart().split('\n', 1);
+  // Without the carriage return of a message written on Windows.
+  const subject = markInvisible(line.trim());
+  return subject === '' ? '(no message)' : cutText(subject, SUBJECT_LENGTH_MAX);
+}
+
+/** Returns what follows the first line; empty if nothing does. */
+export function bodyOf(message: string): string {
+  const text = markInvisible(message).trim();
+  const end = text.indexOf('\n');
+  const first = end === -1 ? text : text.slice(0, end);
+  const rest = end === -1 ? '' : text.slice(end + 1).trim();
+  return first.length > SUBJECT_LENGTH_MAX ? text : rest;
+}
+
+export function shortId(id: string): string {
+  return id.slice(0, 7);
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
+
+/** Returns a size with three digits, such as `18.4 MB`. */
+export function shownSize(bytes: number): string {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 999.5 && unit < UNITS.length - 1) {
+    size /= 1_000;
+    unit += 1;
+  }
+  const digits = unit === 0 || size >= 99.95 ? 0 : 1;
+  return `${size.toFixed(digits)} ${UNITS[unit] ?? ''}`;
+}
+
+/** Returns `1 line` or `1,284 lines`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,64 @@
+/**
+ * Walks and comparisons of one repository's commits, by native git.
+ *
+ * Must stay true: each call is bounded in time and ends with the request that it serves. Few run at once, so that pages
+ * leave git and the API unharmed. A call whose time is up throws `reading-too-costly`; what it yielded before is right.
+ */
+import type { ObjectId } from '../kernel/ids.ts';
+import type { Page } from '../kernel/page.ts';
+
+export interface CommitLinks {
+  readonly id: ObjectId;
+  readonly parents: readonly ObjectId[];
+}
+
+/** How a call is bounded. */
+export interface Bounded {
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+  readonly spanMs: number;
+}
+
+export interface Apart {
+  /** Commits that only the first tip reaches. */
+  readonly ahead: number;
+  /** Commits that only the second tip reaches. */
+  readonly behind: number;
+}
+
+export interface ObjectHistory {
+  /**
+   * Streams what changed between two commits or trees; null is the empty tree. The bytes are those of `git diff-tree -r
+   * -z --raw -p --full-index`, with renames found (core/git/diff/diff-parser.ts).
+   */
+  diff(from: ObjectId | null, to: ObjectId, bounded: Bounded): AsyncIterable<Uint8Array>;
+  /**
+   * Yields the commits that `tip` reaches and that changed what is at the path, newest first, as `git log -- <path>`
+   * chooses them. The path is raw bytes, names separated by slashes.
+   */
+  commitsOfPath(tip: ObjectId, path: Uint8Array, bounded: Bounded): AsyncIterable<readonly ObjectId[]>;
+  /**
+   * Streams the commits that `tip` reaches and `exclude` does not, newest first, each with the records of what it
+   * changed at and below the paths (everywhere if one is empty). Of a merge only what differs from all parents. The
+   * bytes are those of `git log -z --raw -t -c --format=%H -- <paths>` (core/git/history/last-changes.ts). A path that
+   * git cannot be asked for is left out.
+   */
+  changesBelow(
+    tip: ObjectId,
+    exclude: readonly ObjectId[],
+    paths: readonly Uint8Array[],
+    bounded: Bounded,
+  ): AsyncIterable<Uint8Array>;
+  /** Yields the commits that `include` reaches and `exclude` does not, children before parents. */
+  links(
+    include: readonly ObjectId[],
+    exclude: readonly ObjectId[],
+    bounded: Bounded,
+  ): AsyncIterable<readonly CommitLinks[]>;
+  /** Returns commits that `tip` reaches and `exclude` does not, in the order of `git log`. */
+  commitsBetween(exclude: ObjectId, tip: ObjectId, page: Page, bounded: Bounded): Promise<readonly ObjectId[]>;
+  /** Counts the commits that only one of the two reaches. */
+  apart(a: ObjectId, b: ObjectId, bounded: Bounded): Promise<Apart>;
+  /** Returns the best common ancestor; null if there is none. */
+  mergeBase(a: ObjectId, b: ObjectId, bounded: Bounded): Promise<ObjectId | null>;
+}

@@ -1,0 +1,122 @@
+/**
+ * Begins a repository with a README: a commit that the service makes and pushes as a client would.
+ *
+ * Must stay true: the commit arrives by the same use case as every push, with the same checks, quotas and event. Two
+ * streams need two commits, so a process that dies between them leaves a repository that is whole and empty, which
+ * `pushReadme` may begin later. A README that is refused takes the new repository with it.
+ */
+import type { Plans } from '../../account/plans.ts';
+import { parseRefName } from '../../git/ref-name.ts';
+import { refuse } from '../../kernel/decider.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
+import type { FirstCommits } from '../../ports/first-commits.ts';
+import { ObjectDatabaseError } from '../../ports/object-database.ts';
+import type { Guarding } from '../../runtime/execute.ts';
+import {
+  createRepository,
+  deleteRepository,
+  findRepositoryById,
+  type FoundRepository,
+  type NewRepository,
+  type RepositoryCommandOrigin,
+} from '../accounts/repositories.ts';
+import { type PushContext, type PushRefusal, pushRefs } from './push-refs.ts';
+
+export interface ReadmeContext extends PushContext {
+  readonly plans: Plans;
+  readonly failpoint: Failpoint;
+  readonly firstCommits: FirstCommits;
+}
+
+/** A push always needs its caller's guard. */
+export type ReadmeOrigin = RepositoryCommandOrigin & { readonly guarding: Guarding };
+
+type Refused = { readonly refused: Refusal };
+
+export interface ReadmeOptions {
+  /** The host of the author's address, which leads nowhere: no address of a person enters a commit. */
+  readonly authorHost: string;
+  /** When aborted, the push ends. */
+  readonly signal: AbortSignal;
+}
+
+export async function createRepositoryWithReadme(
+  context: ReadmeContext,
+  origin: ReadmeOrigin,
+  wanted: NewRepository,
+  options: ReadmeOptions,
+): Promise<FoundRepository | Refused> {
+  const created = await createRepository(context, origin, wanted);
+  if ('refused' in created) return created;
+  await context.failpoint('repository-created');
+  const begun = await pushReadme(context, origin, created, options);
+  if (!('refused' in begun)) return begun;
+  const removed = await deleteRepository(context, origin, created.id);
+  return 'refused' in removed ? removed : begun;
+}
+
+/** Does nothing to a repository whose default branch exists already. */
+export async function pushReadme(
+  context: ReadmeContext,
+  origin: ReadmeOrigin,
+  repository: FoundRepository,
+  options: ReadmeOptions,
+): Promise<FoundRepository | Refused> {
+  const { account, owned, defaultBranch } = repository;
+  const ref = parseRefName(`refs/heads/${defaultBranch}`);
+  if (typeof ref !== 'string') return refuse({ code: 'branch-name-invalid', reason: ref.detail });
+  const { commit, pack } = await context.firstCommits.make({
+    fileName: 'README.md',
+    text: readmeText(owned.name, owned.description),
+    message: 'Begin with a README\n',
+    author: { name: account.username, email: `${account.username}@users.noreply.${options.authorHost}` },
+    at: context.clock.now(),
+  });
+  const outcome = await pushRefs(context, {
+    repository,
+    quotas: context.plans[account.plan],
+    cause: origin.cause,
+    guarding: origin.guarding,
+    commands: [{ ref, before: null, after: commit }],
+    refusedNames: 0,
+    atomic: true,
+    pushOptions: [],
+    pack: onePack(pack),
+    receivedBytes: () => pack.length,
+    signal: options.signal,
+  });
+  if ('refused' in outcome) return refuse(refusalOf(outcome.refused));
+  // A result other than success means that somebody else pushed to the branch meanwhile. Then it is not empty either.
+  return (await findRepositoryById(context, origin.account, repository.id)) ?? refuse({ code: 'repository-not-found' });
+}
+
+function readmeText(name: string, description: string | null): string {
+  return description === null || description.trim() === '' ? `# ${name}\n` : `# ${name}\n\n${description.trim()}\n`;
+}
+
+async function* onePack(pack: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield pack;
+}
+
+/** Throws where the pack itself is refused: the service made it, so this is an outage or a bug. */
+function refusalOf({ code }: PushRefusal): Refusal {
+  switch (code) {
+    case 'storage-quota-reached':
+    case 'ingress-quota-reached':
+    case 'token-no-longer-valid':
+    case 'repository-not-found':
+      return { code };
+    case 'disk-full':
+    case 'push-took-too-long':
+      throw new ObjectDatabaseError('object-database-unavailable', `The README was not pushed: ${code}`);
+    case 'pack-broken':
+    case 'pack-fsck-failed':
+    case 'pack-not-connected':
+    case 'pack-object-too-large':
+    case 'pack-too-costly':
+    case 'pack-too-large':
+    case 'pack-too-many-objects':
+      throw new TypeError(`The README's pack was refused: ${code}`);
+  }
+}

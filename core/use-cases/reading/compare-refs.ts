@@ -1,0 +1,89 @@
+/**
+ * Compares two refs: the commits that the one has and the other lacks, and what they changed since both were the same.
+ *
+ * Must stay true: both are resolved as every reader's ref is, so neither shows a commit that no current ref reaches.
+ * Counts, commits and the diff are bounded in time, and say when a bound left something out.
+ */
+import type { Diff } from '../../git/diff/diff.ts';
+import type { DiffBounds } from '../../git/diff/diff-parser.ts';
+import { listedCommit } from '../../git/history/listed-commit.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
+import { COMPARISON_SPAN_MS } from '../../kernel/limits.ts';
+import type { Page } from '../../kernel/page.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { CommitRow } from '../../ports/history.ts';
+import type { Apart } from '../../ports/object-history.ts';
+import type { FoundRepository } from '../accounts/repositories.ts';
+import { type ApartContext, countApart, withinBounds } from './apart.ts';
+import { commitRow, readCommitRows } from './commit-walk.ts';
+import { readDiff } from './read-commit.ts';
+import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { type ResolvedRef, resolveRef } from './resolve-ref.ts';
+
+export interface CompareContext extends ObjectsContext, ApartContext {}
+
+export interface WantedComparison {
+  /** A branch, a tag or a full commit id; null: the default branch. */
+  readonly base: string | null;
+  readonly head: string | null;
+  /** The page of commits. */
+  readonly page: Page;
+  readonly bounds?: Partial<DiffBounds>;
+  readonly signal: AbortSignal;
+}
+
+export interface Comparison {
+  /** The version of the repository (`versionOf`). */
+  readonly version: string;
+  readonly base: ComparedRef;
+  readonly head: ComparedRef;
+  /** The best common ancestor; null if the two have no history in common, or it was not found in time. */
+  readonly mergeBase: ObjectId | null;
+  /** Commits that only `head` reaches, and that only `base` reaches; null if the count took too long. */
+  readonly apart: Apart | null;
+  /** The commits that only `head` reaches, newest first; null if they were not found in time. */
+  readonly commits: readonly CommitRow[] | null;
+  /** From the merge base to `head`; from `base` if there is no merge base. */
+  readonly diff: Diff;
+}
+
+export interface ComparedRef {
+  /** As the caller named it, or the short name of the default branch. */
+  readonly name: string;
+  readonly commit: CommitRow;
+}
+
+type Refused = { readonly refused: Refusal };
+
+/** Refused with `repository-without-commits` or `ref-not-found`. */
+export async function compareRefs(
+  context: CompareContext,
+  repository: FoundRepository,
+  { base, head, page, bounds = {}, signal }: WantedComparison,
+): Promise<Comparison | Refused> {
+  return closing(openView(context, repository), async (view) => {
+    const reader = await view.objects();
+    const from = await resolveRef(repository, reader, base);
+    if ('refused' in from) return from;
+    const to = await resolveRef(repository, reader, head);
+    if ('refused' in to) return to;
+    const [old, tip] = [from.commit.id, to.commit.id];
+    const bounded = { signal, spanMs: COMPARISON_SPAN_MS };
+    const mergeBase = await withinBounds(reader.history.mergeBase(old, tip, bounded));
+    const [apart = null] = await countApart(context, reader, [tip], old, signal);
+    const ids = await withinBounds(reader.history.commitsBetween(old, tip, page, bounded));
+    return {
+      version: view.version,
+      base: comparedRef(from),
+      head: comparedRef(to),
+      mergeBase,
+      apart,
+      commits: ids === null ? null : await readCommitRows(reader, ids),
+      diff: await readDiff(reader, mergeBase ?? old, tip, { bounds, signal }),
+    };
+  });
+}
+
+function comparedRef({ name, commit }: ResolvedRef): ComparedRef {
+  return { name, commit: commitRow(listedCommit(commit)) };
+}

@@ -1,0 +1,132 @@
+/**
+ * Finds the commit that last touched each entry of a folder.
+ *
+ * Must stay true: an answer is kept for its commit and path, which never change, and starts the next search: after a
+ * push only the new commits are walked. Walks are bounded in time; for what they do not reach the commit is not known.
+ */
+import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
+import { LAST_COMMITS_FIRST_BYTES_MAX, LAST_COMMITS_SPAN_MS } from '../../kernel/limits.ts';
+import { isBeyondBounds, type ObjectReader, type TreeEntry } from '../../ports/object-database.ts';
+
+/** The entries of one folder at one commit whose last commit is known, or is known not to be found in time. */
+export interface KnownFolder {
+  readonly tip: ObjectId;
+  /** By `nameKey`. `left` is the entry's `<mode> <id>`; `commit` is null if it was not found in time. */
+  readonly entries: ReadonlyMap<string, { readonly left: string; readonly commit: ObjectId | null }>;
+}
+
+/** A cache, bounded in memory. */
+export interface KnownFolders {
+  get(key: string): KnownFolder | undefined;
+  set(key: string, folder: KnownFolder): void;
+}
+
+export interface FolderAt {
+  /** Names the repository. */
+  readonly key: string;
+  readonly tip: ObjectId;
+  /** The path of the folder, without a slash at its end. */
+  readonly path: Uint8Array;
+}
+
+/** Returns the commits in the order of the entries; null where the commit is not known. */
+export async function findLastCommits(
+  known: KnownFolders,
+  reader: ObjectReader,
+  { key, tip, path }: FolderAt,
+  entries: readonly TreeEntry[],
+  signal: AbortSignal,
+): Promise<readonly (ObjectId | null)[]> {
+  const name = `${key} ${nameKey(path)}`;
+  const kept = known.get(`${name} ${tip}`);
+  const before = known.get(name);
+  const found = new Map(kept?.entries);
+  const isNew = (entry: TreeEntry): boolean => found.get(nameKey(entry.name)) === undefined;
+  let wanted = entries.filter(isNew);
+  if (wanted.length > 0) {
+    const start =
+      before !== undefined && before.tip !== tip && (await reader.isAncestor(before.tip, tip)) ? before : null;
+    const search = { reader, tip, path, signal };
+    const walked = await walk(search, start === null ? [] : [start.tip], wanted);
+    for (const entry of wanted) {
+      const entryKey = nameKey(entry.name);
+      const left = `${entry.mode} ${entry.id}`;
+      const earlier = walked.whole ? start?.entries.get(entryKey) : undefined;
+      const commit = walked.found.get(entryKey) ?? (earlier?.left === left ? earlier.commit : null);
+      if (commit !== null || start === null || !walked.whole) found.set(entryKey, { left, commit });
+    }
+    // An earlier answer did not have these, or a reset took them back to what they were before it.
+    wanted = wanted.filter(isNew);
+    if (wanted.length > 0) {
+      const again = await walk(search, [], wanted);
+      for (const entry of wanted) {
+        const commit = again.found.get(nameKey(entry.name)) ?? null;
+        found.set(nameKey(entry.name), { left: `${entry.mode} ${entry.id}`, commit });
+      }
+    }
+    const folder = { tip, entries: found };
+    known.set(`${name} ${tip}`, folder);
+    known.set(name, folder);
+  }
+  return entries.map((entry) => found.get(nameKey(entry.name))?.commit ?? null);
+}
+
+interface Search {
+  readonly reader: ObjectReader;
+  readonly tip: ObjectId;
+  readonly path: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+interface Walked {
+  readonly found: ReadonlyMap<string, ObjectId>;
+  /** False if the time was up. */
+  readonly whole: boolean;
+}
+
+/**
+ * Walks everything below the folder while that finds entries, then only what is left: old entries are mostly few, and
+ * to skip the commits that touch none of them is much cheaper than to list what those touched.
+ */
+async function walk(search: Search, exclude: readonly ObjectId[], wanted: readonly TreeEntry[]): Promise<Walked> {
+  const { path } = search;
+  const first = await walkPaths(search, exclude, [path], wanted, LAST_COMMITS_FIRST_BYTES_MAX);
+  const rest = wanted.filter(({ name }) => !first.found.has(nameKey(name)));
+  if (rest.length === 0 || first.end !== 'bytes') return { found: first.found, whole: first.end === 'end' };
+  const paths = rest.map(({ name }) => joined(path, name));
+  const second = await walkPaths(search, exclude, paths, rest, Number.POSITIVE_INFINITY);
+  return { found: new Map([...first.found, ...second.found]), whole: second.end === 'end' };
+}
+
+async function walkPaths(
+  { reader, tip, path, signal }: Search,
+  exclude: readonly ObjectId[],
+  paths: readonly Uint8Array[],
+  wanted: readonly TreeEntry[],
+  bytesMax: number,
+): Promise<{ readonly found: ReadonlyMap<string, ObjectId>; readonly end: 'end' | 'bytes' | 'time' }> {
+  const search = createLastChanges(path, wanted);
+  let bytes = 0;
+  try {
+    const bounded = { signal, spanMs: LAST_COMMITS_SPAN_MS };
+    for await (const chunk of reader.history.changesBelow(tip, exclude, paths, bounded)) {
+      if (!search.add(chunk)) break;
+      bytes += chunk.length;
+      if (bytes > bytesMax) return { found: search.found, end: 'bytes' };
+    }
+  } catch (error) {
+    if (!isBeyondBounds(error)) throw error;
+    return { found: search.found, end: 'time' };
+  }
+  return { found: search.found, end: 'end' };
+}
+
+function joined(folder: Uint8Array, name: Uint8Array): Uint8Array {
+  if (folder.length === 0) return name;
+  const path = new Uint8Array(folder.length + 1 + name.length);
+  path.set(folder);
+  path[folder.length] = 0x2f;
+  path.set(name, folder.length + 1);
+  return path;
+}

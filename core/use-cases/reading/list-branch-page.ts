@@ -1,0 +1,66 @@
+/**
+ * Lists branches in pages, found by a part of their name, each with its tip and how far it is from the default branch.
+ *
+ * Must stay true: a page costs as much as its branches, however many the repository has.
+ */
+import type { Page, PageOf } from '../../kernel/page.ts';
+import type { CommitRow } from '../../ports/history.ts';
+import type { Apart } from '../../ports/object-history.ts';
+import type { FoundRepository } from '../accounts/repositories.ts';
+import { type ApartContext, countApart } from './apart.ts';
+import { readCommitRows } from './commit-walk.ts';
+import { findRefs } from './find-refs.ts';
+import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { findDefaultBranch } from './resolve-ref.ts';
+
+export interface BranchPageContext extends ObjectsContext, ApartContext {}
+
+export interface WantedBranchPage {
+  /** A part of the name, in any case; empty finds all. */
+  readonly search: string;
+  readonly page: Page;
+  readonly signal: AbortSignal;
+}
+
+export interface ListedBranch {
+  readonly name: string;
+  readonly isDefault: boolean;
+  readonly commit: CommitRow;
+  /**
+   * Commits that only this branch has, and that only the default branch has; null if there is no default branch, or
+   * the count took too long.
+   */
+  readonly apart: Apart | null;
+}
+
+export interface BranchPage {
+  /** The version of the repository (`versionOf`). */
+  readonly version: string;
+  /** Short name. The branch need not exist. */
+  readonly defaultBranch: string;
+  /** In byte order of their names. */
+  readonly branches: PageOf<ListedBranch>;
+}
+
+export async function listBranchPage(
+  context: BranchPageContext,
+  repository: FoundRepository,
+  { search, page, signal }: WantedBranchPage,
+): Promise<BranchPage> {
+  const { items, total } = findRefs(repository.entity.state, 'branch', search, 'name', page);
+  const { defaultBranch } = repository;
+  return closing(openView(context, repository), async (view) => {
+    const base = findDefaultBranch(repository)?.id ?? null;
+    if (items.length === 0) return { version: view.version, defaultBranch, branches: { items: [], total } };
+    const reader = await view.objects();
+    const tips = items.map(({ ref }) => ref.id);
+    const rows = await readCommitRows(reader, tips);
+    const apart = base === null ? [] : await countApart(context, reader, tips, base, signal);
+    const branches = items.flatMap(({ name }, index): ListedBranch[] => {
+      const commit = rows[index];
+      if (commit === undefined) return [];
+      return [{ name, isDefault: name === defaultBranch, commit, apart: apart[index] ?? null }];
+    });
+    return { version: view.version, defaultBranch, branches: { items: branches, total } };
+  });
+}

@@ -1,0 +1,109 @@
+/**
+ * Lists a folder with the commit that last touched each of its entries.
+ *
+ * Must stay true: a list says where a commit is not known because the walk took too long; it never names a wrong one.
+ */
+import { listedCommit } from '../../git/history/listed-commit.ts';
+import { refuse } from '../../kernel/decider.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
+import type { Page, PageOf } from '../../kernel/page.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { CommitRow } from '../../ports/history.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
+import type { FoundRepository } from '../accounts/repositories.ts';
+import { commitRow } from './commit-walk.ts';
+import { findLastCommits, type KnownFolders } from './last-commits.ts';
+import { type ContentsPath, locate } from './locate.ts';
+import { entriesOf, type FolderEntry, type Place } from './read-contents.ts';
+import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { resolveRef } from './resolve-ref.ts';
+
+export interface ListTreeContext extends ObjectsContext {
+  readonly knownFolders: KnownFolders;
+}
+
+export interface WantedTree {
+  /** A branch, a tag or a full commit id; null: the default branch. */
+  readonly ref: string | null;
+  /** Null for a text that cannot name anything in a tree. */
+  readonly path: ContentsPath | null;
+  readonly entries: Page;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+export interface TreeListing {
+  /** The version of the repository (`versionOf`). */
+  readonly version: string;
+  readonly place: Place;
+  /** The commit that the ref names. */
+  readonly commit: CommitRow;
+  /** The id of the tree. */
+  readonly id: ObjectId;
+  /** In the order of Git's trees: by bytes, folders as if their names ended in a slash. */
+  readonly entries: PageOf<ListedEntry>;
+}
+
+export interface ListedEntry extends FolderEntry {
+  /** The newest commit that made the entry what it is; null if it was not found in time. */
+  readonly lastCommit: CommitRow | null;
+}
+
+type Refused = { readonly refused: Refusal };
+
+/** Refused with `repository-without-commits`, `ref-not-found`, or `path-not-found` if there is no folder. */
+export async function listTree(
+  context: ListTreeContext,
+  repository: FoundRepository,
+  { ref, path, entries: page, signal }: WantedTree,
+): Promise<TreeListing | Refused> {
+  return closing(openView(context, repository), async (view) => {
+    const reader = await view.objects();
+    const resolved = await resolveRef(repository, reader, ref);
+    if ('refused' in resolved) return resolved;
+    if (path === null) return refuse({ code: 'path-not-found' });
+    const located = await locate(reader, resolved.commit, path);
+    if ('refused' in located) return located;
+    if (located.type !== 'dir') return refuse({ code: 'path-not-found' });
+    const { commit } = resolved;
+    const { items, total } = await entriesOf(reader, located.entries, page);
+    const folder = { key: repository.id, tip: commit.id, path: bytesOf(path) };
+    const ids = await findLastCommits(context.knownFolders, reader, folder, items, signal);
+    const rows = await commitRows(reader, ids);
+    const listed = items.map((entry, index) => ({ ...entry, lastCommit: rows.get(ids[index] ?? null) ?? null }));
+    return {
+      version: view.version,
+      place: { names: path.names, ref: resolved.name, commit: commit.id },
+      commit: commitRow(listedCommit(commit)),
+      id: located.id,
+      entries: { items: listed, total },
+    };
+  });
+}
+
+/** Reads each of the commits once. */
+async function commitRows(
+  reader: ObjectReader,
+  ids: readonly (ObjectId | null)[],
+): Promise<ReadonlyMap<ObjectId | null, CommitRow>> {
+  const rows = new Map<ObjectId | null, CommitRow>();
+  for (const id of new Set(ids)) {
+    const commit = id === null ? null : await reader.commit(id);
+    if (commit !== null) rows.set(id, commitRow(listedCommit(commit)));
+  }
+  return rows;
+}
+
+/** The path as git has it: names separated by slashes. */
+export function bytesOf({ names }: Pick<ContentsPath, 'names'>): Uint8Array {
+  const length = names.reduce((sum, name) => sum + name.length + 1, -1);
+  const bytes = new Uint8Array(Math.max(0, length));
+  let at = 0;
+  for (const name of names) {
+    bytes.set(name, at);
+    at += name.length;
+    if (at < bytes.length) bytes[at] = 0x2f;
+    at += 1;
+  }
+  return bytes;
+}

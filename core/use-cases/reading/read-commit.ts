@@ -1,0 +1,70 @@
+/**
+ * Reads one commit with what it changed: against its first parent, a root commit against the empty tree.
+ *
+ * Must stay true: only commits that a current ref reaches are found. The diff is bounded in files, lines, bytes and
+ * time, and says which bound cut it.
+ */
+import type { Diff } from '../../git/diff/diff.ts';
+import { createDiffParser, DIFF_BOUNDS, type DiffBounds } from '../../git/diff/diff-parser.ts';
+import { listedCommit } from '../../git/history/listed-commit.ts';
+import { refuse } from '../../kernel/decider.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
+import { DIFF_SPAN_MS } from '../../kernel/limits.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import { type Commit, isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+import type { FoundRepository } from '../accounts/repositories.ts';
+import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { reachableCommit } from './resolve-ref.ts';
+
+export interface WantedCommit {
+  /** A full commit id; anything else is not found. */
+  readonly id: string;
+  /** What the caller shows of the diff; by default up to the limits. */
+  readonly bounds?: Partial<DiffBounds>;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+export interface CommitWithDiff {
+  /** The version of the repository (`versionOf`). */
+  readonly version: string;
+  /** With its texts cut as in lists. */
+  readonly commit: Commit;
+  readonly diff: Diff;
+}
+
+type Refused = { readonly refused: Refusal };
+
+/** Refused with `ref-not-found`. */
+export async function readCommit(
+  context: ObjectsContext,
+  repository: FoundRepository,
+  { id, bounds = {}, signal }: WantedCommit,
+): Promise<CommitWithDiff | Refused> {
+  return closing(openView(context, repository), async (view) => {
+    const reader = await view.objects();
+    const commit = await reachableCommit(repository, reader, id);
+    if (commit === null) return refuse({ code: 'ref-not-found' });
+    const diff = await readDiff(reader, commit.parents[0] ?? null, commit.id, { bounds, signal });
+    return { version: view.version, commit: listedCommit(commit), diff };
+  });
+}
+
+/** Reads what changed between two commits; null is the empty tree. The caller has checked that they may be read. */
+export async function readDiff(
+  reader: ObjectReader,
+  from: ObjectId | null,
+  to: ObjectId,
+  { bounds, signal }: { readonly bounds: Partial<DiffBounds>; readonly signal: AbortSignal },
+): Promise<Diff> {
+  const parser = createDiffParser({ ...DIFF_BOUNDS, ...bounds });
+  try {
+    for await (const chunk of reader.history.diff(from, to, { signal, spanMs: DIFF_SPAN_MS })) {
+      if (!parser.add(chunk)) break;
+    }
+  } catch (error) {
+    if (!isBeyondBounds(error)) throw error;
+    return parser.end('time');
+  }
+  return parser.end('whole');
+}

@@ -1,0 +1,128 @@
+/**
+ * Folds the pushes of repositories into their ref changes, and access tokens into their names.
+ *
+ * Must stay true: changes of a repository are numbered without gaps, in the order of its stream and of each event.
+ * The number of statements does not grow with a push's refs.
+ */
+import { accessTokenEventKinds } from '../../core/access-token/events.ts';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { repositoryEventKinds } from '../../core/repository/events.ts';
+import { prepared } from '../runner/bulk.ts';
+import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
+import { activityTables } from './table.ts';
+
+export const activityProjection: Projection = {
+  name: 'activity',
+  version: 1,
+  categories: ['repository', 'accessToken'],
+  tables: activityTables,
+  onPoison: 'park',
+  weight: ({ data }) => (Array.isArray(data['updates']) ? Math.max(1, data['updates'].length) : 1),
+  open: (table) => ({
+    prepare: async (events, database) => {
+      const folded = fold(events);
+      const repositories = [...new Set(folded.pushes.map(({ repository_id }) => repository_id))];
+      return toWrite(table, folded, await nextNumbers(database, table, repositories));
+    },
+  }),
+};
+
+interface PushFields {
+  readonly repository_id: string;
+  readonly revision: number;
+  readonly event_id: string;
+  readonly actor_kind: string;
+  readonly actor_id: string;
+  readonly occurred_at: string;
+  readonly restored: boolean;
+}
+
+interface ChangeFields {
+  readonly repository_id: string;
+  readonly revision: number;
+  readonly ref: string;
+  readonly before: string;
+  readonly after: string;
+  readonly target: string | null;
+  readonly kind: string;
+}
+
+interface Folded {
+  readonly pushes: PushFields[];
+  readonly changes: ChangeFields[];
+  /** The last name of each token. */
+  readonly tokens: Map<string, string>;
+}
+
+function fold(events: readonly RecordedEvent[]): Folded {
+  const folded: Folded = { pushes: [], changes: [], tokens: new Map() };
+  for (const recorded of events) {
+    if (categoryOf(recorded.stream) === 'repository') foldPush(folded, recorded);
+    else foldToken(folded, recorded);
+  }
+  return folded;
+}
+
+function foldPush({ pushes, changes }: Folded, recorded: RecordedEvent): void {
+  const event = readEvent(repositoryEventKinds, recorded);
+  if (event.type !== 'RefsUpdated') return;
+  const repository_id = entityIdOf(recorded.stream);
+  const { revision, actor } = recorded;
+  pushes.push({
+    ...{ repository_id, revision, event_id: recorded.id, occurred_at: recorded.occurredAt },
+    ...{ actor_kind: actor.kind, actor_id: actor.id, restored: event.data.restored !== null },
+  });
+  for (const { ref, before, after, peeled, kind } of event.data.updates) {
+    const target = kind === 'delete' ? null : (peeled ?? after);
+    changes.push({ repository_id, revision, ref, before, after, target, kind });
+  }
+}
+
+function foldToken({ tokens }: Folded, recorded: RecordedEvent): void {
+  const event = readEvent(accessTokenEventKinds, recorded);
+  if (event.type === 'AccessTokenRevoked' || event.data.name === undefined) return;
+  tokens.set(entityIdOf(recorded.stream), event.data.name);
+}
+
+/** Returns the number of the next change of each repository. */
+async function nextNumbers(
+  database: Queryable,
+  table: TableOf,
+  repositories: readonly string[],
+): Promise<Map<string, number>> {
+  if (repositories.length === 0) return new Map();
+  const text = `SELECT r.id, coalesce((SELECT max(number) + 1 FROM ${table('activity_changes')}
+      WHERE repository_id = r.id), 0) AS next FROM unnest($1::uuid[]) AS r(id)`;
+  const { rows } = await database.query(prepared(text, [repositories]));
+  return new Map(rows.map((row) => [row['id'] as string, Number(row['next'])]));
+}
+
+function toWrite(table: TableOf, { pushes, changes, tokens }: Folded, next: Map<string, number>): Write {
+  const numbered = changes.map((change) => {
+    const number = next.get(change.repository_id) ?? 0;
+    next.set(change.repository_id, number + 1);
+    return { ...change, number };
+  });
+  return {
+    lists: [
+      {
+        items: pushes,
+        text: `INSERT INTO ${table('activity_pushes')} SELECT * FROM json_to_recordset($1) AS p(repository_id uuid,
+          revision integer, event_id uuid, actor_kind text, actor_id text, occurred_at text, restored boolean)`,
+      },
+      {
+        items: numbered,
+        text: `INSERT INTO ${table('activity_changes')} SELECT repository_id, number, revision, ref,
+            decode(before, 'hex'), decode(after, 'hex'), decode(target, 'hex'), kind
+          FROM json_to_recordset($1) AS c(repository_id uuid, number integer, revision integer, ref text, before text,
+            after text, target text, kind text)`,
+      },
+      {
+        items: [...tokens].map(([id, name]) => ({ id, name })),
+        text: `INSERT INTO ${table('activity_tokens')} SELECT * FROM json_to_recordset($1) AS t(id uuid, name text)
+          ON CONFLICT (id) DO UPDATE SET name = excluded.name`,
+      },
+    ],
+  };
+}

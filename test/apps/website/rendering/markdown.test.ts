@@ -1,0 +1,158 @@
+/** Markdown: GitHub's flavour, links into the repository, and what a hostile README may not do. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { renderMarkdown } from '../../../../apps/website/rendering/markdown.ts';
+
+const PLACE = { blobs: '/ada/engine/blob/main', raw: '/ada/engine/raw/main', folder: 'docs/guide' };
+const rendered = (text: string, folder = PLACE.folder) => renderMarkdown(text, { ...PLACE, folder }).trim();
+
+describe('Markdown', () => {
+  test('has headings below those of the page, each with an anchor of its own', () => {
+    assert.equal(
+      rendered('# Hello, World!\n\n## Hello `World`\n\n### x\n\n#### x'),
+      [
+        '<h3 id="md-hello-world">Hello, World!</h3>',
+        '<h4 id="md-hello-world-1">Hello <code>World</code></h4>',
+        '<h5 id="md-x">x</h5>',
+        '<h6 id="md-x-1">x</h6>',
+      ].join('\n'),
+    );
+    assert.match(rendered('# Übung 1\n\n[there](#übung-1)'), /<a href="#md-%C3%BCbung-1">/);
+  });
+
+  test('has tables that scroll inside themselves, aligned without styles', () => {
+    const table = rendered('| a | b | c |\n|---|--:|:-:|\n| 1 | 2 | 3 |');
+    assert.match(table, /^<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>/);
+    assert.match(table, /<td>1<\/td>\s*<td class="number">2<\/td>\s*<td class="middle">3<\/td>/);
+    assert.doesNotMatch(table, /style/);
+  });
+
+  test('has strikethrough, autolinks and task lists', () => {
+    assert.equal(rendered('~~gone~~'), '<p><s>gone</s></p>');
+    const link = '<a href="https://example.org/x" rel="nofollow noopener noreferrer">https://example.org/x</a>';
+    assert.equal(rendered('https://example.org/x'), `<p>${link}</p>`);
+    assert.match(
+      rendered('- [ ] later\n- [x] done\n- [no] mark'),
+      /<li>☐ later<\/li>\s*<li>☑ done<\/li>\s*<li>\[no\] mark/,
+    );
+  });
+
+  test('colours a fenced block in a language it knows, and keeps another as it is', () => {
+    assert.match(rendered('```js\nconst x = 1;\n```'), /<span class="key">const<\/span>/);
+    assert.match(rendered('```nonsense\n<b>\n```'), /<code>&lt;b&gt;\s*<\/code>/);
+  });
+
+  test('keeps the harmless HTML that READMEs use for their layout, and closes what a text left open', () => {
+    assert.equal(
+      rendered('<p align="center">\n<img src="logo.png" width="20">\n</p>\n<!-- a note -->'),
+      '<p align="center">\n<img width="20" src="/ada/engine/raw/main/docs/guide/logo.png" alt="" loading="lazy" />\n</p>',
+    );
+    assert.match(rendered('<div>\n\nopen'), /open<\/p>\s*<\/div>$/);
+    assert.doesNotMatch(rendered('</div></article></main>\n\ntext'), /<\/(div|article|main)>/);
+  });
+});
+
+describe('A relative link or image', () => {
+  test('leads into the repository at the text’s own commit', () => {
+    const cases = {
+      'x.md': '/ada/engine/blob/main/docs/guide/x.md',
+      './x.md#Part': '/ada/engine/blob/main/docs/guide/x.md#md-Part',
+      '../x.ts#L3': '/ada/engine/blob/main/docs/x.ts#L3',
+      '/LICENSE': '/ada/engine/blob/main/LICENSE',
+      '../../../../../etc/passwd': '/ada/engine/blob/main/etc/passwd',
+      'a%20b/ü?x=1': '/ada/engine/blob/main/docs/guide/a%20b/%C3%BC',
+    };
+    for (const [href, wanted] of Object.entries(cases)) {
+      assert.match(rendered(`[x](${href})`), new RegExp(`<a href="${wanted.replaceAll('.', '\\.')}">x</a>`), href);
+    }
+    assert.match(rendered('[x](x.md)', ''), /href="\/ada\/engine\/blob\/main\/x\.md"/);
+    assert.match(rendered('![x](../a.png)'), /src="\/ada\/engine\/raw\/main\/docs\/a\.png" alt="x"/);
+  });
+
+  test('never leads out of the repository as another origin', () => {
+    for (const href of [
+      '//evil.example/x',
+      '/\\evil.example',
+      '\\\\evil.example',
+      '/%5cevil.example',
+      '\t//evil.example',
+    ]) {
+      const markup = rendered(`[x](<${href}>)`) + rendered(`<a href="${href}">x</a>`) + rendered(`![x](<${href}>)`);
+      assert.doesNotMatch(markup, /(href|src)="(?!\/ada\/engine\/)/, href);
+    }
+  });
+});
+
+describe('A hostile README', () => {
+  test('comes out as text with its scripts, handlers, styles, frames and forms', () => {
+    for (const payload of [
+      '<script>alert(1)</script>',
+      '<img src=x onerror=alert(1)>',
+      '<svg onload=alert(1)>',
+      '<iframe src="https://evil.example"></iframe>',
+      '<form action="/settings" method="post"><input name="x"></form>',
+      '<a href="#" style="position:fixed;inset:0">cover</a>',
+      '<style>body{display:none}</style>',
+      '<base href="https://evil.example">',
+      '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+      '<math><mtext></p><style><!--</style><img src onerror=alert(1)>',
+      '<div id="find" class="top">x</div>',
+      '<!-- --!><script>alert(1)</script> -->',
+      '<b\u0000 onclick=alert(1)>x</b>',
+      '<details ontoggle=alert(1) open>',
+    ]) {
+      for (const text of [payload, `a ${payload} b`, `- ${payload}`, `| ${payload} |\n|---|`]) {
+        const markup = rendered(text);
+        assert.doesNotMatch(markup, /<(script|svg|iframe|form|input|style|base|meta|math)/i, text);
+        assert.doesNotMatch(markup, /<[^>]*\s(on\w+|style|id|srcdoc|action)=/i, text);
+      }
+      assert.match(rendered(payload), /&lt;/, payload);
+    }
+  });
+
+  test('has no link or image that runs, or carries its own content', () => {
+    for (const url of [
+      'javascript:alert(1)',
+      'JaVaScRiPt:alert(1)',
+      'java\tscript:alert(1)',
+      'javascript&colon;alert(1)',
+      '&#106;avascript:alert(1)',
+      'vbscript:x',
+      'data:text/html,<script>alert(1)</script>',
+      'data:image/svg+xml;base64,PHN2Zz4=',
+      'file:///etc/passwd',
+      'blob:https://x/y',
+    ]) {
+      for (const text of [`[x](${url})`, `![x](${url})`, `<a href="${url}">x</a>`, `<img src="${url}">`, `<${url}>`]) {
+        assert.doesNotMatch(rendered(text), /<[^>]*(href|src)="(?!\/ada\/engine\/|#md-)/i, text);
+        assert.doesNotMatch(rendered(text), /<[^>]*(href|src)="[^"]*script:/i, text);
+      }
+    }
+  });
+
+  test('loads nothing from another origin: such an image is a link that names it', () => {
+    const rel = 'rel="nofollow noopener noreferrer"';
+    assert.equal(
+      rendered('![build](https://ci.example/badge.svg)'),
+      `<p><a class="image" href="https://ci.example/badge.svg" ${rel}>build</a></p>`,
+    );
+    assert.match(rendered('<img src="https://ci.example/a.png">'), />image at ci\.example<\/a>/);
+    assert.equal(
+      rendered('[![build](https://ci.example/b.svg)](https://ci.example/)'),
+      `<p><a href="https://ci.example/" ${rel}><span class="image">build</span></a></p>`,
+    );
+    assert.doesNotMatch(
+      rendered('<picture><source srcset="https://x.example/a"><img src="a.png"></picture>'),
+      /x\.example/,
+    );
+  });
+
+  test('shows the marks that reverse what is read', () => {
+    assert.match(rendered('access \u202Elevel\u2066 user'), /access ⟨U\+202E⟩level⟨U\+2066⟩ user/);
+  });
+
+  test('cannot take the id or class of a part of the page', () => {
+    assert.match(rendered('# find'), /id="md-find"/);
+    assert.match(rendered('```" class="top\nx\n```'), /<code>x\s*<\/code>/);
+  });
+});

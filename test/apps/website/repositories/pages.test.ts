@@ -1,0 +1,315 @@
+/** The pages of repositories: what real git pushed, read in a browser without scripts on a real server. */
+import assert from 'node:assert/strict';
+import { beforeAll, describe, test } from 'vitest';
+import path from 'node:path';
+import { suiteEnding } from '../../../support/cleanup.ts';
+import { type SiteBrowser, type SitePage, signIn } from '../../../support/site-browser.ts';
+import {
+  type Account,
+  api,
+  commitFile,
+  createAccount,
+  createRepository,
+  git,
+  gitUrl,
+  newWorkTree,
+  type Strata,
+} from '../../../support/strata.ts';
+import { sharedParts, startNode } from '../../../support/strata-on-postgres.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
+
+const PAGE_BYTES_MAX = 60 * 1024;
+
+describe('The pages of repositories', () => {
+  const ending = suiteEnding();
+  let strata: Strata;
+  let ada: Account;
+  let browser: SiteBrowser;
+  let work: string;
+  let tip: string;
+
+  const page = async (address: string): Promise<SitePage> => {
+    const shown = await browser.get(address);
+    assert.equal(shown.status, 200, `${address}: ${shown.html.slice(0, 2_000)}`);
+    return shown;
+  };
+  const textOf = ({ html }: SitePage): string => html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+
+  beforeAll(async () => {
+    strata = await startNode(ending, await sharedParts(ending));
+    ada = await createAccount(strata, 'ada');
+    browser = await signIn(strata, ada);
+    work = await newWorkTree(ending);
+    const url = await createRepository(strata, ada, 'engine');
+    await commitFile(work, 'src/lib/index.ts', 'const answer = 42;\n// <b>not bold</b>\n');
+    await commitFile(work, 'docs/guide.md', '# Guide\n\n[home](../README.md) ![logo](logo.png)\n');
+    await commitFile(work, 'docs/logo.png', 'not really an image');
+    await commitFile(work, 'long.txt', Array.from({ length: 3_000 }, (_, n) => `line number ${n + 1}\n`).join(''));
+    await commitFile(work, 'binary', '\0\x01\x02');
+    await commitFile(work, 'empty', '');
+    await commitFile(work, 'große Datei #1?.txt', 'umlaut');
+    await commitFile(work, 'README.md', '# Engine\n\nReads [the guide](docs/guide.md).\n');
+    await git(work, ['update-index', '--force-remove', 'README']);
+    tip = (await git(work, ['rev-parse', 'HEAD'])).trim();
+    await git(work, ['branch', 'feature/one', `${tip}~1`]);
+    await git(work, ['tag', '-a', 'v1.0', '-m', 'one']);
+    await git(work, ['push', '--quiet', url, 'refs/heads/*', 'refs/tags/*']);
+    await api(strata, ada.token, 'PATCH', '/v1/repos/ada/engine', { description: 'Reads the sky' });
+  });
+
+  test('list the account’s repositories with sizes, and find them by a part of their name or description', async () => {
+    await createRepository(strata, ada, 'telescope');
+    const all = textOf(await page('/ada'));
+    assert.match(all, /engine Reads the sky (just now|.* ago) .*kB.*telescope empty/);
+    assert.match(textOf(await page('/ada?q=SKY')), /1 repository found/);
+    const found = textOf(await page('/ada?q=TELE'));
+    assert.match(found, /telescope/);
+    assert.doesNotMatch(found, /engine/);
+    const nothing = await page(`/ada?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
+    assert.match(nothing.html, /value="&#34;&#62;&#60;script/);
+    assert.match(textOf(nothing), /Nothing found/);
+    assert.match(textOf(await page('/ADA')), /engine/);
+  });
+
+  test('show a home with the last commit, the files, the README and the address to clone', async () => {
+    const home = await page('/ada/engine');
+    const text = textOf(home);
+    assert.match(text, /ada \/ engine Reads the sky/);
+    assert.match(text, /A U Thor Write README.md/);
+    assert.match(
+      text,
+      /docs Write docs\/logo.png .* src Write src\/lib\/index.ts/,
+      'folders first, each with its last commit',
+    );
+    assert.match(home.html, /<h3 id="md-engine">Engine<\/h3>/);
+    assert.match(home.html, /<a href="\/ada\/engine\/blob\/main\/docs\/guide.md">the guide<\/a>/);
+    const [, shownUrl = ''] = /<code[^>]*>(http[^<]*engine\.git)<\/code>/.exec(home.html) ?? [];
+    assert.equal(shownUrl, `${strata.url}/r/ada/engine.git`);
+    assert.match(home.html, /<title>ada\/engine · Strata<\/title>/);
+  });
+
+  test('show an empty repository’s commands with the person’s own address, which work as they are', async (context) => {
+    await createRepository(strata, ada, 'fresh');
+    const home = await page('/ada/fresh');
+    const commands = [...home.html.matchAll(/<code[^>]*>([^<]*)<\/code>/g)].map(([, text]) => text ?? '');
+    assert.equal(commands[0], `git remote add origin ${strata.url}/r/ada/fresh.git`);
+    assert.equal(commands[1], 'git push -u origin HEAD');
+    const own = await newWorkTree(context);
+    await git(own, ['remote', 'add', 'origin', gitUrl(strata, ada, 'fresh')]);
+    await git(own, ['push', '--quiet', '-u', 'origin', 'HEAD']);
+    assert.match(textOf(await page('/ada/fresh')), /Write README/);
+  });
+
+  test('show folders, and lead from a file to its page and back', async () => {
+    const tree = await page('/ada/engine/tree/main/src/lib');
+    assert.match(tree.html, /<a href="\/ada\/engine\/blob\/main\/src\/lib\/index.ts">index.ts<\/a>/);
+    assert.match(tree.html, /href="\/ada\/engine\/tree\/main\/src" aria-label="The folder above"/);
+    const file = await browser.get('/ada/engine/tree/main/src/lib/index.ts');
+    assert.deepEqual([file.status, file.location], [303, '/ada/engine/blob/main/src/lib/index.ts']);
+    const folder = await browser.get('/ada/engine/blob/main/src');
+    assert.deepEqual([folder.status, folder.location], [303, '/ada/engine/tree/main/src']);
+    for (const missing of [
+      'tree/main/nothing',
+      'blob/main/nothing',
+      'raw/main/nothing',
+      'raw/main/src',
+      'tree/nothing',
+      'commits/nothing',
+    ]) {
+      assert.equal((await browser.get(`/ada/engine/${missing}`)).status, 404, missing);
+    }
+  });
+
+  test('show a file with numbers that are links, colours, and its name as it is', async () => {
+    const file = await page('/ada/engine/blob/main/src/lib/index.ts');
+    assert.match(
+      file.html,
+      /<a id="L1" href="#L1">1<\/a><span class=key>const<\/span> answer = <span class=num>42<\/span>;/,
+    );
+    assert.match(file.html, /<span class=com>\/\/ &lt;b&gt;not bold&lt;\/b&gt;<\/span>/);
+    assert.match(textOf(file), /2 lines/);
+    assert.match(file.html, new RegExp(`href="/ada/engine/blob/${tip}/src/lib/index.ts">Permalink`));
+    const odd = await page('/ada/engine/tree/main');
+    const [, address = ''] = /href="([^"]*)">große Datei/.exec(odd.html) ?? [];
+    assert.equal(address, '/ada/engine/blob/main/gro%C3%9Fe%20Datei%20%231%3F.txt');
+    assert.match(textOf(await page(address)), /umlaut/);
+    assert.match(textOf(await page('/ada/engine/blob/main/binary')), /not text/);
+    assert.match(textOf(await page('/ada/engine/blob/main/empty')), /This file is empty/);
+  });
+
+  test('show Markdown rendered, and its source when asked', async () => {
+    const guide = await page('/ada/engine/blob/main/docs/guide.md');
+    assert.match(guide.html, /<a href="\/ada\/engine\/blob\/main\/README.md">home<\/a>/);
+    assert.match(guide.html, /<img src="\/ada\/engine\/raw\/main\/docs\/logo.png" alt="logo" loading="lazy" \/>/);
+    assert.match(
+      (await page('/ada/engine/blob/main/docs/guide.md?view=source')).html,
+      /<span class=def># Guide<\/span>/,
+    );
+  });
+
+  test('show a long file in parts that each stay light, and whole when asked', async () => {
+    let next: string | null = '/ada/engine/blob/main/long.txt';
+    const numbers: number[] = [];
+    let parts = 0;
+    while (next !== null) {
+      const part: SitePage = await page(next);
+      assert.ok(part.bytes.length < PAGE_BYTES_MAX, `${part.bytes.length} bytes`);
+      numbers.push(...[...part.html.matchAll(/<a id="L(\d+)"/g)].map(([, number]) => Number(number)));
+      const [, query] = /rel="next" href="([^"]*)"/.exec(part.html) ?? [];
+      next = query === undefined ? null : `/ada/engine/blob/main/long.txt${query.replaceAll('&#61;', '=')}`;
+      parts += 1;
+    }
+    assert.ok(parts > 1);
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 3_000 }, (_, n) => n + 1),
+    );
+    const whole = await page('/ada/engine/blob/main/long.txt?all=yes');
+    assert.equal(whole.html.match(/<a id="L\d+"/g)?.length, 3_000);
+    assert.match((await page('/ada/engine/blob/main/long.txt?from=99999999')).html, /<a id="L3000"/);
+  });
+
+  test('send raw bytes as plain text, and all else as attachments that nothing runs in', async () => {
+    const text = await page('/ada/engine/raw/main/src/lib/index.ts');
+    assert.equal(text.html, 'const answer = 42;\n// <b>not bold</b>\n');
+    assert.equal(text.headers['content-type'], 'text/plain; charset=utf-8');
+    const binary = await page('/ada/engine/raw/main/binary');
+    assert.deepEqual([...binary.bytes], [0, 1, 2]);
+    assert.equal(binary.headers['content-type'], 'application/octet-stream');
+    assert.equal(binary.headers['content-disposition'], 'attachment; filename="binary"');
+    const image = await page('/ada/engine/raw/main/docs/logo.png');
+    assert.equal(image.headers['content-type'], 'image/png');
+    assert.equal(image.headers['content-disposition'], 'attachment; filename="logo.png"');
+    for (const { headers } of [text, binary, image]) {
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+      assert.match(headers['content-security-policy'] ?? '', /^default-src 'none';.*; sandbox$/);
+    }
+  });
+
+  test('list commits by day, those of a ref and those of a path', async () => {
+    const first = await browser.get('/ada/engine/commits');
+    assert.equal(first.location, '/ada/engine/commits/main');
+    const commits = await page('/ada/engine/commits/main');
+    const subjects = [...commits.html.matchAll(/<a class="subject"[^>]*>([^<]*)<\/a>/g)].map(([, text]) => text);
+    assert.equal(subjects[0], 'Write README.md');
+    assert.equal(subjects.length, Number((await git(work, ['rev-list', '--count', 'main'])).trim()));
+    assert.match(commits.html, /<h2><time datetime="\d{4}-\d\d-\d\d">\w+day, \d+ \w+ \d{4}<\/time><\/h2>/);
+    const history = textOf(await page('/ada/engine/commits/main/docs'));
+    assert.match(history, /Write docs\/logo.png.*Write docs\/guide.md/);
+    assert.doesNotMatch(history, /Write binary/);
+  });
+
+  test('show a commit with its diff in parts that fold', async () => {
+    const commit = await page(`/ada/engine/commit/${tip}`);
+    assert.match(textOf(commit), /Write README.md .* A U Thor wrote this .*, C O Mitter committed it .* Parent/);
+    assert.match(commit.html, /<details class="box" open><summary>.*README.md/);
+    assert.match(commit.html, /<tr class="added"><td><\/td><td>1<\/td><td># Engine<\/td><\/tr>/);
+    assert.match(textOf(commit), /1 file/);
+    const long = (await git(work, ['log', '-1', '--format=%H', '--', 'long.txt'])).trim();
+    const large = await page(`/ada/engine/commit/${long}`);
+    assert.ok(large.bytes.length < PAGE_BYTES_MAX);
+    assert.match(textOf(large), /Too many lines for this page/);
+    const alone = await page(`/ada/engine/commit/${long}?file=0`);
+    assert.match(textOf(alone), /line number 1 .*More lines changed than are shown/);
+    const root = (await git(work, ['rev-list', '--max-parents=0', 'main'])).trim();
+    assert.match(textOf(await page(`/ada/engine/commit/${root}`)), /it has no parent/);
+    for (const id of ['main', tip.slice(0, 10), 'f'.repeat(40), 'HEAD', '--output=x', `${tip}^`]) {
+      assert.equal((await browser.get(`/ada/engine/commit/${encodeURIComponent(id)}`)).status, 404, id);
+    }
+  });
+
+  test('find a ref whose name holds slashes, and lead to the one meant where two could be', async () => {
+    assert.match(textOf(await page('/ada/engine/tree/feature/one')), /große Datei/);
+    assert.match(textOf(await page('/ada/engine/blob/feature/one/src/lib/index.ts')), /answer/);
+    assert.match(textOf(await page('/ada/engine/tree/feature%2Fone/src')), /lib/);
+    assert.match(textOf(await page(`/ada/engine/tree/${tip}/src`)), /lib/);
+    // The tag `main/src` is longer than the branch `main`, and holds another folder at the same address.
+    await git(work, ['tag', 'main/src', `${tip}~8`]);
+    await git(work, ['push', '--quiet', gitUrl(strata, ada, 'engine'), 'main/src']);
+    assert.doesNotMatch(textOf(await page('/ada/engine/tree/main/src')), /lib/);
+    const home = await page('/ada/engine');
+    assert.match(home.html, /href="\/ada\/engine\/tree\/refs\/heads\/main\/src"/);
+    assert.match(home.html, /href="\/ada\/engine\/tree\/main\/docs"/);
+    assert.match(textOf(await page('/ada/engine/tree/refs/heads/main/src')), /lib/);
+    await git(work, ['push', '--quiet', gitUrl(strata, ada, 'engine'), ':refs/tags/main/src']);
+    for (const [ref, location] of [
+      ['feature/one', '/ada/engine/tree/feature/one'],
+      ['v1.0', '/ada/engine/tree/v1.0'],
+      [tip, `/ada/engine/tree/${tip}`],
+    ]) {
+      assert.equal((await browser.get(`/ada/engine/switch?ref=${ref}&page=tree`)).location, location);
+    }
+    assert.equal((await browser.get('/ada/engine/switch?ref=--output=x')).status, 404);
+  });
+
+  test('change the description and the default branch, and delete only when the name is typed', async () => {
+    await createRepository(strata, ada, 'changing');
+    const settings = '/ada/changing/settings';
+    const refused = await browser.submit(settings, { description: 'kept', default_branch: '-x..y' });
+    assert.equal(refused.status, 422);
+    assert.match(refused.html, /<a href="#default_branch">Not a branch/);
+    assert.match(refused.html, /value="kept"/);
+    const saved = await browser.submit(settings, { description: 'New words', default_branch: 'trunk' });
+    assert.deepEqual([saved.status, saved.location], [303, settings]);
+    const { body } = await api(strata, ada.token, 'GET', '/v1/repos/ada/changing');
+    assert.deepEqual((body as { description: string; default_branch: string }).description, 'New words');
+    assert.deepEqual((body as { default_branch: string }).default_branch, 'trunk');
+    const wrong = await browser.submit('/ada/changing/delete', { confirmation: 'engine' }, settings);
+    assert.equal(wrong.status, 422);
+    assert.match(wrong.html, /id="confirmation-error"/);
+    const deleted = await browser.submit('/ada/changing/delete', { confirmation: 'changing' }, settings);
+    assert.equal(deleted.location, '/ada');
+    assert.equal((await browser.get('/ada/changing')).status, 404);
+    assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/changing')).status, 404);
+  });
+
+  test('make a repository, and keep what was entered when it is refused', async () => {
+    const bad = await browser.submit('/new', { name: '.hidden', description: 'mine', default_branch: 'main' });
+    assert.equal(bad.status, 422);
+    assert.match(bad.html, /<a href="#name">A repository name does not start with/);
+    assert.match(bad.html, /value="\.hidden"/);
+    assert.match(bad.html, /value="mine"/);
+    const made = await browser.submit('/new', { name: 'made', description: '', default_branch: 'trunk' });
+    assert.equal(made.location, '/ada/made');
+    assert.match(textOf(await page('/ada/made')), /git push -u origin trunk/);
+    const taken = await browser.submit('/new', { name: 'MADE', default_branch: 'main' });
+    assert.equal(taken.status, 422);
+    assert.match(taken.html, /<a href="#name">A repository with this name exists already/);
+  });
+
+  test('make a repository with a README that git clones, by a push like any other', async (context) => {
+    const made = await browser.submit('/new', {
+      name: 'begun',
+      description: 'With $HOME & <b>',
+      readme: 'yes',
+      default_branch: 'trunk',
+    });
+    assert.equal(made.location, '/ada/begun');
+    assert.match(textOf(await page('/ada/begun')), /Begin with a README .* README.md/);
+    const clones = await tempDir(context);
+    await git(clones, ['clone', '--quiet', gitUrl(strata, ada, 'begun'), 'begun']);
+    const clone = path.join(clones, 'begun');
+    assert.equal(await git(clone, ['show', 'HEAD:README.md']), '# begun\n\nWith $HOME & <b>\n');
+    assert.equal((await git(clone, ['log', '-1', '--format=%an <%ae>'])).trim(), 'ada <ada@users.noreply.localhost>');
+    await git(clone, ['fsck', '--full', '--strict']);
+    await commitFile(clone, 'more', 'more');
+    await git(clone, ['push', '--quiet', 'origin', 'trunk']);
+    const again = await browser.submit('/ada/made/readme', {}, '/ada/made');
+    assert.equal(again.location, '/ada/made');
+    assert.match(textOf(await page('/ada/made')), /README.md/);
+  });
+
+  test('stay below their weight', async () => {
+    for (const address of [
+      '/ada',
+      '/new',
+      '/ada/engine',
+      '/ada/engine/tree/main',
+      '/ada/engine/commits/main',
+      '/ada/engine/settings',
+    ]) {
+      const { bytes } = await page(address);
+      assert.ok(bytes.length < PAGE_BYTES_MAX, `${address} has ${bytes.length} bytes`);
+    }
+  });
+});

@@ -1,0 +1,87 @@
+/** Parts of pages: names, sizes, windows of lines, and words for a shell. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { encodeName, segmentsOf } from '../../../../apps/website/repositories/addresses.ts';
+import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
+import { lineWindow } from '../../../../apps/website/repositories/line-window.ts';
+import { bodyOf, shownName, shownSize, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
+import { PAGE_TEXT_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
+import { execFileSync } from 'node:child_process';
+
+describe('A name in an address', () => {
+  test('is encoded byte by byte, and decoded to the same bytes', () => {
+    for (const name of [
+      Buffer.from('caf\xe9', 'latin1'),
+      Buffer.from('ä 100% #1?.txt'),
+      Buffer.from('%2F'),
+      Buffer.from('a+b&c=d;e'),
+    ]) {
+      const encoded = encodeName(name);
+      assert.match(encoded, /^[\w.~%-]+$/);
+      assert.deepEqual(
+        segmentsOf(`/ada/r/blob/${encoded}`)?.map((part) => Buffer.from(part)),
+        [name],
+      );
+    }
+  });
+
+  test('is refused if no tree can hold it', () => {
+    for (const path of ['..', '.', '%2e%2e', 'a//b', 'a%00', '%zz', '%f', '\u0100']) {
+      assert.equal(segmentsOf(`/ada/r/blob/${path}`), null, path);
+    }
+    assert.equal(segmentsOf('/ada/r/blob/a/b/?x=1#y')?.length, 2);
+  });
+});
+
+describe('A text of a repository', () => {
+  test('is cut, and shows what would hide or reorder it', () => {
+    assert.equal(shownName('a\u202Eb\nc'), 'a⟨U+202E⟩b␤c');
+    assert.equal(shownName('x'.repeat(4_096)).length, 200);
+    assert.equal(subjectOf('\n\n  One\r\nTwo'), 'One');
+    assert.equal(subjectOf(' \n '), '(no message)');
+    assert.equal(bodyOf('One\n\nTwo\nThree\n'), 'Two\nThree');
+    assert.equal(bodyOf('One\n'), '');
+    const long = 'word '.repeat(100).trim();
+    assert.equal(bodyOf(long), long, 'a cut subject is shown whole below');
+  });
+
+  test('has sizes of three digits', () => {
+    for (const [bytes, text] of [
+      [0, '0 B'],
+      [999, '999 B'],
+      [1_000, '1.0 kB'],
+      [18_449, '18.4 kB'],
+      [99_960, '100 kB'],
+      [999_499, '999 kB'],
+      [999_999, '1.0 MB'],
+      [5_368_709_120, '5.4 GB'],
+    ] as const) {
+      assert.equal(shownSize(bytes), text);
+    }
+  });
+});
+
+describe('A window of lines', () => {
+  test('ends before the line that would make its page too heavy', () => {
+    const lines = ['x'.repeat(PAGE_TEXT_LENGTH_MAX - 100), '', 'last'];
+    assert.deepEqual(lineWindow(lines, 1), { from: 1, to: 2, total: 3 });
+    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_LENGTH_MAX - 99), '', 'last'], 1), { from: 1, to: 1, total: 3 });
+    assert.deepEqual(lineWindow(lines, 3), { from: 3, to: 3, total: 3 });
+  });
+
+  test('has one line at least, and stays within the text', () => {
+    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_LENGTH_MAX * 2), 'y'], 1), { from: 1, to: 1, total: 2 });
+    assert.deepEqual(lineWindow(['a', 'b'], 99), { from: 2, to: 2, total: 2 });
+    assert.deepEqual(lineWindow(['a', 'b'], 0), { from: 1, to: 2, total: 2 });
+  });
+});
+
+test('a branch called like a command is one word to the shell', async (context) => {
+  const folder = await tempDir(context);
+  for (const branch of ['main', 'feature/x', '$(touch hacked)', "it's;touch hacked", '`touch hacked`', '-x', 'a&b|c']) {
+    const echoed = execFileSync('sh', ['-c', `printf '%s' ${shellWord(branch)}`], { cwd: folder, encoding: 'utf8' });
+    assert.equal(echoed, branch);
+  }
+  assert.throws(() => execFileSync('ls', ['hacked'], { cwd: folder, stdio: 'pipe' }));
+});

@@ -1,0 +1,68 @@
+/** How processes share slots. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createFairSlots } from '../../../core/kernel/fair-slots.ts';
+
+describe('slots', () => {
+  test('let no more tasks run than there are slots, and the next as soon as one is released', async () => {
+    const slots = createFairSlots({ slots: 2, slotsPerKey: 2 });
+    const [first] = [await slots.acquire('a'), await slots.acquire('b')];
+    let third = false;
+    const waiting = slots.acquire('c').then(() => {
+      third = true;
+    });
+    await new Promise(setImmediate);
+    assert.equal(third, false);
+    first?.();
+    first?.();
+    await waiting;
+    let fourth = false;
+    void slots.acquire('d').then(() => {
+      fourth = true;
+    });
+    await new Promise(setImmediate);
+    assert.equal(fourth, false, 'a slot released twice is one free slot');
+  });
+
+  test('serve waiting keys in rotation, however many requests one of them has', async () => {
+    const slots = createFairSlots({ slots: 1, slotsPerKey: 1 });
+    const order: string[] = [];
+    const release = await slots.acquire('busy');
+    const take = async (key: string) => {
+      const done = await slots.acquire(key);
+      order.push(key);
+      done();
+    };
+    const all = [...Array.from({ length: 5 }, () => take('greedy')), take('modest'), take('third')];
+    release();
+    await Promise.all(all);
+    assert.deepEqual(order, ['greedy', 'modest', 'third', 'greedy', 'greedy', 'greedy', 'greedy']);
+  });
+
+  test('let other keys pass a key that has all its slots', async () => {
+    const slots = createFairSlots({ slots: 3, slotsPerKey: 1 });
+    const release = await slots.acquire('a');
+    let second = false;
+    const waiting = slots.acquire('a').then(() => {
+      second = true;
+    });
+    await slots.acquire('b');
+    assert.equal(second, false);
+    release();
+    await waiting;
+  });
+
+  test('forget a waiter that gave up', async () => {
+    const slots = createFairSlots({ slots: 1, slotsPerKey: 1 });
+    const release = await slots.acquire('a');
+    const abort = new AbortController();
+    const gone = slots.acquire('b', abort.signal);
+    const next = slots.acquire('b');
+    abort.abort(new Error('gone'));
+    await assert.rejects(gone, /gone/);
+    release();
+    (await next)();
+    await assert.rejects(slots.acquire('a', abort.signal), /gone/);
+    (await slots.acquire('a'))();
+  });
+});

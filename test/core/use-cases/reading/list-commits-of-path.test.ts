@@ -1,0 +1,152 @@
+/** The commits of one path, compared with `git log -- <path>`. */
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
+import { PATH_HISTORY_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
+import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
+import {
+  type KnownPathHistory,
+  listCommitsOfPath,
+  type WantedPathCommits,
+} from '../../../../core/use-cases/reading/list-commits-of-path.ts';
+import { accepted, codeOf } from '../../../support/accounts.ts';
+import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
+
+const signal = new AbortController().signal;
+const PAGE = { offset: 0, limit: 50 };
+
+describe('The commits of a path', () => {
+  let reading: GitReading;
+  let known: Map<string, KnownPathHistory>;
+  let walks = 0;
+
+  beforeAll(async () => {
+    reading = await startGitReading();
+    known = new Map();
+  });
+  afterAll(() => reading.close());
+
+  const opening = (commitsOfPath?: ObjectReader['history']['commitsOfPath']) => ({
+    open: async (committed: Parameters<GitReading['node']['objects']['open']>[0]): Promise<ObjectReader> => {
+      const reader = await reading.node.objects.open(committed);
+      const history: ObjectReader['history'] = {
+        ...reader.history,
+        commitsOfPath: (...given) => {
+          walks += 1;
+          return (commitsOfPath ?? reader.history.commitsOfPath)(...given);
+        },
+      };
+      return { ...reader, history };
+    },
+  });
+  const list = async (path: string | Buffer, more: Partial<WantedPathCommits> = {}, objects = opening()) => {
+    const names = path.length === 0 ? [] : [Buffer.from(path)];
+    const wanted = { ref: null, path: { names, folder: false }, page: PAGE, signal, ...more };
+    return listCommitsOfPath({ objects, knownPathHistories: known }, await reading.current(), wanted);
+  };
+  const expected = (tip: ObjectId, path: string) =>
+    reading.git.line(['--literal-pathspecs', 'rev-list', tip, '--', path]).split('\n');
+
+  test('are those of git log, merges simplified, in pages that need one walk', async () => {
+    const { git } = reading;
+    let tip = git.commit({ a: '0', other: '0' });
+    for (let index = 1; index < 9; index += 1) {
+      const side = git.commit({ a: `${index}` }, { branch: 'side', parents: [tip] });
+      const main = git.commit({ other: `${index}` }, { parents: [tip] });
+      tip = git.commit({ a: `${index}` }, { parents: [main, side] });
+    }
+    await reading.push({ 'refs/heads/main': tip });
+    const all = accepted(await list('a'));
+    assert.deepEqual(
+      all.commits.map(({ id }) => id),
+      expected(tip, 'a'),
+    );
+    assert.deepEqual([all.commits.length, all.hasMore, all.truncated, all.place.commit], [9, false, false, tip]);
+    const pages = [];
+    for (const offset of [0, 4, 8, 12]) pages.push(accepted(await list('a', { page: { offset, limit: 4 } })));
+    assert.deepEqual(
+      pages.map(({ commits, hasMore }) => [commits.length, hasMore]),
+      [
+        [4, true],
+        [4, true],
+        [1, false],
+        [0, false],
+      ],
+    );
+    assert.deepEqual(
+      pages.flatMap(({ commits }) => commits.map(({ id }) => id)),
+      all.commits.map(({ id }) => id),
+    );
+    assert.equal(walks, 1);
+  });
+
+  test('are found for a path that exists no more, and refused for one that never did', async () => {
+    const { git } = reading;
+    const made = git.commit({ gone: '1' }, { branch: 'gone' });
+    const removed = git.commit({ gone: null }, { branch: 'gone' });
+    await reading.push({ 'refs/heads/gone': removed });
+    const { commits } = accepted(await list('gone', { ref: 'gone' }));
+    assert.deepEqual(
+      commits.map(({ id }) => id),
+      [removed, made],
+    );
+    for (const path of ['never', '', '--all', ':(glob)*']) {
+      assert.equal(codeOf(await list(path, { ref: 'gone' })), 'path-not-found', path);
+    }
+    assert.equal(codeOf(await list('gone', { ref: '--all' })), 'ref-not-found');
+  });
+
+  test('are right for paths that look like options and patterns, or are no text', async () => {
+    const { git } = reading;
+    const names = ['--all', ':(glob)*', '*', 'line\nfeed', 'return\r', '^main'].map((name) => Buffer.from(name));
+    names.push(Buffer.from([0xff, 0xfe]));
+    let tip: ObjectId | null = null;
+    const made: ObjectId[] = [];
+    for (const [index] of names.entries()) {
+      const entries = names.slice(0, index + 1).sort(Buffer.compare);
+      const blob = git.object('blob', 'x');
+      const tree = git.object(
+        'tree',
+        Buffer.concat(
+          entries.map((name) =>
+            Buffer.concat([Buffer.from('100644 '), name, Buffer.from([0]), Buffer.from(blob, 'hex')]),
+          ),
+        ),
+      );
+      const parent: string[] = tip === null ? [] : ['-p', tip];
+      tip = objectId(git.line(['commit-tree', tree, ...parent, '-m', `${index}`]));
+      made.push(tip);
+    }
+    await reading.push({ 'refs/heads/odd': tip });
+    for (const [index, name] of names.entries()) {
+      const { commits } = accepted(await list(name, { ref: 'odd' }));
+      assert.deepEqual(
+        commits.map(({ id }) => id),
+        [made[index]],
+        name.toString(),
+      );
+    }
+  });
+
+  test('say that older ones may be missing when the time is up, or there are more than the limit', async () => {
+    const ids = (count: number) =>
+      Array.from({ length: count }, () => reading.git.line(['rev-parse', 'main']) as ObjectId);
+    const [id] = ids(1);
+    const yielding = (count: number, late: boolean) =>
+      opening(async function* () {
+        yield Array.from({ length: count }, () => id as ObjectId);
+        if (late) throw new ObjectDatabaseError('reading-too-costly', 'late');
+      });
+    const last = { offset: PATH_HISTORY_COMMITS_MAX - 5, limit: 5 };
+    for (const [count, late, truncated] of [
+      [PATH_HISTORY_COMMITS_MAX, false, false],
+      [PATH_HISTORY_COMMITS_MAX + 1, false, true],
+      [PATH_HISTORY_COMMITS_MAX, true, true],
+    ] as const) {
+      known.clear();
+      const page = accepted(await list('a', { page: last }, yielding(count, late)));
+      assert.deepEqual([page.commits.length, page.hasMore, page.truncated], [5, false, truncated], `${count} ${late}`);
+    }
+    known.clear();
+  });
+});

@@ -1,0 +1,196 @@
+/** Pages of branches and tags, and the comparison of two refs, on a repository of the real git. */
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
+import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
+import type { Apart } from '../../../../core/ports/object-history.ts';
+import { compareRefs, type WantedComparison } from '../../../../core/use-cases/reading/compare-refs.ts';
+import { listBranchPage } from '../../../../core/use-cases/reading/list-branch-page.ts';
+import { listTagPage } from '../../../../core/use-cases/reading/list-tag-page.ts';
+import { accepted, codeOf } from '../../../support/accounts.ts';
+import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
+
+const signal = new AbortController().signal;
+const PAGE = { offset: 0, limit: 50 };
+
+let reading: GitReading;
+let base: ObjectId;
+let tip: ObjectId;
+let side: ObjectId;
+let counts = 0;
+const known = new Map<string, Apart>();
+
+beforeAll(async () => {
+  reading = await startGitReading();
+  const { git } = reading;
+  base = git.commit({ text: 'one\n' });
+  side = git.commit({ side: '1\n' }, { branch: 'side', parents: [base] });
+  side = git.commit({ side: '2\n' }, { branch: 'side' });
+  tip = git.commit({ text: 'two\n' });
+  const apart = git.commit({ alone: 'x\n' }, { branch: 'apart', parents: [] });
+  git.git(['tag', '-a', 'v1.9', '-m', 'Nine', base]);
+  git.git(['tag', '-a', 'v1.10', '-m', 'Ten', tip]);
+  const tag = (name: string) => objectId(git.line(['rev-parse', name]));
+  await reading.push({
+    'refs/heads/main': tip,
+    'refs/heads/side': side,
+    'refs/heads/Feature/(x)+': base,
+    'refs/heads/apart': apart,
+    'refs/tags/v1.9': tag('v1.9'),
+    'refs/tags/v1.10': tag('v1.10'),
+    'refs/tags/light': base,
+    'refs/tags/tree': tag('main^{tree}'),
+    'refs/notes/commits': base,
+  });
+});
+afterAll(() => reading.close());
+
+function context(change: (history: ObjectReader['history']) => Partial<ObjectReader['history']> = () => ({})) {
+  const objects = {
+    open: async (committed: Parameters<GitReading['node']['objects']['open']>[0]): Promise<ObjectReader> => {
+      const reader = await reading.node.objects.open(committed);
+      const counted: ObjectReader['history'] = {
+        ...reader.history,
+        apart: (...given) => {
+          counts += 1;
+          return reader.history.apart(...given);
+        },
+      };
+      return { ...reader, history: { ...counted, ...change(counted) } };
+    },
+  };
+  return { objects, knownApart: known, clock: reading.node.clock };
+}
+
+describe('A page of branches', () => {
+  const list = async (search = '', page = PAGE, change?: Parameters<typeof context>[0]) =>
+    listBranchPage(context(change), await reading.current(), { search, page, signal });
+
+  test('shows each branch with its tip, ahead and behind of the default branch, and counts a pair once', async () => {
+    const { branches, defaultBranch } = await list();
+    assert.equal(defaultBranch, 'main');
+    assert.deepEqual(
+      branches.items.map(({ name, isDefault, commit, apart }) => [
+        name,
+        isDefault,
+        commit.id,
+        apart?.ahead,
+        apart?.behind,
+      ]),
+      [
+        ['Feature/(x)+', false, base, 0, 1],
+        ['apart', false, branches.items[1]?.commit.id, 1, 2],
+        ['main', true, tip, 0, 0],
+        ['side', false, side, 2, 1],
+      ],
+    );
+    assert.equal(counts, 3);
+    await list();
+    assert.equal(counts, 3);
+  });
+
+  test('finds by a part of the name in any case, which is never a pattern', async () => {
+    const names = async (search: string) => (await list(search)).branches.items.map(({ name }) => name);
+    assert.deepEqual(await names('FEAT'), ['Feature/(x)+']);
+    assert.deepEqual(await names('(X)+'), ['Feature/(x)+']);
+    assert.deepEqual(await names('a'), ['Feature/(x)+', 'apart', 'main']);
+    assert.deepEqual(await names('(('), []);
+    assert.deepEqual(await names('-/^$|[]{}\\'), []);
+    const page = await list('a', { offset: 1, limit: 1 });
+    assert.deepEqual([page.branches.items.map(({ name }) => name), page.branches.total], [['apart'], 3]);
+  });
+
+  test('leaves out a count that takes too long', async () => {
+    known.clear();
+    const late = () => ({
+      apart: async () => {
+        throw new ObjectDatabaseError('reading-too-costly', 'late');
+      },
+    });
+    const { branches } = await list('', PAGE, late);
+    assert.deepEqual(
+      branches.items.map(({ apart }) => apart),
+      [null, null, { ahead: 0, behind: 0 }, null],
+    );
+  });
+});
+
+describe('A page of tags', () => {
+  const list = async (search = '', order: 'name' | 'version' = 'name') =>
+    listTagPage(context(), await reading.current(), { search, order, page: PAGE });
+
+  test('shows annotations, and what tags lead to', async () => {
+    const { tags } = await list();
+    assert.deepEqual(
+      tags.items.map(({ name, target, annotation, commit }) => [
+        name,
+        target === tip || target === base,
+        annotation?.message ?? null,
+        commit?.id ?? null,
+      ]),
+      [
+        ['light', true, null, base],
+        ['tree', false, null, null],
+        ['v1.10', true, 'Ten\n', tip],
+        ['v1.9', true, 'Nine\n', base],
+      ],
+    );
+    assert.equal(tags.items[2]?.annotation?.tagger?.name, 'Ada');
+  });
+
+  test('comes with the highest version first on request', async () => {
+    const { tags } = await list('', 'version');
+    assert.deepEqual(
+      tags.items.map(({ name }) => name),
+      ['v1.10', 'v1.9', 'tree', 'light'],
+    );
+  });
+});
+
+describe('A comparison', () => {
+  const compare = async (more: Partial<WantedComparison> = {}, change?: Parameters<typeof context>[0]) =>
+    compareRefs(context(change), await reading.current(), { base: 'main', head: 'side', page: PAGE, signal, ...more });
+
+  test('shows what the head has that the base lacks, since both were the same', async () => {
+    const found = accepted(await compare());
+    assert.deepEqual([found.mergeBase, found.apart], [base, { ahead: 2, behind: 1 }]);
+    assert.deepEqual(
+      found.commits?.map(({ id }) => id),
+      reading.git.line(['rev-list', `${tip}..${side}`]).split('\n'),
+    );
+    assert.deepEqual(
+      found.diff.files.map(({ path, additions }) => [Buffer.from(path).toString(), additions]),
+      [['side', 1]],
+    );
+    assert.deepEqual([found.base.name, found.head.commit.id], ['main', side]);
+  });
+
+  test('of histories without a common commit compares their files', async () => {
+    const found = accepted(await compare({ head: 'apart' }));
+    assert.equal(found.mergeBase, null);
+    assert.deepEqual(
+      found.diff.files.map(({ path, status }) => [Buffer.from(path).toString(), status]),
+      [
+        ['alone', 'added'],
+        ['text', 'deleted'],
+      ],
+    );
+  });
+
+  test('refuses what is no ref, and never takes a revision expression', async () => {
+    for (const head of ['nowhere', 'main~1', 'main..side', '--output=/tmp/x', '-p']) {
+      assert.equal(codeOf(await compare({ head })), 'ref-not-found', head);
+    }
+    assert.equal(codeOf(await compare({ base: 'nowhere' })), 'ref-not-found');
+  });
+
+  test('says what was not found in time', async () => {
+    known.clear();
+    const late = async () => {
+      throw new ObjectDatabaseError('reading-too-costly', 'late');
+    };
+    const found = accepted(await compare({}, () => ({ mergeBase: late, apart: late, commitsBetween: late })));
+    assert.deepEqual([found.mergeBase, found.apart, found.commits], [null, null, null]);
+    assert.deepEqual(found.diff.files.length, 2);
+  });
+});

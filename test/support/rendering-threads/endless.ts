@@ -1,0 +1,12 @@
+/** A rendering thread that never answers a text which says `endless`, runs out of memory for `huge`, and dies for `exit`. */
+import { parentPort } from 'node:worker_threads';
+import type { RenderingJob } from '../../../apps/website/rendering/rendering-job.ts';
+
+parentPort?.on('message', ({ text }: RenderingJob) => {
+  while (text === 'endless');
+  const held: number[][] = [];
+  while (text === 'huge') held.push(Array.from({ length: 100_000 }, (_, n) => n + 0.5));
+  if (text === 'exit') process.exit(3);
+  parentPort?.postMessage(text === 'throw' ? { failed: true } : { rendered: `<p>${text}</p>` });
+});
+parentPort?.postMessage({ ready: true });
