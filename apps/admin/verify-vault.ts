@@ -24,6 +24,8 @@ interface Named {
   erased: boolean;
   /** The current records of each webhook. A secret before the last rotation may be gone, and is not checked. */
   readonly webhooks: Map<string, { readonly url: string; readonly secret: string }>;
+  /** The current record of each MFA token that has one. */
+  readonly mfaTokens: Map<string, { readonly field: 'totp-seed' | 'passkey'; readonly ref: string }>;
   /** The references of source addresses, each with the first event that names it. */
   readonly addresses: Map<string, string>;
 }
@@ -37,6 +39,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       passwordHash: null,
       erased: false,
       webhooks: new Map(),
+      mfaTokens: new Map(),
       addresses: new Map(),
     };
     named.set(account, known);
@@ -54,7 +57,8 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
     }
   }
 
-  async function checkOpen(account: AccountId, { email, passwordHash, webhooks, addresses }: Named): Promise<void> {
+  async function checkOpen(account: AccountId, its: Named): Promise<void> {
+    const { email, passwordHash, webhooks, mfaTokens, addresses } = its;
     for (const [field, ref] of [
       ['email', email],
       ['password-hash', passwordHash],
@@ -70,6 +74,10 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
         if (!(await isThere(account, field, ref)))
           fault(`The vault lacks the ${field} of webhook ${id} of account ${account}`);
       }
+    }
+    for (const [id, { field, ref }] of mfaTokens) {
+      if (!(await isThere(account, field, ref)))
+        fault(`The vault lacks the ${field} of MFA token ${id} of account ${account}`);
     }
     for (const [ref, where] of addresses) {
       if (await isThere(account, 'source-address', ref)) continue;
@@ -126,6 +134,24 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'WebhookDeleted':
       its.webhooks.delete(event.data.webhook_id);
       break;
+    case 'TotpEnrolmentBegun':
+      its.mfaTokens.set(event.data.token_id, { field: 'totp-seed', ref: event.data.seed_ref });
+      break;
+    case 'PasskeyActivated':
+      its.mfaTokens.set(event.data.token_id, { field: 'passkey', ref: event.data.passkey_ref });
+      break;
+    case 'MfaTokenDeleted':
+      its.mfaTokens.delete(event.data.token_id);
+      break;
+    case 'MfaReset':
+      its.mfaTokens.clear();
+      break;
+    case 'TotpActivated':
+    case 'TotpCodeUsed':
+    case 'PasskeyEnrolmentBegun':
+    case 'PasskeyUsed':
+    case 'PasskeyCounterRegressed':
+    case 'MfaTokenRenamed':
     case 'WebhookEventsChanged':
     case 'WebhookActivated':
     case 'WebhookDeactivated':

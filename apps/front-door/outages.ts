@@ -9,6 +9,7 @@ import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
@@ -25,6 +26,7 @@ export const OUTAGE_ERRORS = [
   LayerStoreError,
   NodeBehind,
   ObjectDatabaseError,
+  PasskeyChallengesError,
   ReadModelError,
   VaultError,
 ] as const;
@@ -85,6 +87,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'layer-corrupt': LOST_OBJECTS,
   'layer-missing': LOST_OBJECTS,
   'object-database-unavailable': DOWN,
+  'passkey-challenges-unavailable': DOWN,
   'object-too-large': LARGE_OBJECTS,
   'reading-too-costly': LARGE_OBJECTS,
   'layer-not-found': LOST_OBJECTS,

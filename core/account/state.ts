@@ -1,12 +1,13 @@
 /** The state of an account, folded from its stream. */
 import type { Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
+import type { AccountMfa } from './mfa/state.ts';
 import type { Plan } from './plans.ts';
 import type { OwnedRepositories } from './repositories/state.ts';
 import type { AccountWebhooks } from './webhooks/state.ts';
 
 /** The states of all facets, as members of one object. */
-export interface AccountFacets extends OwnedRepositories, AccountWebhooks {}
+export interface AccountFacets extends OwnedRepositories, AccountWebhooks, AccountMfa {}
 
 interface AccountContents extends AccountFacets {
   readonly username: string;

@@ -10,6 +10,7 @@ import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -35,6 +36,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'layer-corrupt': new ObjectDatabaseError('layer-corrupt', WORDS),
   'layer-missing': new ObjectDatabaseError('layer-missing', WORDS),
   'object-database-unavailable': new ObjectDatabaseError('object-database-unavailable', WORDS),
+  'passkey-challenges-unavailable': new PasskeyChallengesError(WORDS),
   'object-too-large': new ObjectDatabaseError('object-too-large', WORDS),
   'reading-too-costly': new ObjectDatabaseError('reading-too-costly', WORDS),
   'layer-not-found': new LayerStoreError('layer-not-found', WORDS),
