@@ -2,11 +2,13 @@
  * Password hashes by argon2id: 19 MiB, two passes, one lane (OWASP's first choice).
  *
  * Must stay true: at most `CONCURRENT_MAX` run at once, so that a flood of sign-ins takes bounded memory and leaves
- * threads of Node's pool (four by default) for files.
+ * threads of Node's pool (four by default) for files. At most `PASSWORDS_WAITING_MAX` wait, so that nobody waits longer
+ * than a few seconds.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import { type PasswordHasher, PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
+import { PASSWORDS_WAITING_MAX } from '../../core/kernel/limits.ts';
 import { type Argon2id, findArgon2id } from './argon2id.ts';
 
 const MEMORY_KIB = 19 * 1024;
@@ -18,8 +20,21 @@ const CONCURRENT_MAX = 2;
 /** PHC string: `$argon2id$v=19$m=…,t=…,p=1$<salt>$<tag>`, base64 without padding. */
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
+/** A hash with today's parameters, of which no password is known: its tag was chosen, not computed. */
+const NOBODYS_HASH = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
 export function createPasswordHasher(argon2id: Argon2id = findArgon2id()): PasswordHasher {
-  const bounded = createConcurrencyLimit(CONCURRENT_MAX);
+  const oneOfFew = createConcurrencyLimit(CONCURRENT_MAX);
+  let begun = 0;
+  const bounded = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (begun >= CONCURRENT_MAX + PASSWORDS_WAITING_MAX) throw new PasswordHasherError('Too many passwords wait');
+    begun += 1;
+    try {
+      return await oneOfFew(work);
+    } finally {
+      begun -= 1;
+    }
+  };
   return {
     hash: (password) =>
       bounded(async () => {
@@ -35,7 +50,7 @@ export function createPasswordHasher(argon2id: Argon2id = findArgon2id()): Passw
       }),
     verify: (password, hash) =>
       bounded(async () => {
-        const [, memory, passes, salt, tag] = PHC.exec(hash) ?? [];
+        const [, memory, passes, salt, tag] = PHC.exec(hash ?? NOBODYS_HASH) ?? [];
         if (salt === undefined || tag === undefined) throw new TypeError('A stored password hash is not argon2id');
         const expected = Buffer.from(tag, 'base64');
         const actual = await argon2id({
@@ -45,7 +60,7 @@ export function createPasswordHasher(argon2id: Argon2id = findArgon2id()): Passw
           passes: Number(passes),
           tagLengthBytes: expected.length,
         });
-        return timingSafeEqual(actual, expected);
+        return timingSafeEqual(actual, expected) && hash !== null;
       }),
   };
 }

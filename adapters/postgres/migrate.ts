@@ -15,6 +15,7 @@ import * as vaultReferences from './migrations/005-vault-references.ts';
 import * as logImport from './migrations/006-log-import.ts';
 import * as webhookDeliveries from './migrations/007-webhook-deliveries.ts';
 import * as appends from './migrations/008-appends.ts';
+import * as rateLimits from './migrations/009-rate-limits.ts';
 import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
 import { createPool } from './pool.ts';
 
@@ -27,7 +28,10 @@ export interface MigrationSet {
   readonly migrations: Readonly<Record<string, Migration>>;
 }
 
-/** The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, challenges. */
+/**
+ * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
+ * rate limits, challenges for passkeys.
+ */
 export const logMigrations: MigrationSet = {
   name: 'log',
   migrations: {
@@ -39,6 +43,7 @@ export const logMigrations: MigrationSet = {
     '006-log-import': logImport,
     '007-webhook-deliveries': webhookDeliveries,
     '008-appends': appends,
+    '009-rate-limits': rateLimits,
     '012-passkey-challenges': passkeyChallenges,
   },
 };

@@ -116,6 +116,9 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'PasswordChanged':
       its.passwordHash = event.data.password_hash_ref;
       break;
+    case 'EmailChanged':
+      its.email = event.data.email_ref;
+      break;
     case 'AccountErased':
       its.erased = true;
       break;

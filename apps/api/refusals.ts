@@ -20,7 +20,7 @@ import {
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 
 export interface RefusalMessage<Refused extends Refusal> {
-  readonly status: 401 | 403 | 404 | 409 | 410 | 422;
+  readonly status: 401 | 403 | 404 | 409 | 410 | 422 | 429;
   readonly message: (refusal: Refused) => string;
   /** The field of the body at fault, which makes `detail` an array; absent if no single field is. */
   readonly field?: string;
@@ -39,6 +39,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     field: 'password',
     message: () => `A password has ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_MAX} characters`,
   },
+  'password-wrong': { status: 403, field: 'current_password', message: () => 'This is not the password' },
+  'sign-up-closed': { status: 403, message: () => 'New accounts are made by the operator of this service' },
+  'sign-in-failed': { status: 401, message: () => 'The name or the password is wrong' },
+  'too-many-attempts': { status: 429, message: (r) => `Too many attempts: try again in ${spanText(r.waitSeconds)}` },
+  'session-no-longer-valid': { status: 401, message: () => 'The session is no longer valid: sign in again' },
   'account-not-found': { status: 404, message: () => 'Account not found' },
   'token-not-found': { status: 404, message: () => 'Access token not found' },
   'token-no-longer-valid': { status: 401, message: () => 'The access token is no longer valid' },
@@ -154,7 +159,18 @@ export function refusalAnswer(refusal: Refusal): Answer {
   const { status, field } = REFUSALS[refusal.code];
   const text = messageOf(refusal.code, refusal);
   if (status === 401) return unauthenticated(text);
-  return problem(status, field === undefined ? text : [{ loc: ['body', field], msg: text, type: refusal.code }]);
+  const headers = refusal.code === 'too-many-attempts' ? { 'retry-after': String(refusal.waitSeconds) } : {};
+  return problem(
+    status,
+    field === undefined ? text : [{ loc: ['body', field], msg: text, type: refusal.code }],
+    headers,
+  );
+}
+
+function spanText(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60);
+  if (seconds < 60) return seconds === 1 ? '1 second' : `${seconds} seconds`;
+  return minutes === 1 ? '1 minute' : `${minutes} minutes`;
 }
 
 /** The same message for operators, to whom `strata-admin` prints refusals. */

@@ -1,7 +1,7 @@
 /** The API's context with the caches and rate limits that the API keeps in memory. */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../core/kernel/ids.ts';
-import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../core/kernel/limits.ts';
+import { DEVICE_POLL_INTERVAL_SECONDS } from '../../core/kernel/limits.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import { createRate, type Rate } from '../front-door/rates.ts';
 import { type BodyCache, createBodyCache, type EncodedBody } from './body-cache.ts';
@@ -10,8 +10,7 @@ import type { ApiContext } from './context.ts';
 export interface ApiServices extends ApiContext {
   readonly bodies: BodyCache;
   readonly commitTotals: CommitTotals;
-  /** Limits new device logins by client address; `devicePollRate` limits polls by session. */
-  readonly deviceSessionRate: Rate;
+  /** Limits polls by session. */
   readonly devicePollRate: Rate;
   /** The OpenAPI document; callable after the routes are registered. */
   readonly openApi: () => EncodedBody;
@@ -33,7 +32,6 @@ export function createApiServices(context: ApiContext, openApi: () => EncodedBod
         totals.set(tip, total);
       },
     },
-    deviceSessionRate: createRate({ timesMax: DEVICE_SESSIONS_PER_MINUTE_MAX, spanMs: 60_000, clock }),
     devicePollRate: createRate({ timesMax: 1, spanMs: DEVICE_POLL_INTERVAL_SECONDS * 1_000 - POLL_SLACK_MS, clock }),
     openApi,
   };

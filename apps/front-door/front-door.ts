@@ -4,6 +4,7 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Log } from '../../core/ports/log.ts';
+import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import type { TransferBudget } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
@@ -13,6 +14,7 @@ export interface FrontDoor extends Context {
   readonly lastUse: LastUse;
   readonly transfer: TransferMeter;
   readonly transferBudget: TransferBudget;
+  readonly rateLimits: RateLimits;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Resolves to the vault reference of an address, or null when the address is not recorded. */

@@ -10,6 +10,8 @@ import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
+import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
+import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
@@ -27,6 +29,8 @@ export const OUTAGE_ERRORS = [
   NodeBehind,
   ObjectDatabaseError,
   PasskeyChallengesError,
+  PasswordHasherError,
+  RateLimitsError,
   ReadModelError,
   VaultError,
 ] as const;
@@ -71,6 +75,7 @@ const LARGE_OBJECTS: Outage = {
   status: 500,
   message: 'This repository holds objects that are larger than this service reads',
 };
+const BUSY: Outage = { status: 503, message: 'The service is busy, try again', retryAfterSeconds: 5 };
 const FAULT: Outage = { status: 500, message: 'Internal error' };
 
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
@@ -90,6 +95,8 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'passkey-challenges-unavailable': DOWN,
   'object-too-large': LARGE_OBJECTS,
   'reading-too-costly': LARGE_OBJECTS,
+  'password-hasher-busy': BUSY,
+  'rate-limits-unavailable': DOWN,
   'layer-not-found': LOST_OBJECTS,
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,

@@ -1,5 +1,7 @@
 /**
- * Rate limits, counted in this node's memory.
+ * Rates counted in this node's memory, for what only paces a client: such a rate may be multiplied by the number of
+ * nodes and forgotten at a restart. A rate that protects a secret or a stranger's account is a `RateLimit`
+ * (core/ports/rate-limits.ts).
  *
  * Must stay true: memory is bounded, and the least recently used keys are evicted first. A refusal does not count, so
  * a caller that waits for the returned time is admitted.
@@ -35,19 +37,4 @@ export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
       return null;
     },
   };
-}
-
-/** The key that an address is counted under: in IPv6 its /64 network, all of which one customer has (RFC 6177). */
-export function rateKeyOf(address: string): string {
-  if (!address.includes(':')) return address;
-  const [head = '', tail = null] = (address.split('%', 1)[0] ?? '').split('::');
-  const first = groupsOf(head);
-  const last = tail === null ? [] : groupsOf(tail);
-  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0');
-  const network = [...first, ...zeros, ...last].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${network.join(':')}::/64`;
-}
-
-function groupsOf(text: string): readonly string[] {
-  return text === '' ? [] : text.split(':');
 }

@@ -15,6 +15,7 @@ import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -23,6 +24,7 @@ import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
+import { createBackground } from './background.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -156,6 +158,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   parts.add(flush);
   parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
   const usage = projections.readModels;
+  const background = createBackground(onFault);
+  parts.add(() => background.settled());
   return {
     ...context,
     layers,
@@ -164,6 +168,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     readModels: projections.readModels,
     lastUse,
     transfer,
+    rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
+    background,
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
     clientAddress: createClientAddress(settings.trustedProxies),
     sourceAddressRef: createSourceAddressRef(context.vault),

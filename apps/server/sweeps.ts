@@ -1,10 +1,12 @@
 /**
- * The sweeps that every worker runs: they remove layers and vault records that no event names, and expired secrets.
+ * The sweeps that every worker runs: they remove layers and vault records that no event names, expired secrets, and
+ * counts of rate limits whose span is over.
  *
  * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
+import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
@@ -18,6 +20,7 @@ import { every } from './periodic.ts';
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
+const RATE_LIMITS_INTERVAL_MS = 60_000;
 
 export interface SweepsOptions {
   readonly foundation: Foundation;
@@ -54,6 +57,13 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       VAULT_INTERVAL_MS,
       (signal) => removeExpiredWebhookSecrets(secrets, signal),
       (cause) => onFault('webhook-secret-expiry', cause),
+    ),
+  );
+  parts.add(
+    every(
+      RATE_LIMITS_INTERVAL_MS,
+      (signal) => removeExpiredCounts(pool, signal),
+      (cause) => onFault('rate-limit-expiry', cause),
     ),
   );
   return () => parts.close();

@@ -22,7 +22,18 @@ export type AccountCreated = DomainEvent<
 /** The only event of a stream whose account was never created and never can be: another account took over its claim. */
 export type Abandoned = DomainEvent<'Abandoned', Record<never, never>>;
 export type PlanChanged = DomainEvent<'PlanChanged', { readonly plan: Plan }>;
+/** Ends every session that began before it. */
 export type PasswordChanged = DomainEvent<'PasswordChanged', { readonly password_hash_ref: string }>;
+
+export type EmailChanged = DomainEvent<
+  'EmailChanged',
+  {
+    /** A vault reference to the new address. */
+    readonly email_ref: string;
+    /** The name of the claim of the address before, which is to be released; null if the new address has the same. */
+    readonly previous_claim: string | null;
+  }
+>;
 
 /**
  * The account is deleted for everybody, for ever. A `RepositoryDeleted` follows for each of its repositories. Its data
@@ -30,7 +41,10 @@ export type PasswordChanged = DomainEvent<'PasswordChanged', { readonly password
  */
 export type AccountErased = DomainEvent<'AccountErased', Record<never, never>>;
 
-/** The owner deleted the account. Nobody can use it, but its owner may undo the deletion until `erase_at`. */
+/**
+ * The owner deleted the account. Nobody can use it, but its owner may undo the deletion until `erase_at`. Ends every
+ * session that began before it.
+ */
 export type AccountClosed = DomainEvent<
   'AccountClosed',
   {
@@ -47,6 +61,7 @@ export type AccountOwnEvent =
   | Abandoned
   | PlanChanged
   | PasswordChanged
+  | EmailChanged
   | AccountClosed
   | AccountReopened
   | AccountErased;
@@ -56,6 +71,7 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   Abandoned: RECORD_V1,
   PlanChanged: RECORD_V1,
   PasswordChanged: RECORD_V1,
+  EmailChanged: RECORD_V1,
   AccountClosed: RECORD_V1,
   AccountReopened: RECORD_V1,
   AccountErased: RECORD_V1,

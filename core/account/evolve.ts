@@ -43,23 +43,36 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
         passwordHashRef: vaultRef(event.data.password_hash_ref),
         plan: event.data.plan,
         createdAt: at,
+        sessionsEnded: 0,
+        formerEmail: null,
       };
     case 'Abandoned':
       return { status: 'abandoned' };
     case 'PlanChanged':
       return { ...openOrClosed(state), plan: event.data.plan };
-    case 'PasswordChanged':
-      return { ...openOrClosed(state), passwordHashRef: vaultRef(event.data.password_hash_ref) };
-    case 'AccountClosed':
-      return { ...open(state), status: 'closed', closedAt: at, eraseAt: timestamp(event.data.erase_at) };
+    case 'PasswordChanged': {
+      const account = openOrClosed(state);
+      const passwordHashRef = vaultRef(event.data.password_hash_ref);
+      return { ...account, passwordHashRef, sessionsEnded: account.sessionsEnded + 1 };
+    }
+    case 'EmailChanged': {
+      const account = openOrClosed(state);
+      const formerEmail = { ref: account.emailRef, claim: event.data.previous_claim };
+      return { ...account, emailRef: vaultRef(event.data.email_ref), formerEmail };
+    }
+    case 'AccountClosed': {
+      const account = open(state);
+      const eraseAt = timestamp(event.data.erase_at);
+      return { ...account, status: 'closed', closedAt: at, eraseAt, sessionsEnded: account.sessionsEnded + 1 };
+    }
     case 'AccountReopened': {
       if (state.status !== 'closed') throw misplaced(state);
       const { closedAt: _closedAt, eraseAt: _eraseAt, ...contents } = state;
       return { ...contents, status: 'open' };
     }
     case 'AccountErased': {
-      const { username, emailRef, repositories, repositoryNames } = openOrClosed(state);
-      return { status: 'erased', username, emailRef, repositories, repositoryNames };
+      const { username, emailRef, formerEmail, repositories, repositoryNames } = openOrClosed(state);
+      return { status: 'erased', username, emailRef, formerEmail, repositories, repositoryNames };
     }
   }
 }
@@ -92,6 +105,8 @@ type OwnSnapshot = {
   readonly passwordHashRef: string;
   readonly plan: Plan;
   readonly createdAt: string;
+  readonly sessionsEnded: number;
+  readonly formerEmail: { readonly ref: string; readonly claim: string | null } | null;
 };
 
 /** The cast is sound because only `write` below makes snapshots of this version. */
@@ -103,9 +118,11 @@ const accountSnapshots: SnapshotCodec<Account> = {
   version: 4,
   write(state) {
     if (state.status !== 'open') return null;
-    const { username, emailRef, passwordHashRef, plan, createdAt } = state;
+    const { username, emailRef, passwordHashRef, plan, createdAt, sessionsEnded } = state;
+    const formerEmail = state.formerEmail === null ? null : { ...state.formerEmail };
+    const own = { username, emailRef, passwordHashRef, plan, createdAt, sessionsEnded, formerEmail };
     return {
-      ...({ username, emailRef, passwordHashRef, plan, createdAt } satisfies OwnSnapshot),
+      ...(own satisfies OwnSnapshot),
       ...ownedRepositories.writeSnapshot(state),
       ...accountWebhooks.writeSnapshot(state),
       ...accountMfa.writeSnapshot(state),
@@ -113,6 +130,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
   },
   read(snapshot) {
     const stored = parseSnapshot(snapshot);
+    const former = stored.formerEmail;
     return {
       ...ownedRepositories.readSnapshot(snapshot),
       ...accountWebhooks.readSnapshot(snapshot),
@@ -123,6 +141,8 @@ const accountSnapshots: SnapshotCodec<Account> = {
       passwordHashRef: vaultRef(stored.passwordHashRef),
       plan: stored.plan,
       createdAt: timestamp(stored.createdAt),
+      sessionsEnded: stored.sessionsEnded,
+      formerEmail: former === null ? null : { ref: vaultRef(former.ref), claim: former.claim },
     };
   },
 };

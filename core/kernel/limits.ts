@@ -110,8 +110,25 @@ export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
 export const DEVICE_POLL_INTERVAL_SECONDS = 2;
 /** The length of a device's host name, in characters. */
 export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
-/** Device logins that one address may start within a minute on each node. */
+/** Device logins that one network may start within a minute (core/kernel/network.ts). */
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
+/**
+ * Wrong passwords within the span: of one login from one network, of one login, of one network, and of one login in a
+ * browser that has signed in before.
+ */
+export const SIGN_IN_FAILURES_SPAN_MS = 15 * 60_000;
+export const SIGN_IN_FAILURES_PAIR_MAX = 10;
+export const SIGN_IN_FAILURES_LOGIN_MAX = 100;
+export const SIGN_IN_FAILURES_NETWORK_MAX = 100;
+export const SIGN_IN_FAILURES_BROWSER_MAX = 10;
+/** Sign-ups that one network may try within an hour. */
+export const SIGN_UPS_PER_HOUR_MAX = 20;
+/** UTF-16 code units of a user agent that are kept. */
+export const USER_AGENT_LENGTH_MAX = 256;
+/** Passwords that wait to be hashed or compared; at this bound the service answers that it is busy. */
+export const PASSWORDS_WAITING_MAX = 100;
+/** How long a closed account can be reopened. After it, the account is erased. */
+export const ACCOUNT_CLOSED_SPAN_MS = 14 * 24 * 60 * 60_000;
 /** The time that the poll which won a device login has to create the token; after it, any node may create it. */
 export const DEVICE_TOKEN_SPAN_MS = 5_000;
 /** Steps of one workflow that a node carries out concurrently. They append, so more would only delay other appends. */

@@ -14,6 +14,12 @@ export type Refusal =
   | { readonly code: 'email-invalid' }
   | { readonly code: 'email-taken' }
   | { readonly code: 'password-length' }
+  | { readonly code: 'password-wrong' }
+  | { readonly code: 'sign-up-closed' }
+  /** The account is unknown, cannot be used, or has another password: the refusal does not say which. */
+  | { readonly code: 'sign-in-failed' }
+  | { readonly code: 'too-many-attempts'; readonly waitSeconds: number }
+  | { readonly code: 'session-no-longer-valid' }
   | { readonly code: 'account-not-found' }
   | { readonly code: 'token-not-found' }
   | { readonly code: 'token-no-longer-valid' }

@@ -1,12 +1,13 @@
 /**
- * Events of people who sign in, on `signIn-<account>-<day>`. Nothing writes them yet.
+ * Events of people who sign in, on `signIn-<account>-<day>`.
  *
  * Must stay true: the events are operational, because a stranger can cause any number of them. Whole streams are pruned
  * after retention, which is why each stream ends with its day. The envelope refers to the source address.
  */
 import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
 
-type Factor = 'password' | 'totp' | 'passkey';
+/** What a person presented to sign in. */
+export type Factor = 'password' | 'totp' | 'passkey';
 
 type SignedIn = DomainEvent<
   'SignedIn',
@@ -27,7 +28,9 @@ type SignInFailed = DomainEvent<
   }
 >;
 
-export const signInEventKinds: EventKinds<SignedIn | SignInFailed> = {
+export type SignInEvent = SignedIn | SignInFailed;
+
+export const signInEventKinds: EventKinds<SignInEvent> = {
   SignedIn: OPERATIONAL_V1,
   SignInFailed: OPERATIONAL_V1,
 };

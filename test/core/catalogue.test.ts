@@ -116,10 +116,12 @@ describe('The golden events', () => {
       {
         status: 'open',
         username: 'ada',
-        emailRef: 'e'.repeat(64),
+        emailRef: '7'.repeat(64),
         passwordHashRef: 'b'.repeat(64),
         plan: 'PRO',
         createdAt: '2026-11-21T10:00:07.123Z',
+        sessionsEnded: 2,
+        formerEmail: { ref: 'e'.repeat(64), claim: '8'.repeat(64) },
         repositories: 1,
         repositoryNames: 1,
         webhooks: 0,

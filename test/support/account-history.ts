@@ -18,6 +18,11 @@ export const accountClosed: AccountEvent = {
   data: { erase_at: '2026-12-05T10:00:00.000Z' },
 };
 
+/** `digit` fills the reference to the new address. */
+export function emailChanged(digit: string, previousClaim: string | null): AccountEvent {
+  return { type: 'EmailChanged', data: { email_ref: digit.repeat(64), previous_claim: previousClaim } };
+}
+
 export const accountReopened: AccountEvent = { type: 'AccountReopened', data: {} };
 
 export const accountErased: AccountEvent = { type: 'AccountErased', data: {} };

@@ -5,6 +5,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
+import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -162,6 +163,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
+    rateLimits: createMemoryRateLimits(clock),
     newTokenSecret,
     newUserCode,
     newDeviceSecret,

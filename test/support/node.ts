@@ -1,14 +1,18 @@
 /** One node over an event log: the cache of entities and everything else that use cases need. */
+import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { createBackground } from '../../apps/server/background.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
+import type { Background } from '../../core/ports/background.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
@@ -29,6 +33,8 @@ export interface TestNode extends Context {
   readonly vault: Vault;
   readonly passwords: PasswordHasher;
   readonly plans: Plans;
+  readonly rateLimits: RateLimits;
+  readonly background: Background & { settled(): Promise<void> };
   readonly failpoint: Failpoint;
   /** The faults that the entities reported, in order. */
   readonly faults: { readonly what: Parameters<EntitiesOptions['onFault']>[0]; readonly cause: unknown }[];
@@ -38,6 +44,7 @@ export interface NodeOptions {
   readonly clock?: TestClock;
   readonly snapshots?: Snapshots;
   readonly vault?: Vault;
+  readonly rateLimits?: RateLimits;
   readonly cacheSizeBytesMax?: number;
   readonly complete?: EntitiesOptions['complete'];
 }
@@ -54,10 +61,11 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     gather: async () => undefined,
   });
   await entities.start();
+  const clock = options.clock ?? createTestClock();
   return {
     events,
     entities,
-    clock: options.clock ?? createTestClock(),
+    clock,
     ids: uuids,
     digest,
     vault: options.vault ?? createMemoryVault(),
@@ -66,6 +74,10 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
     plans: DEFAULT_PLANS,
+    rateLimits: options.rateLimits ?? createMemoryRateLimits(clock),
+    background: createBackground((_what, cause) => {
+      throw cause;
+    }),
     failpoint: async () => undefined,
     faults,
   };

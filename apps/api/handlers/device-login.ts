@@ -2,14 +2,15 @@
 import type { z } from 'zod';
 import type { Cause } from '../../../core/kernel/envelope.ts';
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
-import { DEVICE_POLL_INTERVAL_SECONDS } from '../../../core/kernel/limits.ts';
+import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
+import { networkOf } from '../../../core/kernel/network.ts';
+import type { RateLimit } from '../../../core/ports/rate-limits.ts';
 import {
   findPolledSession,
   pollDeviceLogin,
   requestDeviceLogin,
 } from '../../../core/use-cases/accounts/device-login.ts';
 import { upToDate } from '../../front-door/admission.ts';
-import { rateKeyOf } from '../../front-door/rates.ts';
 import { ok, problem } from '../http/answer.ts';
 import type { Outcome, PublicCall } from '../route.ts';
 import type {
@@ -22,6 +23,12 @@ import type {
 import type { ID_PARAMS } from '../schemas/params.ts';
 import { tokenObject } from './access-tokens.ts';
 
+const DEVICE_SESSIONS: RateLimit = {
+  name: 'device-sessions',
+  timesMax: DEVICE_SESSIONS_PER_MINUTE_MAX,
+  spanMs: 60_000,
+};
+
 /** The events of a device login have no account as their actor: the device has only the session's secret. */
 function causeOf({ requestId }: PublicCall, sourceAddressRef: string | null): Cause {
   return { actor: { kind: 'system', id: 'device-login' }, requestId, sourceAddressRef, causationId: null };
@@ -33,7 +40,7 @@ export async function postDeviceSession(
 ): Promise<Outcome> {
   const { context, request } = call;
   const address = context.clientAddress(request);
-  const waitSeconds = context.deviceSessionRate.take(rateKeyOf(address));
+  const waitSeconds = await context.rateLimits.take([{ limit: DEVICE_SESSIONS, key: networkOf(address) }]);
   if (waitSeconds !== null) return tooMany('Too many login sessions from this address', waitSeconds);
   const userCode = context.newUserCode();
   const secret = context.newDeviceSecret();

@@ -1,17 +1,19 @@
 /**
- * Finds the principal of an access token's secret.
+ * Finds the principal of an access token's secret, and the person of a session.
  *
  * Must stay true: the token's id is derived from its secret, so one stream of the log is enough to find it. The caller
- * must have awaited `entities.barrier()`: then every node refuses a revoked or expired token at its next request.
+ * must have awaited `entities.barrier()`: then every node refuses a token that was revoked or has expired, and a
+ * session that has ended, at its next request.
  */
 import { accessTokens } from '../../access-token/evolve.ts';
 import { isExpired } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
-import { type AccessTokenId, uuid } from '../../kernel/ids.ts';
+import { type Account, sessionEpochOf } from '../../account/state.ts';
+import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
-import type { AccessTokenPrincipal, Principal } from './principal.ts';
+import type { AccessTokenPrincipal, Principal, SessionPrincipal } from './principal.ts';
 
 /** `strata_`, 40 base62 digits of secret, 6 of CRC-32 (docs/interface.md, Access tokens). */
 const SECRET_FORM = /^strata_[0-9A-Za-z]{46}$/;
@@ -53,6 +55,41 @@ function unlessExpired(context: Pick<Context, 'clock'>, principal: AccessTokenPr
   return isExpired(principal.token, context.clock.now()) ? null : principal;
 }
 
+/** What a session keeps of its person. A caller vouches for it: it comes from the store of sessions. */
+export interface SessionOf {
+  readonly account: AccountId;
+  /** The session epoch of the account in which the session began. */
+  readonly epoch: number;
+}
+
+/** The person of a valid session. One whose account is closed may only reopen it, until `eraseAt`. */
+export type Person =
+  | { readonly status: 'open'; readonly principal: SessionPrincipal }
+  | {
+      readonly status: 'closed';
+      readonly account: AccountId;
+      readonly username: string;
+      readonly epoch: number;
+      readonly eraseAt: Timestamp;
+    };
+
+/** Returns null for a session that has ended: its epoch is over, or its account is erased or soon will be. */
+export async function identifyPerson(context: Context, { account, epoch }: SessionOf): Promise<Person | null> {
+  const { state, stream, revision } = await context.entities.get(accounts, account);
+  if (!isEnterable(state, context.clock.now()) || sessionEpochOf(state) !== epoch) return null;
+  const { username } = state;
+  if (state.status === 'closed') return { status: 'closed', account, username, epoch, eraseAt: state.eraseAt };
+  return { status: 'open', principal: { kind: 'session', account, username, epoch, guard: { stream, revision } } };
+}
+
+/** Returns true for an account that its owner may sign in to: it is open, or closed and can still be reopened. */
+export function isEnterable(
+  state: Account,
+  now: Timestamp,
+): state is Extract<Account, { readonly status: 'open' | 'closed' }> {
+  return state.status === 'open' || (state.status === 'closed' && now < state.eraseAt);
+}
+
 /**
  * Returns the guard that makes an append depend on its caller: at the commit the principal must still be valid, and
  * `stillAllowed` must return true for it (docs/architecture.md, Guards).
@@ -65,6 +102,8 @@ export function guardedBy(
   switch (principal.kind) {
     case 'access-token':
       return guardedByToken(context, principal, stillAllowed);
+    case 'session':
+      return guardedBySession(context, principal, stillAllowed);
   }
 }
 
@@ -85,5 +124,22 @@ function guardedByToken(
     first = false;
     if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
     return { guards: [now.guard] };
+  };
+}
+
+function guardedBySession(
+  context: Context,
+  principal: SessionPrincipal,
+  stillAllowed: (principal: Principal) => boolean,
+): Guarding {
+  let first = true;
+  return async () => {
+    if (!first) await context.entities.reload(accounts, principal.account);
+    const person: Person | null = first ? { status: 'open', principal } : await identifyPerson(context, principal);
+    first = false;
+    if (person?.status !== 'open' || !stillAllowed(person.principal)) {
+      return { refused: { code: 'session-no-longer-valid' } };
+    }
+    return { guards: [person.principal.guard] };
   };
 }

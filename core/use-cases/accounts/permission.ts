@@ -39,6 +39,8 @@ function isItself(principal: Principal, id: string): boolean {
   switch (principal.kind) {
     case 'access-token':
       return id.toLowerCase() === principal.tokenId;
+    case 'session':
+      return false;
   }
 }
 

@@ -4,7 +4,7 @@
  * Must stay true: everything that depends on the kind of caller is here, in switches without a default. So a new kind
  * does not compile until it has an actor, grants, a selection of repositories and a reader to count its reads under.
  */
-import type { RepositorySelection } from '../../access-token/repository-selection.ts';
+import { ALL_REPOSITORIES, type RepositorySelection } from '../../access-token/repository-selection.ts';
 import type { ActiveAccessToken } from '../../access-token/state.ts';
 import type { Grant } from '../../kernel/grants.ts';
 import type { Actor } from '../../kernel/envelope.ts';
@@ -21,13 +21,30 @@ export interface AccessTokenPrincipal {
   readonly guard: StreamGuard;
 }
 
-export type Principal = AccessTokenPrincipal;
+/**
+ * A person whose session was valid when it was read. `guard` holds the revision of the account's stream at that time,
+ * so an append is refused if the account was closed or the session ended meanwhile.
+ */
+export interface SessionPrincipal {
+  readonly kind: 'session';
+  readonly account: AccountId;
+  readonly username: string;
+  /** The session epoch of the account in which the session began. */
+  readonly epoch: number;
+  readonly guard: StreamGuard;
+}
+
+export type Principal = AccessTokenPrincipal | SessionPrincipal;
+
+const ALL_GRANTS: readonly Grant[] = ['ALL'];
 
 /** Returns the actor that events name for the caller. */
 export function actorOf(principal: Principal): Actor {
   switch (principal.kind) {
     case 'access-token':
       return { kind: 'token', id: principal.tokenId };
+    case 'session':
+      return { kind: 'user', id: principal.account };
   }
 }
 
@@ -35,6 +52,8 @@ export function grantsOf(principal: Principal): readonly Grant[] {
   switch (principal.kind) {
     case 'access-token':
       return principal.token.grants;
+    case 'session':
+      return ALL_GRANTS;
   }
 }
 
@@ -43,6 +62,8 @@ export function selectionOf(principal: Principal): RepositorySelection {
   switch (principal.kind) {
     case 'access-token':
       return principal.token;
+    case 'session':
+      return ALL_REPOSITORIES;
   }
 }
 
@@ -51,5 +72,7 @@ export function readerOf(principal: Principal): Reader {
   switch (principal.kind) {
     case 'access-token':
       return { kind: 'token', id: principal.tokenId };
+    case 'session':
+      return { kind: 'user', id: principal.account };
   }
 }

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { findArgon2id } from '../../../adapters/node/argon2id.ts';
 import { createPasswordHasher } from '../../../adapters/node/password-hasher.ts';
+import { PASSWORDS_WAITING_MAX } from '../../../core/kernel/limits.ts';
 
 const HASHER = path.join(import.meta.dirname, '../../../adapters/node/password-hasher.ts');
 /** Where Node has no argon2, a package makes the same hashes. */
@@ -38,6 +39,19 @@ for (const [kind, argon2id] of Object.entries(KINDS))
         hasher.verify(password, hash),
       );
       assert.deepEqual(await Promise.all(verdicts), [true, false, false, false, false]);
+    });
+
+    test('of nobody accepts no password, and costs as much as any other', async () => {
+      let runs = 0;
+      const counting = createPasswordHasher(async (parameters) => {
+        runs += 1;
+        assert.deepEqual([parameters.memoryKiB, parameters.passes, parameters.tagLengthBytes], [19_456, 2, 32]);
+        return Buffer.alloc(32);
+      });
+      // Even the tag of that hash, which the stand-in computes for every password, is none.
+      assert.equal(await counting.verify('correct horse', null), false);
+      assert.equal(runs, 1);
+      assert.equal(await hasher.verify('', null), false);
     });
 
     test('accepts the password in composed and in decomposed letters', async () => {
@@ -72,6 +86,29 @@ for (const [kind, argon2id] of Object.entries(KINDS))
       await hasher.verify('password', await hasher.hash('password'));
     });
   });
+
+test('two passwords are hashed at once, a bounded number waits, and one more is refused without being begun', async () => {
+  const running: (() => void)[] = [];
+  let begun = 0;
+  const hasher = createPasswordHasher(async () => {
+    begun += 1;
+    await new Promise<void>((resolve) => running.push(resolve));
+    return Buffer.alloc(32);
+  });
+  const taken = Array.from({ length: PASSWORDS_WAITING_MAX + 2 }, () => hasher.verify('correct horse', null));
+  await assert.rejects(hasher.verify('correct horse', null), { code: 'password-hasher-busy' });
+  await assert.rejects(hasher.hash('correct horse'), { code: 'password-hasher-busy' });
+  assert.equal(begun, 2);
+  while (begun < taken.length || running.length > 0) {
+    running.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all(taken);
+  const next = hasher.verify('correct horse', null);
+  await new Promise((resolve) => setImmediate(resolve));
+  running.shift()?.();
+  assert.equal(await next, false);
+});
 
 test('a Node without argon2 verifies the hashes of one that has it', async () => {
   // As Node was before 24.7: a module that imports the name cannot run there.

@@ -197,7 +197,7 @@ describe('A device login', () => {
     );
   });
 
-  test('can be begun ten times a minute by one address, and once more when the first is a minute old', async () => {
+  test('can be begun ten times a minute by one address, counted from the first', async () => {
     for (let count = 1; count <= DEVICE_SESSIONS_PER_MINUTE_MAX; count += 1) {
       assert.equal((await begin()).statusCode, 201);
       fixture.clock.advance(1_000);
@@ -206,7 +206,9 @@ describe('A device login', () => {
     assert.equal(refused.statusCode, 429);
     assert.equal(refused.headers['retry-after'], '50');
     fixture.clock.advance(50_000);
-    assert.equal((await begin()).statusCode, 201);
+    for (let count = 1; count <= DEVICE_SESSIONS_PER_MINUTE_MAX; count += 1) {
+      assert.equal((await begin()).statusCode, 201);
+    }
     assert.equal((await begin()).statusCode, 429);
   });
 

@@ -11,6 +11,8 @@ import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.ts';
+import { PasswordHasherError } from '../../../core/ports/password-hasher.ts';
+import { RateLimitsError } from '../../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -39,6 +41,8 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'passkey-challenges-unavailable': new PasskeyChallengesError(WORDS),
   'object-too-large': new ObjectDatabaseError('object-too-large', WORDS),
   'reading-too-costly': new ObjectDatabaseError('reading-too-costly', WORDS),
+  'password-hasher-busy': new PasswordHasherError(WORDS),
+  'rate-limits-unavailable': new RateLimitsError(WORDS),
   'layer-not-found': new LayerStoreError('layer-not-found', WORDS),
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
   'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { AccountEvent } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
+import { sessionEpochOf } from '../../../core/account/state.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import {
   accountClosed,
   accountCreated,
   accountErased,
   accountReopened,
+  emailChanged,
   passwordHashRef,
   repositoryCreated,
   repositoryDeleted,
@@ -35,6 +37,8 @@ describe("An account's state", () => {
       plan: 'FREE',
       createdAt: FIRST_AT,
       mfaChanges: 0,
+      sessionsEnded: 0,
+      formerEmail: null,
     });
     assert.deepEqual([repositories.size, repositoryNames.size, webhooks.size, mfaTokens.size], [0, 0, 0, 0]);
   });
@@ -45,6 +49,25 @@ describe("An account's state", () => {
       { type: 'PasswordChanged', data: { password_hash_ref: 'b'.repeat(64) } },
     );
     assert.deepEqual([state.plan, state.passwordHashRef], ['PRO', 'b'.repeat(64)]);
+  });
+
+  test('holds the new address, and what is left of the one before', () => {
+    const state = open(emailChanged('1', null), emailChanged('2', 'c'.repeat(64)));
+    assert.deepEqual(
+      [state.emailRef, state.formerEmail],
+      ['2'.repeat(64), { ref: '1'.repeat(64), claim: 'c'.repeat(64) }],
+    );
+  });
+
+  test('begins a new session epoch with a change of the password and with a deletion, and with nothing else', () => {
+    const passwordChanged: AccountEvent = { type: 'PasswordChanged', data: { password_hash_ref: 'b'.repeat(64) } };
+    const epochs = [
+      open(),
+      open(emailChanged('1', null), { type: 'PlanChanged', data: { plan: 'PRO' } }),
+      open(passwordChanged),
+      open(passwordChanged, accountClosed, accountReopened),
+    ].map(sessionEpochOf);
+    assert.deepEqual(epochs, [0, 0, 1, 2]);
   });
 
   test('changes only in the facet that an event belongs to', () => {
@@ -62,8 +85,8 @@ describe("An account's state", () => {
     const { status: _, closedAt, eraseAt, ...contents } = state;
     assert.deepEqual([closedAt, eraseAt], [plusMs(FIRST_AT, 3_000), '2026-12-05T10:00:00.000Z']);
     const { status: __, ...expected } = before;
-    assert.deepEqual(contents, expected);
-    assert.deepEqual(open(...history, accountClosed, accountReopened), before);
+    assert.deepEqual(contents, { ...expected, sessionsEnded: 1 });
+    assert.deepEqual(open(...history, accountClosed, accountReopened), { ...before, sessionsEnded: 1 });
     assert.equal(accounts.sizeBytes(state), accounts.sizeBytes(before));
     assert.equal(open(...history, accountClosed, accountReopened, webhookDeleted(1)).webhooks.size, 0);
   });
@@ -91,7 +114,8 @@ describe("An account's state", () => {
       [state.username, state.emailRef, [...state.repositories.keys()]],
       ['ada', 'e'.repeat(64), [repositoryId(2)]],
     );
-    assert.deepEqual(Object.keys(state).sort(), ['emailRef', 'repositories', 'repositoryNames', 'status', 'username']);
+    const kept = ['emailRef', 'formerEmail', 'repositories', 'repositoryNames', 'status', 'username'];
+    assert.deepEqual(Object.keys(state).sort(), kept);
   });
 
   test('throws for an impossible history', () => {

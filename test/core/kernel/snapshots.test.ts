@@ -12,7 +12,14 @@ import { decideRefs } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { Repository } from '../../../core/repository/state.ts';
-import { mfaTokenId, passkeyActivated, passkeyBegun, totpActivated, totpBegun } from '../../support/account-history.ts';
+import {
+  emailChanged,
+  mfaTokenId,
+  passkeyActivated,
+  passkeyBegun,
+  totpActivated,
+  totpBegun,
+} from '../../support/account-history.ts';
 import { given } from '../../support/fold.ts';
 import { branch, layer, oid, pushed, tag, wanted } from '../../support/repository-history.ts';
 
@@ -39,7 +46,20 @@ function repositoryId(n: number): string {
 const anyAccount = fc
   .array(
     fc.tuple(
-      fc.constantFrom('create', 'describe', 'delete', 'hook', 'rotate', 'silence', 'enrol', 'use'),
+      fc.constantFrom(
+        ...([
+          'create',
+          'describe',
+          'delete',
+          'hook',
+          'rotate',
+          'silence',
+          'password',
+          'email',
+          'enrol',
+          'use',
+        ] as const),
+      ),
       fc.nat(9),
       fc.option(fc.string({ unit: 'grapheme' })),
     ),
@@ -96,6 +116,10 @@ const anyAccount = fc
         else if (description === null) history.push({ type: 'PasskeyUsed', data: { token_id, sign_count: 8 } });
         else
           history.push({ type: 'PasskeyCounterRegressed', data: { token_id, sign_count: 6, recorded_sign_count: 7 } });
+      } else if (step === 'password') {
+        history.push({ type: 'PasswordChanged', data: { password_hash_ref: String(n).repeat(64) } });
+      } else if (step === 'email') {
+        history.push(emailChanged(String(n), description));
       }
     }
     return given(accounts, ...history);

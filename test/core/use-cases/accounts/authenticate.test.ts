@@ -1,13 +1,21 @@
-/** Finding the principal of a token's secret, and the guard that makes an append depend on that token. */
+/** Finding the principal of a token's secret or of a session, and the guard that makes an append depend on it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import { plusMs, uuid } from '../../../../core/kernel/ids.ts';
 import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
-import { authenticate, guardedBy } from '../../../../core/use-cases/accounts/authenticate.ts';
+import { changePassword } from '../../../../core/use-cases/accounts/accounts.ts';
+import { authenticate, guardedBy, identifyPerson } from '../../../../core/use-cases/accounts/authenticate.ts';
+import { createRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { stillPermitted } from '../../../../core/use-cases/accounts/permission.ts';
-import type { AccessTokenPrincipal } from '../../../../core/use-cases/accounts/principal.ts';
+import {
+  type AccessTokenPrincipal,
+  actorOf,
+  grantsOf,
+  readerOf,
+  selectionOf,
+} from '../../../../core/use-cases/accounts/principal.ts';
 import { newAccount, newToken } from '../../../support/accounts.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { watchLog } from '../../../support/watched-log.ts';
@@ -148,5 +156,63 @@ describe("A token's guard", () => {
     await revokeAccessToken(other, { ...origin, account }, id);
     assert.equal((await node.entities.get(accessTokens, id)).state.status, 'active');
     assert.deepEqual(await guarding(), refused);
+  });
+});
+
+describe("A session's person", () => {
+  async function signedIn() {
+    const parts = await started();
+    const { node, account } = parts;
+    const session = { account, epoch: 0 };
+    const person = await identifyPerson(node, session);
+    assert.ok(person?.status === 'open');
+    const { principal } = person;
+    const guarding = guardedBy(node, principal, () => true);
+    const create = (name: string) =>
+      createRepository(
+        node,
+        { account, cause: CAUSE, guarding },
+        { name, description: null, defaultBranch: null, storageBucketId: null },
+      );
+    return { ...parts, session, principal, guarding, create };
+  }
+  const refused = { refused: { code: 'session-no-longer-valid' } };
+
+  test('may do everything in the own account, in its own name', async () => {
+    const { account, principal } = await signedIn();
+    assert.deepEqual([principal.account, principal.username, principal.epoch], [account, 'ada', 0]);
+    assert.deepEqual(grantsOf(principal), ['ALL']);
+    assert.equal(selectionOf(principal).scope, 'ALL_REPO');
+    assert.deepEqual([actorOf(principal), readerOf(principal)], Array(2).fill({ kind: 'user', id: account }));
+  });
+
+  test('is nobody with the epoch of another time, or of an account that does not exist', async () => {
+    const { node, session } = await signedIn();
+    assert.equal(await identifyPerson(node, { ...session, epoch: 1 }), null);
+    assert.equal(await identifyPerson(node, { ...session, account: node.ids.next() }), null);
+  });
+
+  test('is nobody from the request on that follows a change of the password, on every node', async () => {
+    const { log, node, account, session } = await signedIn();
+    const other = await startNode(log);
+    assert.ok((await identifyPerson(other, session)) !== null);
+    assert.ok(!('refused' in (await changePassword(node, CAUSE, account, 'another password'))));
+    await other.entities.barrier();
+    assert.equal(await identifyPerson(other, session), null);
+    assert.ok((await identifyPerson(other, { account, epoch: 1 })) !== null);
+  });
+
+  test('commits nothing in a request that was under way when the password was changed', async () => {
+    const { log, node, account, create, guarding } = await signedIn();
+    const other = await startNode(log, { vault: node.vault });
+    log.on.deliver = () => new Promise(() => undefined);
+    assert.ok(!('refused' in (await changePassword(other, CAUSE, account, 'another password'))));
+    assert.deepEqual(await create('tools'), refused);
+    assert.deepEqual(await guarding(), refused);
+  });
+
+  test('makes several changes in one request, although each moves the account', async () => {
+    const { create } = await signedIn();
+    for (const name of ['one', 'two', 'three']) assert.ok(!('refused' in (await create(name))), name);
   });
 });

@@ -1,0 +1,44 @@
+/**
+ * The limits of guessing passwords (docs/interface.md, Signing in).
+ *
+ * Must stay true: each guess is counted before the password is compared, and given back if it was right. So guesses that
+ * race on several nodes get no more than the limit together. A count is of the name that was typed, not of the account
+ * it leads to: a refusal does not tell that two names are of one account, or that a name is of none.
+ */
+import {
+  SIGN_IN_FAILURES_BROWSER_MAX,
+  SIGN_IN_FAILURES_LOGIN_MAX,
+  SIGN_IN_FAILURES_NETWORK_MAX,
+  SIGN_IN_FAILURES_PAIR_MAX,
+  SIGN_IN_FAILURES_SPAN_MS,
+} from '../../kernel/limits.ts';
+import { networkOf } from '../../kernel/network.ts';
+import type { RateCount, RateLimit } from '../../ports/rate-limits.ts';
+
+const spanMs = SIGN_IN_FAILURES_SPAN_MS;
+const PAIR: RateLimit = { name: 'guess-pair', timesMax: SIGN_IN_FAILURES_PAIR_MAX, spanMs };
+const LOGIN: RateLimit = { name: 'guess-login', timesMax: SIGN_IN_FAILURES_LOGIN_MAX, spanMs };
+const NETWORK: RateLimit = { name: 'guess-network', timesMax: SIGN_IN_FAILURES_NETWORK_MAX, spanMs };
+const BROWSER: RateLimit = { name: 'guess-browser', timesMax: SIGN_IN_FAILURES_BROWSER_MAX, spanMs };
+
+export interface Guess {
+  /** Whose secret is guessed: the name as typed, or an account's id. It begins with the kind of what is guessed. */
+  readonly of: string;
+  readonly address: string;
+  /** The id of a browser that has signed in to the account before; null for any other. */
+  readonly browser: string | null;
+}
+
+/**
+ * Returns the counts of a guess. A browser that has signed in before has a count of its own, so strangers who guess
+ * cannot lock its person out.
+ */
+export function countsOf({ of, address, browser }: Guess): readonly RateCount[] {
+  if (browser !== null) return [{ limit: BROWSER, key: `${of} ${browser}` }];
+  const network = networkOf(address);
+  return [
+    { limit: NETWORK, key: network },
+    { limit: PAIR, key: `${of} ${network}` },
+    { limit: LOGIN, key: of },
+  ];
+}
