@@ -16,6 +16,7 @@ import * as logImport from './migrations/006-log-import.ts';
 import * as webhookDeliveries from './migrations/007-webhook-deliveries.ts';
 import * as appends from './migrations/008-appends.ts';
 import * as rateLimits from './migrations/009-rate-limits.ts';
+import * as webSessions from './migrations/010-web-sessions.ts';
 import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
 import { createPool } from './pool.ts';
 
@@ -30,7 +31,7 @@ export interface MigrationSet {
 
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
- * rate limits, challenges for passkeys.
+ * rate limits, sessions of browsers, challenges for passkeys.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -44,6 +45,7 @@ export const logMigrations: MigrationSet = {
     '007-webhook-deliveries': webhookDeliveries,
     '008-appends': appends,
     '009-rate-limits': rateLimits,
+    '010-web-sessions': webSessions,
     '012-passkey-challenges': passkeyChallenges,
   },
 };

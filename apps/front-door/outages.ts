@@ -13,6 +13,7 @@ import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
+import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
 /** The node did not catch up with the log in time. */
@@ -32,6 +33,7 @@ export const OUTAGE_ERRORS = [
   PasswordHasherError,
   RateLimitsError,
   ReadModelError,
+  SessionStoreError,
   VaultError,
 ] as const;
 
@@ -101,6 +103,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,
   'range-not-satisfiable': FAULT,
+  'session-store-unavailable': DOWN,
   'account-erased': FAULT,
   'record-tampered': FAULT,
   'vault-unavailable': DOWN,

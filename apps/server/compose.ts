@@ -16,6 +16,7 @@ import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
+import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -25,6 +26,7 @@ import { answerUnreadable } from '../api/faults.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
+import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -69,6 +71,8 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const git = composeGit(composing, shared);
     const api = composeApi(composing, opened, shared);
     await api.ready();
+    const website = await composeWebsite(composing, opened, shared);
+    await website.ready();
     const { readModels, timers } = projections;
     registerGauges({
       metrics,
@@ -87,6 +91,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
         ready: () => readiness({ log: context.entities.barrier() }, work?.healths ?? {}),
       },
       rest: runs('api') ? (request, response) => api.routing(request, response) : null,
+      website: runs('website') ? (request, response) => website.routing(request, response) : null,
       newRequestId: () => context.ids.next(),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
     });
@@ -188,8 +193,9 @@ function composeGit({ log, metrics }: Composing, shared: RequestContext): GitHan
   });
 }
 
-function composeApi({ settings, log, metrics }: Composing, opened: Opened, shared: RequestContext) {
-  return createApi({
+/** What the handlers of the API and the website take beside the shared context. */
+function handlerContext({ settings }: Composing, opened: Opened, shared: RequestContext) {
+  return {
     ...shared,
     outgoing: opened.outgoing,
     deliveries: opened.deliveries,
@@ -199,9 +205,32 @@ function composeApi({ settings, log, metrics }: Composing, opened: Opened, share
     newWebhookSecret,
     addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
     version: packageJson.version,
+  };
+}
+
+function composeApi(composing: Composing, opened: Opened, shared: RequestContext) {
+  const { log, metrics } = composing;
+  return createApi({
+    ...handlerContext(composing, opened, shared),
     onFinished: (finished) => {
       metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
       log.info(finished, 'api');
+    },
+  });
+}
+
+async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext) {
+  const { settings, log, metrics } = composing;
+  const { context, pool } = opened.foundation;
+  return createWebsite({
+    ...handlerContext(composing, opened, shared),
+    sessions: createPostgresSessionStore(pool),
+    signUpOpen: true,
+    operatorContact: settings.operatorContact,
+    formKey: await context.vault.fingerprint('website-forms', 'tokens'),
+    onFinished: (finished) => {
+      metrics.siteFinished(finished.route ?? 'none', finished.status, finished.durationMs);
+      log.info(finished, 'website');
     },
   });
 }

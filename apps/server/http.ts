@@ -1,5 +1,5 @@
 /**
- * The HTTP server: git under /r/, the REST API, health and metrics.
+ * The HTTP server: git under /r/, the REST API under /v1, health and metrics, and the website at every other path.
  *
  * Must stay true: no framework handles Git requests. A slow push or clone is bounded by its own idle timer, never by a
  * limit on a whole request. A node without the role for a request never answers 404, which would mean that the
@@ -27,8 +27,10 @@ export interface HttpServerOptions {
   /** Null without the role `git`. */
   readonly git: GitHandler | null;
   readonly probes: Probes;
-  /** Takes every request that is neither for Git nor for a probe. Null without the role `api`. */
+  /** Takes requests for /v1, /.well-known and targets that are not paths. Null without the role `api`. */
   readonly rest: RequestListener | null;
+  /** Takes every request that is for none of the others. Null without the role `website`. */
+  readonly website: RequestListener | null;
   readonly newRequestId: () => string;
   /** Answers a request that is not valid HTTP, on the bare socket. */
   readonly onUnreadable: (error: Error, socket: Socket) => void;
@@ -38,6 +40,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
   const { tls, probes, onUnreadable } = served;
   const git = served.git ?? misdirected('git', served.newRequestId);
   const rest = served.rest ?? misdirected('api', served.newRequestId);
+  const website = served.website ?? misdirected('website', served.newRequestId);
   const options = {
     requestTimeout: 0,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -48,11 +51,17 @@ export function createHttpServer(served: HttpServerOptions): Server {
     const target = request.url ?? '';
     if (target.startsWith('/r/')) git(request, response);
     else if (PROBES.has(target)) probe(probes, target, request, response).catch(() => response.destroy());
-    else rest(request, response);
+    else if (isForRest(target)) rest(request, response);
+    else website(request, response);
   };
   const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
   server.on('clientError', onUnreadable);
   return server;
+}
+
+/** A target that is not a path reaches REST, which answers 404 (RFC 9112, section 3.2). */
+function isForRest(target: string): boolean {
+  return !target.startsWith('/') || /^\/(v1|\.well-known)([/?]|$)/.test(target);
 }
 
 /** Answers 421 (RFC 9110, section 15.5.20): another node serves this path. */

@@ -8,6 +8,7 @@ import { ROLES, type Role } from './settings.ts';
 export interface Metrics {
   gitFinished(finished: FinishedRequest): void;
   apiFinished(route: string, status: number, durationMs: number): void;
+  siteFinished(route: string, status: number, durationMs: number): void;
   /** Applied events, parked streams and halts of the projections, by model. */
   readonly projections: ProjectionMetrics;
   /** Counts a fault that the server survived and that an operator must see. */
@@ -49,7 +50,7 @@ export function createMetrics(): Metrics {
 
 type Registers = Registry[];
 
-function requestMetrics(registers: Registers): Pick<Metrics, 'gitFinished' | 'apiFinished'> {
+function requestMetrics(registers: Registers): Pick<Metrics, 'gitFinished' | 'apiFinished' | 'siteFinished'> {
   const gitSeconds = new Histogram({
     name: 'strata_git_request_seconds',
     help: 'Git requests by operation and status',
@@ -70,6 +71,13 @@ function requestMetrics(registers: Registers): Pick<Metrics, 'gitFinished' | 'ap
     buckets: SECONDS,
     registers,
   });
+  const siteSeconds = new Histogram({
+    name: 'strata_website_request_seconds',
+    help: 'Requests to the website by route and status',
+    labelNames: ['route', 'status'],
+    buckets: SECONDS,
+    registers,
+  });
   return {
     gitFinished({ operation, status, durationMs, sentBytes, receivedBytes }) {
       gitSeconds.observe({ operation, status }, durationMs / 1_000);
@@ -78,6 +86,9 @@ function requestMetrics(registers: Registers): Pick<Metrics, 'gitFinished' | 'ap
     },
     apiFinished(route, status, durationMs) {
       apiSeconds.observe({ route, status }, durationMs / 1_000);
+    },
+    siteFinished(route, status, durationMs) {
+      siteSeconds.observe({ route, status }, durationMs / 1_000);
     },
   };
 }

@@ -91,6 +91,23 @@ export const USERNAME_LENGTH_MAX = 39;
 export const PASSWORD_LENGTH_MIN = 10;
 export const PASSWORD_LENGTH_MAX = 1_024;
 export const EMAIL_LENGTH_MAX = 254;
+/** The time from a right password to the second factor. */
+export const PENDING_SIGN_IN_SPAN_MS = 5 * 60_000;
+/** Sign-ins of one account that wait for the second factor; the oldest gives way. */
+export const PENDING_SIGN_INS_MAX = 10;
+/** Sessions of one account; the oldest gives way. */
+export const SESSIONS_MAX = 50;
+/** A browser's session ends this long after the sign-in, or when it was not used for the idle span. */
+export const SESSION_SPAN_MS = 30 * 24 * 60 * 60_000;
+export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
+/** How often the use of a session is noted at most. */
+export const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
+/** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
+export const SESSION_KEPT_LENGTH_MAX = 4_096;
+/** A message that one page of the website leaves for the next. */
+export const FLASH_LENGTH_MAX = 500;
+/** The body of a form of the website. */
+export const FORM_BYTES_MAX = 64 * KIB;
 /** Second factors of one account, those that are still pending included. */
 export const MFA_TOKENS_MAX = 5;
 export const MFA_TOKEN_NAME_LENGTH_MAX = 100;

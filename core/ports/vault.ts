@@ -60,8 +60,11 @@ export interface Vault {
   delete(account: AccountId, ref: VaultRef): Promise<void>;
   /** Destroys the account's data key: all its records become unreadable for ever. */
   eraseAccount(account: AccountId): Promise<void>;
-  /** Returns an HMAC-SHA-256 under a key of the vault, hex, to name a stream or a count without revealing the value. */
-  fingerprint(purpose: 'email' | 'rate-limit', value: string): Promise<string>;
+  /**
+   * Returns an HMAC-SHA-256 under a key of the vault, hex: to name a stream or a count without revealing the value, or as
+   * a key that all nodes share and no store holds.
+   */
+  fingerprint(purpose: 'email' | 'rate-limit' | 'website-forms', value: string): Promise<string>;
 }
 
 export type VaultErrorCode = 'account-erased' | 'record-tampered' | 'vault-unavailable';

@@ -41,7 +41,20 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'adapters/git/receiving',
     'adapters/git',
   ],
-  apps: ['apps/launcher', 'apps/front-door', 'apps/git-http', 'apps/api', 'apps/server', 'apps/admin'],
+  apps: [
+    'apps/launcher',
+    'apps/front-door',
+    'apps/git-http',
+    'apps/api',
+    'apps/website/context.ts',
+    'apps/website/assets',
+    'apps/website/layout',
+    'apps/website/sessions',
+    'apps/website/identity',
+    'apps/website',
+    'apps/server',
+    'apps/admin',
+  ],
 };
 
 function roomOf(path: string, rooms: readonly string[]): string | null {

@@ -100,6 +100,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     git: createGitHandler({ ...context, agent: 'strata/test', log: pino({ level: 'silent' }) }),
     probes: { roles: [], metrics: async () => ({ contentType: '', text: '' }), ready: async () => readyNow() },
     rest: (request, response) => api.routing(request, response),
+    website: null,
     newRequestId: () => context.ids.next(),
     onUnreadable: (_error, socket) => socket.destroy(),
   });

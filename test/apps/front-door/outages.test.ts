@@ -14,6 +14,7 @@ import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.t
 import { PasswordHasherError } from '../../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
+import { SessionStoreError } from '../../../core/ports/session-store.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { type GitAnswer, type GitFixture, startGit } from '../../support/git-fixture.ts';
@@ -47,6 +48,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
   'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),
   'range-not-satisfiable': new LayerStoreError('range-not-satisfiable', WORDS),
+  'session-store-unavailable': new SessionStoreError(WORDS),
   'account-erased': new VaultError('account-erased', WORDS),
   'record-tampered': new VaultError('record-tampered', WORDS),
   'vault-unavailable': new VaultError('vault-unavailable', WORDS),

@@ -1,0 +1,123 @@
+/**
+ * Binds the routes of rooms to Fastify: identifies the sender, checks forms, runs the handler and sends its answer.
+ *
+ * Must stay true: the checks have one order. A form of another site is refused first, then who sends it is identified,
+ * then its token is checked, and its handler runs last. A page for a person is never run for a stranger.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FORM_BYTES_MAX, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
+import { redirectTo, type SiteAnswer } from './layout/answer.ts';
+import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
+import { notFound } from './layout/problems.ts';
+import type { FormOptions, Site } from './layout/room.ts';
+import type { PersonVisit, SignedIn, Visit } from './layout/visit.ts';
+import { CrossSiteForm, isCrossSite } from './sessions/cross-site.ts';
+import { leaveFlash } from './sessions/flash.ts';
+import { identifyVisitor, personVisit, STRANGER, type VisitMaking, visitOf } from './sessions/visits.ts';
+
+export type Serving = VisitMaking;
+
+type Run = (request: FastifyRequest, reply: FastifyReply) => Promise<SiteAnswer>;
+
+/** Where a closed account can be reopened: the only page for who signed in to it. */
+const REOPEN = '/sign-in/reopen';
+
+export function siteOf(serving: Serving, app: FastifyInstance): Site {
+  const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
+  };
+  const get = (path: string, run: Run): void => {
+    app.get(path, { onRequest: identify }, async (request, reply) => send(serving, reply, await run(request, reply)));
+  };
+  const post = (path: string, { bytesMax = FORM_BYTES_MAX }: FormOptions, run: Run): void => {
+    const options = {
+      bodyLimit: bytesMax,
+      onRequest: [async (request: FastifyRequest) => refuseCrossSite(serving, request), identify],
+      preParsing: async (request: FastifyRequest) => limitBodyTime(request),
+      preHandler: app.csrfProtection,
+    };
+    app.post(path, options, async (request, reply) => send(serving, reply, await run(request, reply)));
+  };
+  const publicly = (handler: (visit: Visit, fields: Fields) => Promise<SiteAnswer>): Run => {
+    return (request, reply) => handler(currentVisit(serving, request, reply), fieldsSent(request));
+  };
+  const personally = (handler: (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>): Run => {
+    return async (request, reply) => {
+      const visit = currentVisit(serving, request, reply);
+      if (!isPersons(visit)) return wayIn(visit, request.method);
+      const { position } = request.identity ?? STRANGER;
+      return handler(personVisit(serving, request, visit, position), fieldsSent(request));
+    };
+  };
+  return {
+    context: serving.context,
+    page: (path, handler) => get(path, personally(handler)),
+    form: (path, handler, options = {}) => post(path, options, personally(handler)),
+    publicPage: (path, handler) => get(path, publicly(handler)),
+    publicForm: (path, handler, options = {}) => post(path, options, publicly(handler)),
+  };
+}
+
+/** Answers a request that no route takes. */
+export function answerNotFound(
+  serving: Serving,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  return async (request, reply) => {
+    request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
+    return send(serving, reply, notFound(currentVisit(serving, request, reply)));
+  };
+}
+
+/** Makes the visit of a request; of a stranger if the sender was not identified. */
+export function currentVisit(serving: Serving, request: FastifyRequest, reply: FastifyReply): Visit {
+  return visitOf(serving, request, reply, request.identity ?? STRANGER);
+}
+
+function isPersons(visit: Visit): visit is Visit & { readonly person: SignedIn } {
+  return visit.person !== null;
+}
+
+/** Sends somebody who is not signed in to where they can be, and from there back to the page. */
+function wayIn(visit: Visit, method: string): SiteAnswer {
+  if (visit.closed !== null) return redirectTo(REOPEN);
+  if (visit.pending !== null) return redirectTo('/sign-in/verify-mfa');
+  // The address of a form need not have a page.
+  const next = method === 'POST' ? '/' : `${visit.url.pathname}${visit.url.search}`;
+  return redirectTo(next === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
+}
+
+function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): void {
+  const fetchSite = headers['sec-fetch-site'];
+  const sender = {
+    origin: headers.origin,
+    fetchSite: Array.isArray(fetchSite) ? fetchSite.join() : fetchSite,
+    host: headers.host,
+  };
+  if (isCrossSite(sender, context.addresses().webUrl)) throw new CrossSiteForm();
+}
+
+/** A body that takes longer ends its connection. */
+function limitBodyTime({ raw }: FastifyRequest): void {
+  const timer = setTimeout(() => raw.destroy(), JSON_BODY_SPAN_MS).unref();
+  raw.once('close', () => clearTimeout(timer));
+  raw.once('end', () => clearTimeout(timer));
+}
+
+/** Returns the fields of the request's form; none for a page. */
+export function fieldsSent({ body }: FastifyRequest): Fields {
+  if (typeof body !== 'object' || body === null || !('form' in body)) return NO_FIELDS;
+  return body.form instanceof SentForm ? body.form.fields : NO_FIELDS;
+}
+
+export function send({ cookies }: Pick<Serving, 'cookies'>, reply: FastifyReply, answer: SiteAnswer): FastifyReply {
+  switch (answer.kind) {
+    case 'page':
+      reply.code(answer.status).headers(answer.headers).type('text/html; charset=utf-8');
+      return reply.send(answer.html.markup());
+    case 'redirect':
+      if (answer.flash !== null) leaveFlash(cookies, reply, answer.flash);
+      return reply.redirect(answer.path, 303);
+    case 'content':
+      return reply.code(answer.status).headers(answer.headers).send(answer.body);
+  }
+}

@@ -1,0 +1,29 @@
+/** The context of the website; apps/server creates it. */
+import type { Background } from '../../core/ports/background.ts';
+import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import type { SessionStore } from '../../core/ports/session-store.ts';
+import type { ApiContext } from '../api/context.ts';
+
+export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
+  readonly sessions: SessionStore;
+  readonly passwords: PasswordHasher;
+  readonly background: Background;
+  /** Whether strangers may make accounts. */
+  readonly signUpOpen: boolean;
+  /** Says how to reach who runs the service; null if the operator has not said. */
+  readonly operatorContact: string | null;
+  /** 32 bytes or more, the same on every node: the tokens of forms are made with it. */
+  readonly formKey: string;
+  readonly onFinished: (finished: FinishedSiteRequest) => void;
+}
+
+export interface FinishedSiteRequest {
+  /** The path of the route; null when none matched. */
+  readonly route: string | null;
+  readonly method: string;
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestId: string;
+  /** The account of who is signed in. */
+  readonly account: string | null;
+}

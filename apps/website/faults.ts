@@ -1,0 +1,75 @@
+/**
+ * The pages that answer thrown errors.
+ *
+ * Must stay true: no page repeats the error's message. A refused form says what to do next, since its sender may be a
+ * person whose page was old.
+ */
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { logFault } from '../front-door/fault-log.ts';
+import { outageOf } from '../front-door/outages.ts';
+import { currentVisit, send, type Serving } from './binding.ts';
+import { CrossSiteForm } from './sessions/cross-site.ts';
+import { html } from './layout/html.ts';
+import { type Problem, showProblem } from './layout/problems.ts';
+
+export function answerFault(
+  serving: Serving,
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const problem = problemOf(serving, error, request);
+  return send(serving, reply, showProblem(currentVisit(serving, request, reply), problem));
+}
+
+const OLD_FORM: Problem = {
+  status: 403,
+  title: 'This form is out of date',
+  text: 'You signed in or out since the page was opened, or your browser refuses cookies. Nothing was changed. Go back, load the page again and send the form once more.',
+};
+const FOREIGN_FORM: Problem = {
+  status: 403,
+  title: 'This form came from another site',
+  text: 'Another site tried to send this form in your name. Nothing was changed.',
+};
+const UNREADABLE: Problem = {
+  status: 400,
+  title: 'This form cannot be read',
+  text: 'The form was not sent as a page of this site sends it. Nothing was changed.',
+};
+const TOO_LARGE: Problem = {
+  status: 413,
+  title: 'This form is too large',
+  text: 'The form holds more than this page takes. Nothing was changed.',
+};
+
+function problemOf({ context }: Serving, error: FastifyError, request: FastifyRequest): Problem {
+  if (error instanceof CrossSiteForm) return FOREIGN_FORM;
+  const { id: requestId } = request;
+  const operation = request.routeOptions.url ?? null;
+  const outage = outageOf(error);
+  if (outage !== null) {
+    logFault(context.log, error, { requestId, operation, status: outage.status });
+    if (outage.status === 500) return { status: 500, title: 'This cannot be shown', text: `${outage.message}.` };
+    const headers = { 'retry-after': String(outage.retryAfterSeconds) };
+    return { status: 503, title: 'Not available now', text: `${outage.message}.`, headers };
+  }
+  switch (error.code) {
+    case 'FST_CSRF_MISSING_SECRET':
+    case 'FST_CSRF_INVALID_TOKEN':
+      return OLD_FORM;
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return TOO_LARGE;
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return UNREADABLE;
+  }
+  // The client closed the connection, so nobody reads this answer.
+  if (request.raw.errored !== null) return UNREADABLE;
+  logFault(context.log, error, { requestId, operation, status: 500 });
+  return {
+    status: 500,
+    title: 'Something went wrong',
+    text: html`The fault is ours, and it was noted. Try again; if it stays, tell who runs this service.`,
+  };
+}

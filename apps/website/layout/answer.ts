@@ -1,0 +1,51 @@
+/**
+ * What a page's handler answers: a page, a redirect after a form, or other content.
+ *
+ * Must stay true: a redirect leads only to a path of this site.
+ */
+import type { Readable } from 'node:stream';
+import type { Html } from './html.ts';
+
+/** A message on the next page that the person sees. */
+export interface Flash {
+  readonly kind: 'done' | 'failed';
+  readonly text: string;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+export type SiteAnswer =
+  | { readonly kind: 'page'; readonly status: number; readonly headers: Headers; readonly html: Html }
+  | { readonly kind: 'redirect'; readonly path: string; readonly flash: Flash | null }
+  | { readonly kind: 'content'; readonly status: number; readonly headers: Headers; readonly body: Content };
+
+type Content = Buffer | string | Readable;
+
+export function showPage(html: Html, status = 200, headers: Headers = {}): SiteAnswer {
+  return { kind: 'page', status, headers, html };
+}
+
+/** Sends the person on with 303. `text` is shown once on the page that they reach. */
+export function redirectTo(path: string, text: string | null = null, kind: Flash['kind'] = 'done'): SiteAnswer {
+  if (localPath(path) !== path) throw new TypeError('A redirect leaves the site');
+  return { kind: 'redirect', path, flash: text === null ? null : { kind, text } };
+}
+
+/** Answers something other than a page, such as a raw file. Its headers name its type and its own policy. */
+export function showContent(body: Content, headers: Headers, status = 200): SiteAnswer {
+  return { kind: 'content', status, headers, body };
+}
+
+const ANY_ORIGIN = 'http://site.invalid';
+
+/**
+ * Returns the path, query and fragment of a text that names a place of this site; null for any other text. Browsers
+ * take `//host`, `/\host` and paths with tabs or line ends for other hosts.
+ */
+export function localPath(text: string): string | null {
+  if (!/^\/(?![/\\])[\x21-\x7e]*$/.test(text) || text.includes('\\')) return null;
+  const url = URL.parse(text, ANY_ORIGIN);
+  if (url === null || url.origin !== ANY_ORIGIN) return null;
+  // `/.//host` resolves to the path `//host`.
+  return url.pathname.startsWith('//') ? null : text;
+}

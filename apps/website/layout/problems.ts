@@ -1,0 +1,32 @@
+/**
+ * The pages that say what went wrong.
+ *
+ * Must stay true: a page about a fault names the request id and nothing of the fault itself. What somebody may not see
+ * gets the same page as what does not exist.
+ */
+import { type SiteAnswer, showPage } from './answer.ts';
+import { type Content, html } from './html.ts';
+import { page } from './page.ts';
+import type { Visit } from './visit.ts';
+
+export interface Problem {
+  readonly status: number;
+  readonly title: string;
+  readonly text: Content;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export function showProblem(visit: Visit, { status, title, text, headers = {} }: Problem): SiteAnswer {
+  const content = html`<h1>${title}</h1><p>${text}</p>
+<p class="soft">If you ask for help, name this request: <code>${visit.requestId}</code></p>
+<div class="row"><a class="button" href="/">Go to the start page</a></div>`;
+  return showPage(page(visit, { title, width: 'middle' }, content), status, headers);
+}
+
+export function notFound(visit: Visit): SiteAnswer {
+  const text =
+    visit.person === null
+      ? html`Nothing is at this address, or only somebody who is <a href="/sign-in">signed in</a> may see it.`
+      : 'Nothing is at this address, or your account may not see it. Names of repositories are written with their owner first.';
+  return showProblem(visit, { status: 404, title: 'Page not found', text });
+}

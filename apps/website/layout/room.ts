@@ -1,0 +1,34 @@
+/**
+ * How a room of pages registers itself.
+ *
+ * Must stay true: `page` and `form` reach their handlers only for somebody who is signed in; the others of this
+ * interface say in their name that anybody may. Every form is checked for its token and its sender before its handler.
+ */
+import type { SiteAnswer } from './answer.ts';
+import type { Fields } from './forms.ts';
+import type { SiteContext } from '../context.ts';
+import type { NavigationLink, PersonVisit, SignedIn, Visit } from './visit.ts';
+
+export interface Room {
+  /** Its link in the navigation; absent for a room that others lead to. */
+  readonly navigation?: (person: SignedIn) => NavigationLink;
+  readonly routes: (site: Site) => void;
+}
+
+export interface FormOptions {
+  /** `FORM_BYTES_MAX` by default. */
+  readonly bytesMax?: number;
+}
+
+/**
+ * Where a room registers its routes. Paths are in the router's notation: `/webhooks/:id`, `/:username/:repository/*`.
+ * A page answers GET and HEAD, a form answers POST.
+ */
+export interface Site {
+  readonly context: SiteContext;
+  /** Strangers are sent to the sign-in page, and from there to this page. */
+  page(path: string, handler: (visit: PersonVisit) => Promise<SiteAnswer>): void;
+  form(path: string, handler: (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>, options?: FormOptions): void;
+  publicPage(path: string, handler: (visit: Visit) => Promise<SiteAnswer>): void;
+  publicForm(path: string, handler: (visit: Visit, fields: Fields) => Promise<SiteAnswer>, options?: FormOptions): void;
+}

@@ -1,0 +1,32 @@
+/** Times on pages: relative for reading, with the whole UTC time in `datetime` and `title`. */
+import type { Timestamp } from '../../../core/kernel/ids.ts';
+import { html, type Html } from './html.ts';
+
+const UNITS: readonly (readonly [name: string, seconds: number])[] = [
+  ['year', 365 * 86_400],
+  ['month', 30 * 86_400],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/** A time element that reads `2 hours ago`. The script page.js keeps it current. */
+export function timeAgo(at: Timestamp, now: Timestamp): Html {
+  return html`<time datetime="${at}" title="${utc(at)}" data-relative>${relativeTime(at, now)}</time>`;
+}
+
+export function relativeTime(at: Timestamp, now: Timestamp): string {
+  const seconds = Math.round((Date.parse(now) - Date.parse(at)) / 1_000);
+  const distance = Math.abs(seconds);
+  if (distance < 5) return 'just now';
+  const [name, length] = UNITS.find(([, unit]) => distance >= unit) ?? ['second', 1];
+  const count = Math.floor(distance / length);
+  const text = `${count} ${name}${count === 1 ? '' : 's'}`;
+  return seconds < 0 ? `in ${text}` : `${text} ago`;
+}
+
+/** Returns the time as `2026-11-22 09:14:00 UTC`. */
+function utc(at: Timestamp): string {
+  return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+}

@@ -1,0 +1,5 @@
+/** The rooms of the website, in the order of their links in the navigation. */
+import { identityRoom } from './identity/routes.ts';
+import type { Room } from './layout/room.ts';
+
+export const ROOMS: readonly Room[] = [identityRoom];

@@ -1,0 +1,125 @@
+/**
+ * The website: pages for people, on a Fastify instance of its own beside the API's.
+ *
+ * Must stay true: every answer carries the security headers and X-Request-Id, faults too. A form is refused if another
+ * site sent it, and again if it lacks its token. A fault is answered with a page that shows nothing of it.
+ */
+import fastifyCsrf from '@fastify/csrf-protection';
+import fastifyFormBody from '@fastify/formbody';
+import fastifyHelmet from '@fastify/helmet';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { EventId } from '../../core/kernel/ids.ts';
+import { FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { routableTarget } from '../api/http/targets.ts';
+import { formFault } from '../front-door/request-form.ts';
+import { ASSETS_BY_PATH } from './assets/files.ts';
+import { answerNotFound, fieldsSent, type Serving, siteOf } from './binding.ts';
+import type { SiteContext } from './context.ts';
+import { answerFault } from './faults.ts';
+import { CSRF_FIELD, SentForm } from './layout/forms.ts';
+import type { Room } from './layout/room.ts';
+import type { SignedIn, Visit } from './layout/visit.ts';
+import { ROOMS } from './rooms.ts';
+import { registerSessions } from './sessions/browser-sessions.ts';
+import { type Cookies, cookiesFor } from './sessions/cookies.ts';
+import { formOwner } from './sessions/visits.ts';
+
+const PARAM_LENGTH_MAX = 64 * 1024;
+/** A path that no route has, for targets that are not paths. */
+const NOWHERE = '/.not-a-path';
+
+/** Creates the website. It takes requests through `routing`, from a server that others share. */
+export function createWebsite(context: SiteContext, rooms: readonly Room[] = ROOMS): FastifyInstance {
+  const cookies = cookiesFor(context.addresses().webUrl);
+  const scheme = cookies.secure ? 'https' : 'http';
+  const app = Fastify({
+    logger: false,
+    bodyLimit: FORM_BYTES_MAX,
+    genReqId: () => context.ids.next<EventId>(),
+    // The scheme is what people's browsers use, which the settings say, whatever a proxy in front adds or omits.
+    trustProxy: true,
+    rewriteUrl: (request) => {
+      request.headers['x-forwarded-proto'] = scheme;
+      const target = request.url ?? '';
+      return target.startsWith('/') ? routableTarget(target) : NOWHERE;
+    },
+    routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: true },
+  });
+  const serving: Serving = { context, cookies, navigation: (person) => linksOf(rooms, person) };
+  app.decorateRequest('identity', null);
+  secureHeaders(app, cookies);
+  app.addHook('onResponse', async (request, reply) => report(context, request, reply));
+  serveAssets(app);
+  app.register(async (pages) => {
+    pages.setErrorHandler((error: FastifyError, request, reply) => answerFault(serving, error, request, reply));
+    pages.setNotFoundHandler(answerNotFound(serving));
+    registerSessions(pages, context, cookies);
+    pages.register(fastifyFormBody, { bodyLimit: FORM_BYTES_MAX, parser: (text) => ({ form: new SentForm(text) }) });
+    pages.register(fastifyCsrf, {
+      cookieKey: cookies.names.form,
+      cookieOpts: cookies.attributes,
+      csrfOpts: { hmacKey: context.formKey, userInfo: true },
+      getUserInfo: formOwner,
+      getToken: (request) => fieldsSent(request).text(CSRF_FIELD),
+    });
+    pages.after(() => {
+      const site = siteOf(serving, pages);
+      for (const room of rooms) room.routes(site);
+    });
+  });
+  return app;
+}
+
+function linksOf(rooms: readonly Room[], person: SignedIn): Visit['navigation'] {
+  return rooms.flatMap(({ navigation }) => (navigation === undefined ? [] : [navigation(person)]));
+}
+
+/** Registered before all else, so that every answer has these headers. */
+function secureHeaders(app: FastifyInstance, { secure }: Cookies): void {
+  const own = ["'self'"];
+  const none = ["'none'"];
+  app.register(fastifyHelmet, {
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: none,
+        scriptSrc: own,
+        styleSrc: own,
+        imgSrc: own,
+        connectSrc: own,
+        formAction: own,
+        baseUri: none,
+        frameAncestors: none,
+      },
+    },
+    // With `no-referrer`, browsers would send forms with `Origin: null`.
+    referrerPolicy: { policy: 'same-origin' },
+    strictTransportSecurity: secure ? { maxAge: 31_536_000, includeSubDomains: false } : false,
+    xFrameOptions: { action: 'deny' },
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id).header('cache-control', 'no-store');
+    if (formFault(request.raw) === null) return;
+    reply.code(400).header('connection', 'close').type('text/plain; charset=utf-8');
+    return reply.send('The request is not well-formed HTTP\n');
+  });
+}
+
+function serveAssets(app: FastifyInstance): void {
+  for (const [path, { type, bytes }] of ASSETS_BY_PATH) {
+    app.get(path, async (_request, reply) =>
+      reply.header('cache-control', 'public, max-age=31536000, immutable').type(type).send(bytes),
+    );
+  }
+}
+
+function report(context: SiteContext, request: FastifyRequest, reply: FastifyReply): void {
+  context.onFinished({
+    route: request.routeOptions.url ?? null,
+    method: request.method,
+    status: reply.statusCode,
+    durationMs: reply.elapsedTime,
+    requestId: request.id,
+    account: request.identity?.session?.account ?? null,
+  });
+}

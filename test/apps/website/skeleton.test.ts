@@ -1,0 +1,99 @@
+/** What every page of the website has: its headers, its assets, its faults, and who may see it. */
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { redirectTo, showPage } from '../../../apps/website/layout/answer.ts';
+import { postForm, textField } from '../../../apps/website/layout/forms.ts';
+import { html } from '../../../apps/website/layout/html.ts';
+import { page } from '../../../apps/website/layout/page.ts';
+import type { Room } from '../../../apps/website/layout/room.ts';
+import { ROOMS } from '../../../apps/website/rooms.ts';
+import { createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
+
+/** A room with a page and a form for people, and a page that fails. */
+const SAMPLE: Room = {
+  navigation: ({ username }) => ({ label: 'Notes', path: `/notes/${username}` }),
+  routes(site) {
+    site.page('/notes', async (visit) => {
+      const form = postForm({ csrf: visit.csrf() }, textField({ name: 'text', label: 'Text' }));
+      return showPage(page(visit, { title: 'Notes' }, html`<h1>Notes of ${visit.person.username}</h1>${form}`));
+    });
+    site.form('/notes', async (_visit, fields) => redirectTo('/notes', `Kept ${fields.text('text')}`));
+    site.publicPage('/broken', async () => {
+      throw new Error('the password is hunter2');
+    });
+  },
+};
+
+describe('The website', () => {
+  let fixture: WebsiteFixture;
+
+  beforeAll(async () => {
+    fixture = await createWebsiteFixture({ rooms: [...ROOMS, SAMPLE] });
+  });
+  afterAll(() => fixture.close());
+
+  test('shows a person their page, with their links and a button to sign out', async () => {
+    const ada = await fixture.signedIn(await fixture.api.account('ada'));
+    const notes = await ada.get('/notes');
+    assert.equal(notes.status, 200);
+    assert.match(notes.html, /<h1>Notes of ada<\/h1>/);
+    assert.match(notes.html, /<a href="\/notes\/ada">Notes<\/a>/);
+    assert.match(notes.html, /action="\/sign-out"/);
+  });
+
+  test('takes a form, and shows its message once', async () => {
+    const bob = await fixture.signedIn(await fixture.api.account('bob'));
+    const sent = await bob.submit('/notes', { text: '<b>x</b>' });
+    assert.equal(sent.status, 303);
+    assert.match((await bob.follow(sent)).html, /Kept &#60;b&#62;x&#60;\/b&#62;/);
+    assert.doesNotMatch((await bob.get('/notes')).html, /Kept/);
+  });
+
+  test('signs a person out', async () => {
+    const cyd = await fixture.signedIn(await fixture.api.account('cyd'));
+    const stolen = fixture.browser();
+    for (const [name, value] of cyd.cookies) stolen.cookies.set(name, value);
+    const left = await cyd.submit('/sign-out', {}, '/notes');
+    assert.equal(left.location, '/');
+    assert.match((await cyd.follow(left)).html, /You are signed out/);
+    assert.equal((await stolen.get('/notes')).status, 303);
+  });
+
+  test('sends a stranger to the sign-in page, and from there back', async () => {
+    const answer = await fixture.browser().get('/notes?a=1&b=2');
+    assert.deepEqual([answer.status, answer.location], [303, '/sign-in?next=%2Fnotes%3Fa%3D1%26b%3D2']);
+  });
+
+  test('names the request and nothing of the fault when a page fails', async () => {
+    const broken = await fixture.browser().get('/broken');
+    assert.equal(broken.status, 500);
+    assert.doesNotMatch(broken.html, /hunter2/);
+    assert.match(broken.html, new RegExp(`<code>${String(broken.headers['x-request-id'])}</code>`));
+  });
+
+  test('answers an unknown address with a page that leads on', async () => {
+    for (const target of ['/nothing/here', '/%ff', '/..%2f..', '/assets/none.css']) {
+      const missing = await fixture.browser().get(target);
+      assert.equal(missing.status, 404, target);
+      assert.match(missing.html, /<h1>Page not found<\/h1>/);
+    }
+  });
+
+  test('answers HEAD as GET, without a body', async () => {
+    const answer = await fixture.site.inject({ method: 'HEAD', url: '/' });
+    assert.deepEqual([answer.statusCode, answer.body], [200, '']);
+  });
+
+  test('serves each asset for ever under the digest of its content', async () => {
+    const { html: start } = await fixture.browser().get('/');
+    const assets = [...start.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
+    assert.equal(assets.length, 3);
+    for (const path of assets) {
+      assert.match(path, /^\/assets\/[a-z]+\.[\w-]{16}\.(css|js|svg)$/);
+      const asset = await fixture.browser().get(path);
+      assert.equal(asset.status, 200);
+      assert.equal(asset.headers['cache-control'], 'public, max-age=31536000, immutable');
+      assert.equal(asset.headers['x-content-type-options'], 'nosniff');
+    }
+  });
+});
