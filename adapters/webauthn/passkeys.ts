@@ -21,6 +21,7 @@ import {
 } from '../../core/kernel/limits.ts';
 import type { Passkey, Passkeys } from '../../core/ports/passkeys.ts';
 import { parseAnswer } from './answer.ts';
+import { isUsableKey } from './public-key.ts';
 
 export interface PasskeysOptions {
   /** The address of the website, as browsers see it. */
@@ -77,7 +78,7 @@ export function createWebauthnPasskeys({ webUrl, name }: PasskeysOptions): Passk
         if (!verified) return null;
         const { id, publicKey, counter } = registrationInfo.credential;
         // The answer's own `id` is what browsers send; the credential's is what the authenticator made.
-        if (id !== response.id || isTooLong(id, publicKey)) return null;
+        if (id !== response.id || isTooLong(id, publicKey) || !isUsableKey(publicKey)) return null;
         return { passkey: { credentialId: id, publicKey: isoBase64URL.fromBuffer(publicKey) }, signCount: counter };
       }),
     verifySignature: async ({ json, credentialId }, challenge, passkey) =>

@@ -23,6 +23,8 @@ export interface Misbehaviour {
   readonly attestation?: readonly [format: string, statement: ReadonlyMap<string, Cbor>];
   /** The length of the new credential's id. */
   readonly credentialIdBytes?: number;
+  /** Presents a credential that the authenticator holds already as a new one. */
+  readonly reuse?: string | undefined;
 }
 
 export interface SoftwareAuthenticator {
@@ -76,7 +78,7 @@ export function createSoftwareAuthenticator(
       const options = ceremonyOptions(given);
       if (options.excludeCredentials?.some(({ id }) => held.has(id)) === true) throw new Error('InvalidStateError');
       const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-      const id = randomBytes(more.credentialIdBytes ?? 16).toString('base64url');
+      const id = more.reuse ?? randomBytes(more.credentialIdBytes ?? 16).toString('base64url');
       const credential = { id, privateKey, userHandle: options.user?.id ?? '', signCount: counts ? 1 : 0 };
       held.set(id, credential);
       const attested = attestedCredential(id, publicKey);
