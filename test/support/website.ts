@@ -14,6 +14,7 @@ import { type AccountId, plusMs } from '../../core/kernel/ids.ts';
 import { SESSION_IDLE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fixture.ts';
+import { mfaParts } from './mfa.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 
 export const WEB_URL = 'http://localhost:8080';
@@ -73,6 +74,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
       hash: async (password) => `hash of ${password}`,
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
+    ...mfaParts(),
     background: { run: (_what, work) => void work().catch(() => undefined) },
     signUpOpen: true,
     operatorContact: null,

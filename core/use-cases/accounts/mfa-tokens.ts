@@ -8,19 +8,25 @@
 import { accounts } from '../../account/evolve.ts';
 import { decideMfa, decideMfaReset } from '../../account/mfa/decide.ts';
 import { type MfaToken, vaultRefOf } from '../../account/mfa/state.ts';
-import type { Account } from '../../account/state.ts';
+import { type Account, sessionEpochOf } from '../../account/state.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, MfaTokenId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault, VaultRef } from '../../ports/vault.ts';
-import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { type Context, execute, type Executed, type Guarding } from '../../runtime/execute.ts';
 
 /** Whose tokens a call is about, and who makes it. */
 export interface MfaOrigin {
   readonly account: AccountId;
   readonly cause: Cause;
   readonly guarding?: Guarding;
+}
+
+export interface ActivatedToken {
+  readonly activated: MfaTokenId;
+  /** The session epoch that the account has now: the session that activated the token may go on in it. */
+  readonly epoch: number;
 }
 
 type Refused = { readonly refused: Refusal };
@@ -46,12 +52,12 @@ export async function renameMfaToken(
   return 'refused' in renamed ? renamed : { renamed: id };
 }
 
-/** Deletes a token and ends the account's sessions. */
+/** Deletes a token and ends the account's sessions; the caller's own may go on in the epoch that is returned. */
 export async function deleteMfaToken(
   context: RemovalContext,
   origin: MfaOrigin,
   id: MfaTokenId,
-): Promise<{ readonly deleted: MfaTokenId } | Refused> {
+): Promise<{ readonly deleted: MfaTokenId; readonly epoch: number } | Refused> {
   let removed: readonly VaultRef[] = [];
   const deleted = await execute(context, accounts, origin.account, origin, (account) => {
     // The last call of this function is the one that commits.
@@ -60,7 +66,7 @@ export async function deleteMfaToken(
   });
   if ('refused' in deleted) return deleted;
   await removeRecords(context, origin.account, removed);
-  return { deleted: id };
+  return { deleted: id, epoch: epochAfter(deleted) };
 }
 
 /** Removes all tokens of an account whose owner lost them, and ends its sessions. For operators. */
@@ -76,6 +82,12 @@ export async function resetMfa(
   if ('refused' in reset) return reset;
   await removeRecords(context, origin.account, recordsOf(removed));
   return { removed };
+}
+
+/** Returns the session epoch that the account has after a change of its tokens. */
+export function epochAfter({ entity: { state } }: Executed<Account>): number {
+  if (state.status !== 'open' && state.status !== 'closed') throw new TypeError(`The account is ${state.status}`);
+  return sessionEpochOf(state);
 }
 
 function tokensOf(account: Account): readonly MfaToken[] {

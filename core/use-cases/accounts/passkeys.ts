@@ -19,7 +19,7 @@ import type { PasskeyChallenges } from '../../ports/passkey-challenges.ts';
 import type { Passkey, PasskeyAnswer, PasskeyPrompt, Passkeys } from '../../ports/passkeys.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
+import { type ActivatedToken, epochAfter, listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
 import { unlessErased } from './unless-erased.ts';
 
 export type PasskeyContext = Context & {
@@ -72,7 +72,7 @@ export async function activatePasskey(
   origin: MfaOrigin,
   id: MfaTokenId,
   answerText: string,
-): Promise<{ readonly activated: MfaTokenId } | Refused> {
+): Promise<ActivatedToken | Refused> {
   const { account } = origin;
   const answer = await takeAnswer(context, account, id, answerText);
   if ('refused' in answer) return answer;
@@ -93,7 +93,7 @@ export async function activatePasskey(
     return activated;
   }
   await context.failpoint('mfa-token-activated');
-  return { activated: id };
+  return { activated: id, epoch: epochAfter(activated) };
 }
 
 /** Returns what the browser is to ask of an authenticator at sign-in; null if the account has no active passkey. */

@@ -15,7 +15,7 @@ import type { Failpoint } from '../../ports/failpoints.ts';
 import type { OneTimeCodes } from '../../ports/one-time-codes.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
+import { type ActivatedToken, epochAfter, listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
 import { unlessErased } from './unless-erased.ts';
 
 export type TotpContext = Context & {
@@ -66,7 +66,7 @@ export async function activateTotp(
   origin: MfaOrigin,
   id: MfaTokenId,
   code: string,
-): Promise<{ readonly activated: MfaTokenId } | Refused> {
+): Promise<ActivatedToken | Refused> {
   const token = (await listMfaTokens(context, origin.account)).find((one) => one.id === id);
   if (token?.kind !== 'totp') return refuse({ code: 'mfa-token-not-found' });
   if (token.status === 'active') return refuse({ code: 'mfa-token-active' });
@@ -80,7 +80,7 @@ export async function activateTotp(
   );
   if ('refused' in activated) return activated;
   await context.failpoint('mfa-token-activated');
-  return { activated: id };
+  return { activated: id, epoch: epochAfter(activated) };
 }
 
 /** Uses up a code of any active TOTP token of the account. The caller has checked the password and the rate. */
