@@ -1,6 +1,6 @@
 /**
  * The sweeps that every worker runs: they remove layers and vault records that no event names, expired secrets, and
- * counts of rate limits whose span is over.
+ * counts of rate limits whose span is over, and erase closed accounts.
  *
  * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
@@ -9,6 +9,7 @@ import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-stor
 import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
+import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
@@ -20,6 +21,7 @@ import { every } from './periodic.ts';
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
+const ERASURES_INTERVAL_MS = 10 * 60_000;
 const RATE_LIMITS_INTERVAL_MS = 60_000;
 
 export interface SweepsOptions {
@@ -51,12 +53,21 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       (cause) => onFault('vault-sweep', cause),
     ),
   );
-  const secrets = { ...context, marks: createPostgresPolicyMarks(pool) };
+  const marks = createPostgresPolicyMarks(pool);
+  const secrets = { ...context, marks };
   parts.add(
     every(
       VAULT_INTERVAL_MS,
       (signal) => removeExpiredWebhookSecrets(secrets, signal),
       (cause) => onFault('webhook-secret-expiry', cause),
+    ),
+  );
+  const dueAccounts = { ...context, marks, log };
+  parts.add(
+    every(
+      ERASURES_INTERVAL_MS,
+      (signal) => eraseDueAccounts(dueAccounts, signal),
+      (cause) => onFault('account-erasure', cause),
     ),
   );
   parts.add(

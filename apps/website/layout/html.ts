@@ -2,13 +2,13 @@
  * The templates of pages: `html` escapes every value but other templates.
  *
  * Must stay true: a text from a person, a repository or a machine becomes part of a page only through `html`. Only the
- * files that test/architecture/templates.ts names may declare other markup trusted. Every attribute's value is quoted
- * in the template, because escaping holds only between quotes. No value goes into a script or a style.
+ * files that test/architecture/templates.test.ts lists may declare other markup trusted. Every attribute's value is
+ * quoted in the template, because escaping holds only between quotes. No value goes into a script or a style. The lint
+ * rule strata/templates-place-values-safely holds the last two.
  */
 import { html as escaping } from 'ghtml';
 
-/** Markup. Only `html` and `trustedHtml` make it, so no text can be taken for it. */
-export class Html {
+class Markup {
   readonly #markup: string;
   constructor(markup: string) {
     this.#markup = markup;
@@ -19,10 +19,13 @@ export class Html {
   }
 }
 
+/** Markup. Only `html` and `trustedHtml` make it, so no text can be taken for it. */
+export type Html = Markup;
+
 /** What a template takes: null and false are left out. */
 export type Content = Html | string | number | null | false | readonly Content[];
 
-export const NOTHING = new Html('');
+export const NOTHING = new Markup('');
 
 /** Makes markup of a template. Texts are escaped, markup is kept, lists are joined. */
 export function html(literals: TemplateStringsArray, ...values: readonly Content[]): Html {
@@ -30,12 +33,12 @@ export function html(literals: TemplateStringsArray, ...values: readonly Content
   for (let index = 0; index < values.length; index += 1) {
     markup += markupOf(values[index] ?? null) + (literals[index + 1] ?? '');
   }
-  return new Html(markup);
+  return new Markup(markup);
 }
 
 function markupOf(value: Content): string {
   if (value === null || value === false) return '';
-  if (value instanceof Html) return value.markup();
+  if (value instanceof Markup) return value.markup();
   if (typeof value === 'object') return value.map(markupOf).join('');
   // The library escapes & < > " ' and =.
   return escaping`${value}`;
@@ -43,5 +46,5 @@ function markupOf(value: Content): string {
 
 /** Declares markup trusted that a library made and made safe, such as a sanitised README. */
 export function trustedHtml(markup: string): Html {
-  return new Html(markup);
+  return new Markup(markup);
 }

@@ -4,6 +4,7 @@
  * Must stay true: the rules read only syntax, so that an editor and `npm run check` report the same.
  */
 import { handlePromisesAtOnce } from './promise-handlers.ts';
+import { placeValuesSafely } from './template-values.ts';
 
 /** The parts of an ESTree node that these rules read. */
 interface SyntaxNode {
@@ -102,7 +103,7 @@ function memberName(name: SyntaxNode | undefined, computed: boolean | undefined)
 }
 
 /**
- * A handler of the REST API only translates between HTTP and use cases. It passes its context on, and reads no entity,
+ * A handler of the REST API or of a page only translates between HTTP and use cases. It passes its context on, and reads no entity,
  * read model or Git object itself.
  */
 const handlersOnlyTranslate = {
@@ -128,5 +129,6 @@ export default {
     'no-cast-outside-parser': noCastOutsideParser,
     'no-current-date': noCurrentDate,
     'promises-handled-at-once': handlePromisesAtOnce,
+    'templates-place-values-safely': placeValuesSafely,
   },
 };

@@ -1,0 +1,4 @@
+// refused: strata(templates-place-values-safely)
+declare function html(literals: TemplateStringsArray, ...values: readonly string[]): string;
+
+export const view = (value: string): string => html`<script>start()</script>${value}`;
