@@ -229,7 +229,7 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
     ...handlerContext(composing, opened, shared),
     sessions: createPostgresSessionStore(pool),
     ...secondFactors(settings.webUrl, pool),
-    signUpOpen: true,
+    signUpOpen: settings.signUpOpen,
     operatorContact: settings.operatorContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
     onFinished: (finished) => {

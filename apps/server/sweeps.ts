@@ -7,6 +7,7 @@
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
+import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
@@ -23,6 +24,8 @@ const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 const VAULT_INTERVAL_MS = 10 * 60_000;
 const ERASURES_INTERVAL_MS = 10 * 60_000;
 const RATE_LIMITS_INTERVAL_MS = 60_000;
+const SESSIONS_INTERVAL_MS = 10 * 60_000;
+const SESSIONS_AT_ONCE_MAX = 10_000;
 
 export interface SweepsOptions {
   readonly foundation: Foundation;
@@ -75,6 +78,16 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       RATE_LIMITS_INTERVAL_MS,
       (signal) => removeExpiredCounts(pool, signal),
       (cause) => onFault('rate-limit-expiry', cause),
+    ),
+  );
+  const sessions = createPostgresSessionStore(pool);
+  parts.add(
+    every(
+      SESSIONS_INTERVAL_MS,
+      async () => {
+        await sessions.removeExpired(context.clock.now(), SESSIONS_AT_ONCE_MAX);
+      },
+      (cause) => onFault('session-expiry', cause),
     ),
   );
   return () => parts.close();

@@ -114,18 +114,28 @@ ${renaming(visit, token, refused?.name ?? token.name, shownIn('rename'))}
 ${deletion(visit, token, shownIn('delete'))}
 <p><a href="/mfa-tokens">All MFA tokens</a></p>`;
   const scripts = prompt === null ? [] : PASSKEY_SCRIPTS;
-  return showPage(page(visit, { title: `${token.name} · MFA tokens`, width: 'narrow', scripts }, content), status, headers);
+  return showPage(
+    page(visit, { title: `${token.name} · MFA tokens`, width: 'narrow', scripts }, content),
+    status,
+    headers,
+  );
 }
 
 function suspicion(visit: PersonVisit, token: MfaToken): Html | false {
-  if (token.kind !== 'passkey' || token.status !== 'active' || token.regressedAt === null || !isSuspect(token)) return false;
+  if (token.kind !== 'passkey' || token.status !== 'active' || token.regressedAt === null || !isSuspect(token))
+    return false;
   return html`<p class="note bad"><strong>This passkey may have been copied.</strong> Somebody signed with it ${timeAgo(
     token.regressedAt,
     visit.now,
   )} with a counter that the service had seen before, and was refused. If that was not a fault of the device, delete the passkey, and change your password.</p>`;
 }
 
-function activation(visit: PersonVisit, { id, kind }: MfaToken, prompt: JsonObject | null, { errors }: RefusedForm): Html {
+function activation(
+  visit: PersonVisit,
+  { id, kind }: MfaToken,
+  prompt: JsonObject | null,
+  { errors }: RefusedForm,
+): Html {
   const form = (fields: Html): Html =>
     postForm({ action: `/mfa-tokens/${id}/activate`, csrf: visit.csrf(), errors }, fields);
   const pending = (text: string, fields: Html): Html =>

@@ -14,6 +14,7 @@ import { localPath } from '../layout/answer.ts';
 import type { NavigationLink, PersonVisit, SignedIn, SignedInToClosed, Visit } from '../layout/visit.ts';
 import { agentOf, noteSeen, sessionOf } from './browser-sessions.ts';
 import type { Cookies } from './cookies.ts';
+import { knownBrowser } from './known-browser.ts';
 import { takeFlash } from './flash.ts';
 
 export interface VisitMaking {
@@ -83,6 +84,7 @@ export function visitOf(making: VisitMaking, request: FastifyRequest, reply: Fas
     signUpOpen: context.signUpOpen,
     address: context.clientAddress(request.raw),
     agent: agentOf(request.raw.headers['user-agent']),
+    knownBrowser: (account) => knownBrowser({ formKey: context.formKey, cookies }, request, account),
     csrf: () => (token ??= reply.generateCsrf({ userInfo: formOwner(request) })),
     session: sessionOf(context, cookies, request, reply),
   };

@@ -45,7 +45,9 @@ for (const ceremony of ceremonies) {
     button.disabled = true;
     const optionsJSON = JSON.parse(options);
     const asked =
-      passkey === 'create' ? webauthn.startRegistration({ optionsJSON }) : webauthn.startAuthentication({ optionsJSON });
+      passkey === 'create'
+        ? webauthn.startRegistration({ optionsJSON })
+        : webauthn.startAuthentication({ optionsJSON });
     asked.then(
       (given) => {
         answer.value = JSON.stringify(given);
