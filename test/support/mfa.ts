@@ -46,7 +46,7 @@ export function owner(account: AccountId): MfaOrigin {
 
 /** Enrols an authenticator app, and moves the clock so that its next code works. */
 export async function enrolTotp(
-  node: TotpContext & Pick<TestNode, 'clock'>,
+  node: TotpContext & { readonly clock: { advance(ms: number): void } },
   account: AccountId,
   name = 'Phone',
 ): Promise<{ readonly id: MfaTokenId; readonly seed: string }> {
