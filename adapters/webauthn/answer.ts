@@ -27,6 +27,25 @@ const ANSWER = z.object({
 /** `crossOrigin` is true if a page of another origin embeds the website: no page may. */
 const CLIENT_DATA = z.object({ challenge: base64url, crossOrigin: z.literal(false).optional() });
 
+const CREDENTIAL = {
+  id: base64url,
+  rawId: base64url,
+  type: z.literal('public-key'),
+  clientExtensionResults: z.object({}),
+};
+
+/** An answer that holds a new credential. */
+export const CREATION = z.object({
+  ...CREDENTIAL,
+  response: z.object({ clientDataJSON: base64url, attestationObject: base64url }),
+});
+
+/** An answer that holds a signature. */
+export const SIGNATURE = z.object({
+  ...CREDENTIAL,
+  response: z.object({ clientDataJSON: base64url, authenticatorData: base64url, signature: base64url }),
+});
+
 export function parseAnswer(text: string): PasskeyAnswer | null {
   if (text.length > PASSKEY_ANSWER_LENGTH_MAX) return null;
   const { data: answer } = ANSWER.safeParse(jsonIn(text));

@@ -20,7 +20,7 @@ import {
   PASSKEY_PUBLIC_KEY_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
 import type { Passkey, Passkeys } from '../../core/ports/passkeys.ts';
-import { parseAnswer } from './answer.ts';
+import { CREATION, parseAnswer, SIGNATURE } from './answer.ts';
 import { isUsableKey } from './public-key.ts';
 
 export interface PasskeysOptions {
@@ -65,7 +65,7 @@ export function createWebauthnPasskeys({ webUrl, name }: PasskeysOptions): Passk
     parseAnswer,
     verifyCreation: async ({ json }, challenge) =>
       unlessRefused(async () => {
-        const response = creationIn(json);
+        const response = CREATION.parse(json);
         if (namesCertificates(response.response.attestationObject)) return null;
         const { verified, registrationInfo } = await verifyRegistrationResponse({
           response,
@@ -85,7 +85,7 @@ export function createWebauthnPasskeys({ webUrl, name }: PasskeysOptions): Passk
       unlessRefused(async () => {
         if (credentialId !== passkey.credentialId) return null;
         const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-          response: signatureIn(json),
+          response: SIGNATURE.parse(json),
           expectedChallenge: challenge,
           expectedOrigin: origin,
           expectedRPID: rpId,
@@ -136,17 +136,4 @@ async function unlessRefused<Result>(verify: () => Promise<Result | null>): Prom
 /** The options hold JSON values only, beside members that are not there: those the form of JSON leaves out. */
 function jsonOf(options: object): JsonObject {
   return JSON.parse(JSON.stringify(options)) as JsonObject;
-}
-
-type CreationResponse = Parameters<typeof verifyRegistrationResponse>[0]['response'];
-type SignatureResponse = Parameters<typeof verifyAuthenticationResponse>[0]['response'];
-
-/** The library checks each member that it reads, and throws. */
-function creationIn(json: JsonObject): CreationResponse {
-  return json as unknown as CreationResponse;
-}
-
-/** The same. */
-function signatureIn(json: JsonObject): SignatureResponse {
-  return json as unknown as SignatureResponse;
 }

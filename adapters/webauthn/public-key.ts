@@ -20,27 +20,19 @@ export function isUsableKey(bytes: Uint8Array<ArrayBuffer>): boolean {
 /** RFC 9053, section 7, and RFC 8230, section 4. Null for algorithms that we do not ask for. */
 function jwkOf(bytes: Uint8Array<ArrayBuffer>): JsonWebKey | null {
   const key = decodeCredentialPublicKey(bytes);
-  switch (key.get(cose.COSEKEYS.alg)) {
-    case COSEALG.ES256:
-      if (!cose.isCOSEPublicKeyEC2(key)) return null;
-      return {
-        kty: 'EC',
-        crv: 'P-256',
-        x: base64url(key.get(cose.COSEKEYS.x)),
-        y: base64url(key.get(cose.COSEKEYS.y)),
-      };
-    case COSEALG.EdDSA:
-      if (!cose.isCOSEPublicKeyOKP(key)) return null;
-      return { kty: 'OKP', crv: 'Ed25519', x: base64url(key.get(cose.COSEKEYS.x)) };
-    case COSEALG.RS256: {
-      if (!cose.isCOSEPublicKeyRSA(key)) return null;
-      const modulus = key.get(cose.COSEKEYS.n);
-      if (modulus === undefined || modulus.length < RSA_MODULUS_BYTES_MIN) return null;
-      return { kty: 'RSA', n: base64url(modulus), e: base64url(key.get(cose.COSEKEYS.e)) };
-    }
-    default:
-      return null;
+  const algorithm = key.get(cose.COSEKEYS.alg);
+  if (algorithm === COSEALG.ES256 && cose.isCOSEPublicKeyEC2(key)) {
+    return { kty: 'EC', crv: 'P-256', x: base64url(key.get(cose.COSEKEYS.x)), y: base64url(key.get(cose.COSEKEYS.y)) };
   }
+  if (algorithm === COSEALG.EdDSA && cose.isCOSEPublicKeyOKP(key)) {
+    return { kty: 'OKP', crv: 'Ed25519', x: base64url(key.get(cose.COSEKEYS.x)) };
+  }
+  if (algorithm === COSEALG.RS256 && cose.isCOSEPublicKeyRSA(key)) {
+    const modulus = key.get(cose.COSEKEYS.n);
+    if (modulus === undefined || modulus.length < RSA_MODULUS_BYTES_MIN) return null;
+    return { kty: 'RSA', n: base64url(modulus), e: base64url(key.get(cose.COSEKEYS.e)) };
+  }
+  return null;
 }
 
 function base64url(bytes: Uint8Array<ArrayBuffer> | undefined): string {

@@ -66,18 +66,8 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       if (ref !== null && !(await isThere(account, field, ref)))
         fault(`The vault lacks the ${field} of account ${account}`);
     }
-    for (const [id, { url, secret }] of webhooks) {
-      for (const [field, ref] of [
-        ['webhook-url', url],
-        ['webhook-secret', secret],
-      ] as const) {
-        if (!(await isThere(account, field, ref)))
-          fault(`The vault lacks the ${field} of webhook ${id} of account ${account}`);
-      }
-    }
-    for (const [id, { field, ref }] of mfaTokens) {
-      if (!(await isThere(account, field, ref)))
-        fault(`The vault lacks the ${field} of MFA token ${id} of account ${account}`);
+    for (const [what, field, ref] of [...recordsOfWebhooks(webhooks), ...recordsOfMfaTokens(mfaTokens)]) {
+      if (!(await isThere(account, field, ref))) fault(`The vault lacks the ${field} of ${what} of account ${account}`);
     }
     for (const [ref, where] of addresses) {
       if (await isThere(account, 'source-address', ref)) continue;
@@ -104,6 +94,20 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       for (const [account, its] of named) await (its.erased ? checkErased(account, its) : checkOpen(account, its));
     },
   };
+}
+
+/** What a record belongs to, its field and its reference. */
+type NamedRecord = readonly [what: string, field: VaultField, ref: string];
+
+function recordsOfWebhooks(webhooks: Named['webhooks']): readonly NamedRecord[] {
+  return [...webhooks].flatMap(([id, { url, secret }]): NamedRecord[] => [
+    [`webhook ${id}`, 'webhook-url', url],
+    [`webhook ${id}`, 'webhook-secret', secret],
+  ]);
+}
+
+function recordsOfMfaTokens(tokens: Named['mfaTokens']): readonly NamedRecord[] {
+  return [...tokens].map(([id, { field, ref }]) => [`MFA token ${id}`, field, ref]);
 }
 
 function applyAccountEvent(its: Named, recorded: RecordedEvent): void {

@@ -47,8 +47,14 @@ export function nameIn(fields: Fields): string {
 
 export function nameField(value: string, errors: FieldErrors): Html {
   return textField({
-    ...{ name: 'name', label: 'Name', value, error: errors['name'], required: true, autocomplete: 'off' },
-    ...{ lengthMax: MFA_TOKEN_NAME_LENGTH_MAX, hint: 'What you call the device. The name stays in your history.' },
+    name: 'name',
+    label: 'Name',
+    value,
+    hint: 'What you call the device. The name stays in your history.',
+    error: errors['name'],
+    autocomplete: 'off',
+    required: true,
+    lengthMax: MFA_TOKEN_NAME_LENGTH_MAX,
   });
 }
 

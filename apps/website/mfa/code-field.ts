@@ -5,8 +5,14 @@ import type { Html } from '../layout/html.ts';
 /** `one-time-code` lets password managers and phones fill it in. */
 export function codeField(errors: FieldErrors): Html {
   return textField({
-    ...{ name: 'code', label: 'Code', hint: 'Six digits.', error: errors['code'], autocomplete: 'one-time-code' },
-    ...{ required: true, verbatim: true, lengthMax: 10 },
+    name: 'code',
+    label: 'Code',
+    hint: 'Six digits.',
+    error: errors['code'],
+    autocomplete: 'one-time-code',
+    required: true,
+    verbatim: true,
+    lengthMax: 10,
   });
 }
 

@@ -3,8 +3,31 @@
  * scripts, because a browser gives a passkey to nothing else.
  */
 
-/** @type {typeof import('@simplewebauthn/browser')} */
-const webauthn = Reflect.get(globalThis, 'SimpleWebAuthnBrowser');
+/** @typedef {typeof import('@simplewebauthn/browser')} WebAuthn */
+
+/** The module webauthn.js sets it, and runs before this one. */
+const { SimpleWebAuthnBrowser: webauthn } = /** @type {typeof globalThis & { SimpleWebAuthnBrowser: WebAuthn }} */ (
+  globalThis
+);
+
+/**
+ * @param {string | undefined} kind
+ * @param {string} options the JSON that the service made for the library
+ */
+function ask(kind, options) {
+  if (kind === 'create') return webauthn.startRegistration({ optionsJSON: parseCreation(options) });
+  return webauthn.startAuthentication({ optionsJSON: parseRequest(options) });
+}
+
+/** @param {string} options */
+function parseCreation(options) {
+  return /** @type {import('@simplewebauthn/browser').PublicKeyCredentialCreationOptionsJSON} */ (JSON.parse(options));
+}
+
+/** @param {string} options */
+function parseRequest(options) {
+  return /** @type {import('@simplewebauthn/browser').PublicKeyCredentialRequestOptionsJSON} */ (JSON.parse(options));
+}
 
 /** @type {Readonly<Record<string, string>>} */
 const REASONS = {
@@ -43,17 +66,12 @@ for (const ceremony of ceremonies) {
     event.preventDefault();
     failure.hidden = true;
     button.disabled = true;
-    const optionsJSON = JSON.parse(options);
-    const asked =
-      passkey === 'create'
-        ? webauthn.startRegistration({ optionsJSON })
-        : webauthn.startAuthentication({ optionsJSON });
-    asked.then(
+    ask(passkey, options).then(
       (given) => {
         answer.value = JSON.stringify(given);
         form.submit();
       },
-      (error) => fail(reasonOf(error)),
+      (/** @type {unknown} */ error) => fail(reasonOf(error)),
     );
   });
 }
