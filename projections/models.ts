@@ -1,7 +1,6 @@
 /** The read models of the service, for the runner and for the queries. */
 import type { Workflow } from '../core/ports/workflows.ts';
 import { accessTokensProjection } from './access-tokens/apply.ts';
-import { deviceSessionsProjection } from './device-sessions/apply.ts';
 import { createHistoryProjection, type HistoryOptions } from './history/apply.ts';
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
@@ -11,7 +10,6 @@ import { usageProjection } from './usage/apply.ts';
 import { webhookDeliveriesProjection } from './webhook-deliveries/apply.ts';
 
 export type Models = ReadModelsOptions['models'] & {
-  readonly deviceSessions: Projection;
   readonly timers: Projection;
 };
 
@@ -22,7 +20,6 @@ export function createModels(options: HistoryOptions & { readonly workflows: rea
     accessTokens: accessTokensProjection,
     usage: usageProjection,
     webhookDeliveries: webhookDeliveriesProjection,
-    deviceSessions: deviceSessionsProjection,
     timers: createTimersProjection(options.workflows),
   };
 }

@@ -7,11 +7,9 @@
 import { destination, type Logger } from 'pino';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
-import type { DeviceSessionId } from '../../core/kernel/ids.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
-import { findDeviceSessions } from './find-device-sessions.ts';
 import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
@@ -23,8 +21,6 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export type AdminContext = Foundation['context'] & {
   readonly withProjections: WithProjections;
-  /** Resolves to the pending device logins with this user code. */
-  findDeviceSessions(userCode: string): Promise<readonly DeviceSessionId[]>;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   listStorage(): Promise<readonly ListedStorage[]>;
   /** Verifies the layers of one repository; null for all. */
@@ -76,7 +72,6 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
     return await run({
       ...foundation.context,
       withProjections: projectionsOf(foundation, settings, log),
-      findDeviceSessions: (userCode) => findDeviceSessions(foundation, log, userCode),
       verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
       listStorage: async () => listStorage(await openStorage()),
       verifyStorage: async (only) => verifyStorage(await openStorage(), only),

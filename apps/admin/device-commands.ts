@@ -5,6 +5,7 @@ import type { DeviceSessionId, RepositoryId, Timestamp } from '../../core/kernel
 import { TOKEN_NAME_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import {
   denyDeviceLogin,
+  findPendingDeviceSessions,
   grantDeviceLogin,
   readPendingDeviceSession,
 } from '../../core/use-cases/accounts/device-login.ts';
@@ -75,7 +76,7 @@ export function addDeviceCommands(program: Command, act: Act): void {
 }
 
 async function pendingLogin(context: AdminContext, code: string): Promise<DeviceSessionId> {
-  const [id, ...more] = await context.findDeviceSessions(code);
+  const [id, ...more] = await findPendingDeviceSessions(context, code);
   if (id === undefined) throw new Refused(`No login waits under the code ${code}`);
   if (more.length > 0) throw new Refused(`Several logins wait under the code ${code}: begin yours again`);
   return id;

@@ -2,6 +2,7 @@
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
@@ -15,6 +16,7 @@ export interface ApiContext extends FrontDoor {
   readonly vault: Vault;
   readonly outgoing: OutgoingRequests;
   readonly deliveries: DeliveryStore;
+  readonly deviceRequests: DeviceLoginRequests;
   readonly readModels: ReadModels;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;

@@ -6,6 +6,7 @@
  * machine, a path or an address.
  */
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
+import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
@@ -25,6 +26,7 @@ export class NodeBehind extends Error {
 /** Every error class by which a port or this node reports that it cannot serve now. */
 export const OUTAGE_ERRORS = [
   DeliveryStoreError,
+  DeviceLoginRequestsError,
   EventStoreError,
   LayerStoreError,
   NodeBehind,
@@ -83,6 +85,7 @@ const FAULT: Outage = { status: 500, message: 'Internal error' };
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'node-behind': BEHIND,
   'delivery-store-unavailable': DOWN,
+  'device-logins-unavailable': DOWN,
   'log-unavailable': LOG_DOWN,
   'append-outcome-unknown': UNKNOWN_OUTCOME,
   'append-too-large': FAULT,

@@ -82,7 +82,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       clock: context.clock,
       entities: context.entities,
       deliveries: readModels,
-      timers,
+      timers: [timers, context.deviceRequests],
       parkedStreams: () => projections.runner.waiting(),
     });
     const http = createHttpServer({

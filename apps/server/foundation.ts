@@ -15,6 +15,10 @@ import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
+import {
+  createPostgresDeviceLoginRequests,
+  type PostgresDeviceLoginRequests,
+} from '../../adapters/postgres/device-login-requests.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
@@ -40,6 +44,7 @@ export interface Foundation {
   readonly context: Context & {
     readonly digest: Digest;
     readonly vault: Vault;
+    readonly deviceRequests: PostgresDeviceLoginRequests;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -122,6 +127,7 @@ export async function composeFoundation(
       ids: uuids,
       digest,
       vault,
+      deviceRequests: createPostgresDeviceLoginRequests(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),

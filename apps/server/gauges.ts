@@ -11,7 +11,8 @@ export interface GaugesOptions {
   readonly clock: Pick<Clock, 'now'>;
   readonly entities: Pick<Entities, 'residents'>;
   readonly deliveries: Pick<DueDeliveries, 'backlog'>;
-  readonly timers: OverdueTimers;
+  /** Those of streams and those of rows. */
+  readonly timers: readonly OverdueTimers[];
   /** Resolves to the number of parked streams. */
   readonly parkedStreams: () => Promise<number>;
 }
@@ -20,6 +21,7 @@ export function registerGauges(options: GaugesOptions): void {
   const { metrics, clock, entities, deliveries, timers, parkedStreams } = options;
   const ageSeconds = (oldestAt: Timestamp | null): number =>
     oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
+  const overdue = () => Promise.all(timers.map((some) => some.overdue(clock.now())));
   metrics.gauge('strata_entities', 'Entities in memory', () => entities.residents().count);
   metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => entities.residents().sizeBytes);
   metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);
@@ -30,9 +32,9 @@ export function registerGauges(options: GaugesOptions): void {
     return ageSeconds((await deliveries.backlog()).oldestAt);
   });
   metrics.gauge('strata_workflow_overdue', 'Steps of workflows that should have been carried out by now', async () => {
-    return (await timers.overdue(clock.now())).count;
+    return (await overdue()).reduce((sum, { count }) => sum + count, 0);
   });
   metrics.gauge('strata_workflow_oldest_overdue_seconds', 'How late the oldest of them is, 0 without any', async () => {
-    return ageSeconds((await timers.overdue(clock.now())).oldestAt);
+    return Math.max(...(await overdue()).map(({ oldestAt }) => ageSeconds(oldestAt)));
   });
 }

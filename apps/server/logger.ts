@@ -1,5 +1,5 @@
 /**
- * The server's log: JSON lines by pino, on standard output by default.
+ * The server's log: JSON lines by pino, on standard output by default. On a terminal terminal-log.ts formats them.
  *
  * Must stay true: the code names each field that it logs, instead of filtering out others. Requests are logged by id,
  * operation and status, errors by class, code, message and stack. Headers, bodies, URLs with queries and secrets are
@@ -29,7 +29,7 @@ function loggedError(error: unknown, depth = 0): LoggedError | undefined {
   return { type: name, code, message, stack, cause: loggedError(cause, depth + 1) };
 }
 
-export function createLogger(level: Settings['logLevel'], destination?: DestinationStream): Logger {
+export function createLogger(level: Settings['logLevel'], destination: DestinationStream | null = null): Logger {
   const options = {
     level,
     base: null,
@@ -42,5 +42,5 @@ export function createLogger(level: Settings['logLevel'], destination?: Destinat
       res: () => undefined,
     },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return destination === null ? pino(options) : pino(options, destination);
 }

@@ -1,22 +1,26 @@
 /**
  * `npm start`: runs the server.
  *
- * Must stay true: the log line at the start names the host and port. A signal drains the requests under way before the
+ * Must stay true: the log line at the start names the host and port. What is not a line of the log is printed on a
+ * terminal only, so that programs can read the output. A signal drains the requests under way before the
  * database closes. A failed start prints the reason, for an expected one in one line, and leaves nothing running.
  */
 import type { Server } from 'node:http';
+import type { DestinationStream } from 'pino';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
 import { composeServer } from './compose.ts';
+import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
 import { readSettings, SettingsError } from './settings.ts';
 
 /** Requests under way may take this long after a signal; a second signal ends them at once. */
 const DRAIN_MS = 30_000;
+const GREETING_PAUSE_MS = 1_000;
 
 async function main(): Promise<void> {
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
-  const log = createLogger(settings.logLevel);
+  const log = createLogger(settings.logLevel, await terminalDestination());
   const server = await composeServer(settings, log);
   await new Promise<void>((resolve, reject) => {
     server.http.once('error', reject);
@@ -29,6 +33,10 @@ async function main(): Promise<void> {
   );
 
   let stopping = false;
+  // The read models of a first start log that they begin: the greeting stands below these lines.
+  if (process.stdout.isTTY) {
+    setTimeout(() => stopping || process.stdout.write(greeting(settings)), GREETING_PAUSE_MS);
+  }
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) {
       log.warn({ signal }, 'Stopping at once');
@@ -52,6 +60,13 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   process.on('SIGHUP', stop);
+}
+
+/** Returns null when standard output is no terminal: then the formatter is not even loaded. */
+async function terminalDestination(): Promise<DestinationStream | null> {
+  if (!process.stdout.isTTY) return null;
+  const { createTerminalDestination } = await import('./terminal-log.ts');
+  return createTerminalDestination(process.stdout);
 }
 
 /** Returns the port that the server listens on. */

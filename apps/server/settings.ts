@@ -112,7 +112,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     plans: plansOf(file('STRATA_PLANS'), fault),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
-    operatorContact: text('STRATA_OPERATOR_CONTACT'),
+    operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
     roles: someOf('STRATA_ROLES', ROLES),
     retentionDays: integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 1, 3_650),
@@ -135,6 +135,14 @@ function unusableAddress(address: string, folder: string): string | null {
 
 function isMasterKey(text: string): boolean {
   return /^[0-9a-fA-F]{64}$/.test(text) || /^[A-Za-z0-9+/]{43}=$/.test(text);
+}
+
+/** Pages show the text as it is, so it has one short line. */
+function contactOf(contact: string | null, fault: (name: string, value: string, expected: string) => void) {
+  if (contact !== null && !/^[^\p{Cc}\p{Cs}]{1,200}$/u.test(contact)) {
+    fault('STRATA_OPERATOR_CONTACT', JSON.stringify(contact.slice(0, 50)), 'one line of at most 200 characters');
+  }
+  return contact;
 }
 
 const QUOTA = z.number().int().nonnegative().nullable();

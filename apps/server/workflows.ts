@@ -13,6 +13,8 @@ import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
+import { deviceRequest } from '../../workflows/device-request/logic.ts';
+import { createDeviceRequestSteps } from '../../workflows/device-request/steps.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import type { TemporalEngine } from '../../workflows/temporal/engine.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
@@ -46,6 +48,7 @@ export async function startWorkflows(options: WorkflowsOptions): Promise<Started
   const { context } = foundation;
   const workflows = [
     carriedOut(deviceLogin, createDeviceLoginSteps(context)),
+    carriedOut(deviceRequest(context.deviceRequests), createDeviceRequestSteps(context)),
     carriedOut(webhookDelivery, createWebhookDeliverySteps(context)),
   ].map((workflow) => counted(workflow, metrics));
   return temporal === null ? startEmbedded(options, workflows) : startOnTemporal(options, workflows, temporal);

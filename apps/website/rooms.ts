@@ -1,6 +1,8 @@
 /** The rooms of the website, in the order of their links in the navigation. */
+import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
 import { mfaRoom } from './mfa/routes.ts';
 import type { Room } from './layout/room.ts';
+import { tokensRoom } from './tokens/routes.ts';
 
-export const ROOMS: readonly Room[] = [identityRoom, mfaRoom];
+export const ROOMS: readonly Room[] = [tokensRoom, identityRoom, mfaRoom, docsRoom];

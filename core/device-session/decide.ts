@@ -6,7 +6,7 @@
  */
 import { newTokenSettings } from '../access-token/decide.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
-import type { Timestamp } from '../kernel/ids.ts';
+import { type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { DeviceSessionCommand } from './commands.ts';
 import type { DeviceSessionEvent } from './events.ts';
@@ -16,28 +16,14 @@ type Decided = Decision<DeviceSessionEvent>;
 
 export function decideDeviceSession(state: DeviceSession, command: DeviceSessionCommand): Decided {
   switch (command.type) {
-    case 'RequestDeviceLogin': {
-      if (state.status !== 'absent') throw new TypeError('Two device logins with one id');
-      const { userCode, secretHash, hostnameRef, addressRef, expiresAt } = command;
-      return accept<DeviceSessionEvent>({
-        type: 'DeviceLoginRequested',
-        data: {
-          user_code: userCode,
-          secret_hash: secretHash,
-          hostname_ref: hostnameRef,
-          address_ref: addressRef,
-          expires_at: expiresAt,
-        },
-      });
-    }
     case 'GrantDeviceLogin':
       return decideGrant(state, command);
     case 'DenyDeviceLogin': {
-      const refused = decisionRefusal(state, command.now);
+      const refused = decisionRefusal(state, command);
       if (refused !== null) return refuse(refused);
       return accept<DeviceSessionEvent>({
         type: 'DeviceLoginDenied',
-        data: { account: command.account, request: null },
+        data: { account: command.account, request: requestOf(state, command) },
       });
     }
     case 'ClaimDeviceLogin': {
@@ -65,7 +51,7 @@ function decideGrant(
   state: DeviceSession,
   command: Extract<DeviceSessionCommand, { type: 'GrantDeviceLogin' }>,
 ): Decided {
-  const refused = decisionRefusal(state, command.now);
+  const refused = decisionRefusal(state, command);
   if (refused !== null) return refuse(refused);
   const checked = newTokenSettings(command.settings, command.ownsRepository, command.now);
   if ('refused' in checked) return checked;
@@ -79,16 +65,24 @@ function decideGrant(
       grants,
       repository_ids: repositoryIds,
       expires_at: expiresAt,
-      request: null,
+      request: requestOf(state, command),
     },
   });
 }
 
+type DecisionCommand = Extract<DeviceSessionCommand, { type: 'GrantDeviceLogin' | 'DenyDeviceLogin' }>;
+
+/** A stream that began with the request has its facts already. */
+function requestOf(state: DeviceSession, { request }: DecisionCommand): DecisionCommand['request'] {
+  return state.status === 'absent' ? request : null;
+}
+
 /** Returns why nobody may grant or deny the session now; null if it is pending and has not expired. */
-function decisionRefusal(state: DeviceSession, now: Timestamp): Refusal | null {
+function decisionRefusal(state: DeviceSession, { request, now }: DecisionCommand): Refusal | null {
   switch (state.status) {
     case 'absent':
-      return { code: 'device-session-not-found' };
+      if (request === null) return { code: 'device-session-not-found' };
+      return timestamp(request.session_expires_at) <= now ? { code: 'device-session-expired' } : null;
     case 'pending':
       return hasExpired(state, now) ? { code: 'device-session-expired' } : null;
     case 'granted':

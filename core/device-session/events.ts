@@ -1,16 +1,16 @@
 /**
  * Events of a device login, on `deviceSession-<id>`. A machine without a browser requests a login, a signed-in user
- * grants or denies it, and the machine fetches its access token. A stream begins with the request, or with the
- * decision, which then holds the facts of the request that are kept. Both forms are read. This version writes the
- * request first.
+ * grants or denies it, and the machine fetches its access token. A stream begins with the decision, which holds the
+ * facts of the request that are kept. Older streams begin with the request, and are still read.
  *
- * Must stay true: the events hold no secret. What an unknown machine says about itself is in the vault, under a key of
- * the session's own that is destroyed when the session ends. The session's times are in the events, so a reader of the
- * stream needs no timer to know whether the session may still be granted or claimed.
+ * Must stay true: the events hold no secret. What the machine said about itself is in the vault of the account that
+ * decided; in older streams, under a key of the session's own that is destroyed when the session ends. The session's
+ * times are in the events, so a reader of the stream needs no timer to know whether the session may still be claimed.
  */
 import type { Grant, Scope } from '../kernel/grants.ts';
 import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 
+/** Only older streams have it: a request is an operational row now (core/ports/device-login-requests.ts). */
 export type DeviceLoginRequested = DomainEvent<
   'DeviceLoginRequested',
   {

@@ -130,6 +130,10 @@ export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
 export const DEVICE_POLL_INTERVAL_SECONDS = 2;
 /** The length of a device's host name, in characters. */
 export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
+/** How long after its end a device login still answers its polls; then it is unknown. */
+export const DEVICE_SESSION_KEPT_MS = 60 * 60_000;
+/** Device logins that wait for their user, in all; beyond it the oldest of the network that has most gives way. */
+export const DEVICE_SESSIONS_PENDING_MAX = 10_000;
 /** Device logins that one network may start within a minute (core/kernel/network.ts). */
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
 /**

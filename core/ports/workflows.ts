@@ -3,7 +3,8 @@
  *
  * A workflow is a pure function of one stream's events: after each event it returns which step is due next, and when.
  * An engine carries the steps out. A step appends its result to that stream, and that event moves the workflow on. So
- * an engine has to keep nothing but the events, and any engine can take over from any other.
+ * an engine has to keep nothing but the events, and any engine can take over from any other. What must leave no event
+ * waits in a row of a table instead: the row says which step is due, and the step changes or removes the row.
  *
  * Must stay true (one contract suite runs on each engine):
  * - a step is carried out at or after its due time, never before, and only while the events seen so far call for it;
@@ -35,11 +36,31 @@ export interface Workflow<Step extends string = string> {
   next(wait: Wait<Step> | null, event: RecordedEvent): Wait<Step> | null;
 }
 
+/** A workflow whose runs wait in rows of a table: each row is one run. */
+export interface RowWorkflow<Step extends string = string> {
+  /** Lower-case letters and dashes. */
+  readonly name: string;
+  /** From 1; raised whenever the rows mean something else. A workflow is never removed. */
+  readonly version: number;
+  readonly rows: WaitingRows<Step>;
+}
+
+/** The rows of a workflow, as an engine sees them. No event tells of a new row: an engine looks again at intervals. */
+export interface WaitingRows<Step extends string = string> {
+  /** Returns what a row waits for; null if there is no such row. */
+  waitOf(id: string): Promise<Timer<Step> | null>;
+  /** Returns at most `limit` rows, those due first, in that order. */
+  earliest(limit: number): Promise<readonly Timer<Step>[]>;
+  /** Returns at most `limit` rows that were not marked as told to the engine of this name, those due first. */
+  untold(engine: string, limit: number): Promise<readonly Timer<Step>[]>;
+  markTold(engine: string, ids: readonly string[]): Promise<void>;
+}
+
 /** A step that is due. */
 export interface DueStep {
   /** The entity's id. */
   readonly id: string;
-  /** The revision of the event after which the step became due: the step's append may expect it. */
+  /** The revision of the event after which the step became due: the step's append may expect it. In a row: its own. */
   readonly revision: number;
 }
 
@@ -52,16 +73,26 @@ export type StepAction = (due: DueStep, signal: AbortSignal) => Promise<void>;
 export type StepActions<Step extends string = string> = { readonly [Name in Step]: StepAction };
 
 export interface CarriedOutWorkflow {
-  readonly workflow: Workflow;
+  readonly workflow: Workflow | RowWorkflow;
   readonly steps: StepActions;
 }
 
 /** Joins a workflow with the actions of its steps. The types check that the step names match. */
 export function carriedOut<Step extends string>(
-  workflow: Workflow<Step>,
+  workflow: Workflow<Step> | RowWorkflow<Step>,
   steps: StepActions<Step>,
 ): CarriedOutWorkflow {
   return { workflow, steps };
+}
+
+/** Returns the workflows whose runs are streams. */
+export function onStreams(workflows: readonly (Workflow | RowWorkflow)[]): readonly Workflow[] {
+  return workflows.filter((workflow) => 'category' in workflow);
+}
+
+/** Returns the workflows whose runs are rows. */
+export function onRows(workflows: readonly (Workflow | RowWorkflow)[]): readonly RowWorkflow[] {
+  return workflows.filter((workflow) => 'rows' in workflow);
 }
 
 /** The timers of all runs of a workflow, folded from the events up to a position. */
@@ -72,8 +103,8 @@ export interface Timers {
   earliest(workflow: string, limit: number): Promise<readonly Timer[]>;
 }
 
-export interface Timer extends DueStep {
-  readonly step: string;
+export interface Timer<Step extends string = string> extends DueStep {
+  readonly step: Step;
   readonly dueAt: Timestamp;
 }
 

@@ -1,5 +1,6 @@
 /** Which errors are outages, which end without a change of the input: a policy then retries until it succeeds. */
 import { DeliveryStoreError } from '../ports/delivery-store.ts';
+import { DeviceLoginRequestsError } from '../ports/device-login-requests.ts';
 import { EventStoreError } from '../ports/event-store.ts';
 import { ReadModelError } from '../ports/read-models.ts';
 import { VaultError } from '../ports/vault.ts';
@@ -9,5 +10,7 @@ export function isOutage(error: unknown): boolean {
     return error.code === 'log-unavailable' || error.code === 'append-outcome-unknown';
   }
   if (error instanceof VaultError) return error.code === 'vault-unavailable';
-  return error instanceof DeliveryStoreError || error instanceof ReadModelError;
+  return (
+    error instanceof DeliveryStoreError || error instanceof DeviceLoginRequestsError || error instanceof ReadModelError
+  );
 }

@@ -53,6 +53,8 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/rendering',
     'apps/website/identity',
     'apps/website/mfa',
+    'apps/website/docs',
+    'apps/website/tokens',
     'apps/website',
     'apps/server',
     'apps/admin',

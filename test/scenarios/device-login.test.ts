@@ -104,6 +104,31 @@ describe('A device login', () => {
     assert.equal((await listed()).filter((name) => name === 'unlucky').length, 1);
   });
 
+  for (const point of ['device-login-held', 'device-login-described', 'device-login-decided']) {
+    const isDecided = point === 'device-login-decided';
+    test(`whose decision dies at ${point} ${isDecided ? 'is decided' : 'still waits'}, and has one decision`, async () => {
+      const session = await begin(one, 'survivor');
+      const args = ['device', 'grant', '--username', 'ada', '--code', session.user_code];
+      const killed = await tryAdmin({ env: { ...one.env, STRATA_FAILPOINT: point } }, args);
+      assert.notEqual(killed.code, 0);
+      assert.equal((await tryAdmin(one, args)).code, isDecided ? 1 : 0);
+      const { status, body } = await poll(two, session);
+      assert.deepEqual([status, (body as Fetched).access_token.name], [200, 'survivor']);
+      const events = (await shared.log.since()).filter(({ stream }) => stream === `deviceSession-${session.id}`);
+      assert.deepEqual(
+        events.slice(0, 2).map(({ type }) => type),
+        ['DeviceLoginGranted', 'DeviceLoginClaimed'],
+      );
+    });
+  }
+
+  test('that nobody decides leaves nothing in the log', async () => {
+    const session = await begin(one, 'ignored');
+    assert.equal((await poll(two, session)).status, 202);
+    const events = await shared.log.since();
+    assert.ok(events.every(({ stream }) => stream !== `deviceSession-${session.id}`));
+  });
+
   test('may be granted while no server runs', async () => {
     const session = await begin(one, 'night owl');
     await Promise.all([one.stop(), two.stop()]);
@@ -124,6 +149,6 @@ describe('A device login', () => {
       projections.every(({ differences }) => differences === 0),
       JSON.stringify(projections),
     );
-    assert.ok(projections.some(({ model }) => model === 'device_sessions'));
+    assert.ok(projections.some(({ model }) => model === 'timers'));
   });
 });

@@ -220,13 +220,12 @@ describe('With workflows on Temporal', { ...needs('temporal'), concurrent: true 
     const strata = await start();
     await createAccount(strata, 'ada');
     const session = await claim(strata);
-    // Closing a login first destroys its key; while the row is locked, the step cannot continue.
+    // Closing a login ends with an append; while the table is locked, the step cannot continue.
     const [client, observer] = [await connectTo(context, shared), await connectTo(context, shared)];
     await client.query('BEGIN');
-    const { rowCount } = await client.query('SELECT 1 FROM vault_keys WHERE account_id = $1 FOR UPDATE', [session.id]);
-    assert.equal(rowCount, 1);
+    await client.query('LOCK TABLE events IN EXCLUSIVE MODE');
     await until('the step is in its middle', async () => {
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%vault_keys%'";
+      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%append_events%'";
       return (await observer.query(`${waiting} AND datname = current_database()`)).rowCount === 1;
     });
     await strata.kill();

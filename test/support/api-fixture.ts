@@ -41,6 +41,7 @@ import { createRepository, type FoundRepository } from '../../core/use-cases/acc
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
+import { createMemoryDeviceLoginRequests } from './memory/device-login-requests.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';
 import { appendPush } from './memory/pushes.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory/read-models.ts';
@@ -139,6 +140,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     plans,
     vault,
     deliveries: createMemoryDeliveryStore(),
+    deviceRequests: createMemoryDeviceLoginRequests(),
     outgoing: createHttpEgress({
       ownUrls: ['http://localhost:8080', 'https://git.example.org'],
       privateAllowed: false,

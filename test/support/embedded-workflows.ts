@@ -10,7 +10,7 @@ import { createPool } from '../../adapters/postgres/pool.ts';
 import { createTimersProjection } from '../../projections/workflow-timers/apply.ts';
 import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
-import type { CarriedOutWorkflow, Timers } from '../../core/ports/workflows.ts';
+import { type CarriedOutWorkflow, onStreams, type Timers } from '../../core/ports/workflows.ts';
 import { cleanUp } from './cleanup.ts';
 import { keepLog } from './log.ts';
 import { killable } from './killable-steps.ts';
@@ -38,7 +38,7 @@ export async function openEmbedded(context: TestContext): Promise<OpenWorkflows>
 
   async function start(workflows: readonly CarriedOutWorkflow[]): Promise<Worker> {
     const pool = newPool();
-    const projection = createTimersProjection(workflows.map(({ workflow }) => workflow));
+    const projection = createTimersProjection(onStreams(workflows.map(({ workflow }) => workflow)));
     const { runner } = await startRunner(context, { events, database: pool, models: [projection] });
     const own = createTimers({ database: pool, projection, runner });
     timers = own;

@@ -84,6 +84,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     usage: calls.watch('usage', fixture.context.usage),
     vault: calls.watch('vault', fixture.context.vault),
     deliveries: calls.watch('deliveries', fixture.context.deliveries),
+    deviceRequests: calls.watch('deviceRequests', fixture.context.deviceRequests),
     outgoing: calls.watch('outgoing', fixture.context.outgoing),
     lastUse: fixture.context.lastUse,
     // Each request gets an address of its own, so that no rate limit applies.

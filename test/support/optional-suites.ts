@@ -3,6 +3,7 @@
  *
  * Must stay true: a suite that is left out is reported as skipped, with its name and reason.
  */
+import { findChromium } from './chromium.ts';
 import { type SkipOptions, skippedFor } from './skipped.ts';
 import { findTemporalTool, type TemporalTool } from './temporal-tools.ts';
 
@@ -34,6 +35,11 @@ export const OPTIONAL_SUITES = [
     part: 'temporal',
     command: '.ci/temporal-tools.sh && npm run test:long -- temporal',
   },
+  {
+    name: 'the website in a browser',
+    part: 'chromium',
+    command: 'apt-get install chromium && npm test -- browser',
+  },
 ] as const satisfies readonly OptionalSuite[];
 
 type Part = (typeof OPTIONAL_SUITES)[number]['part'];
@@ -47,6 +53,7 @@ export function needs(part: Part): SkipOptions {
 }
 
 export function isThere(part: Part): boolean {
+  if (part === 'chromium') return findChromium() !== null;
   return isTool(part) ? findTemporalTool(part) !== null : (process.env[part] ?? '') !== '';
 }
 

@@ -1,6 +1,7 @@
 /** How a device login ends: the engine carries out its steps, on a clock that the test moves. */
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'vitest';
+import { createMemoryDeviceLoginRequests } from '../support/memory/device-login-requests.ts';
 import { createMemorySnapshots } from '../support/memory/snapshots.ts';
 import { createMemoryVault } from '../support/memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -11,19 +12,15 @@ import { plusMs } from '../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS, DEVICE_TOKEN_SPAN_MS } from '../../core/kernel/limits.ts';
 import { carriedOut, type Wait } from '../../core/ports/workflows.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
-import {
-  denyDeviceLogin,
-  findPolledSession,
-  grantDeviceLogin,
-  pollDeviceLogin,
-  requestDeviceLogin,
-} from '../../core/use-cases/accounts/device-login.ts';
+import { denyDeviceLogin, grantDeviceLogin, requestDeviceLogin } from '../../core/use-cases/accounts/device-login.ts';
+import { findPolledSession, pollDeviceLogin } from '../../core/use-cases/accounts/device-login-token.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { openEmbedded } from '../support/embedded-workflows.ts';
 import { goldenEvents } from '../support/golden.ts';
+import { requestOlderDeviceLogin } from '../support/older-device-login.ts';
 import { until } from '../support/read-models.ts';
 
 const CAUSE: Cause = {
@@ -34,8 +31,12 @@ const CAUSE: Cause = {
 };
 const CHOICES = { name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repositoryIds: [], expiresAt: null } as const;
 
+const ASKED = { hostname: 'laptop', address: '203.0.113.7', userCode: 'WXYZ-1234', secret: 'secret' };
+
+type Form = 'row' | 'older';
+
 /** Opens a service with an account, a login that waits for its user, and a running engine. */
-async function newLogin(context: TestContext) {
+async function newLogin(context: TestContext, form: Form) {
   const opened = await openEmbedded(context);
   const { events, clock } = opened;
   const entities = createEntities({
@@ -48,13 +49,17 @@ async function newLogin(context: TestContext) {
   });
   cleanUp(context, () => entities.close());
   const failpoint = async (): Promise<void> => undefined;
-  const base = { events, entities, clock, ids: uuids, digest, vault: createMemoryVault(), failpoint, newTokenSecret };
+  const deviceRequests = createMemoryDeviceLoginRequests();
+  const stores = { events, entities, vault: createMemoryVault(), deviceRequests };
+  const base = { ...stores, clock, ids: uuids, digest, failpoint, newTokenSecret };
   const passwords = { hash: async () => 'hash', verify: async () => false };
   const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
   const account = await createAccount({ ...base, passwords }, CAUSE, wanted);
   assert.ok('id' in account);
-  const request = { hostname: 'laptop', address: '203.0.113.7', userCode: 'WXYZ-1234', secret: 'secret' };
-  const begun = await requestDeviceLogin(base, CAUSE, request);
+  const begun =
+    form === 'older'
+      ? { id: await requestOlderDeviceLogin(base, CAUSE, ASKED) }
+      : await requestDeviceLogin(base, { ...ASKED, network: '203.0.113.7' });
   assert.ok('id' in begun);
   const { id } = begun;
   await opened.start([carriedOut(deviceLogin, createDeviceLoginSteps(base))]);
@@ -76,12 +81,15 @@ async function newLogin(context: TestContext) {
   };
 }
 
-describe('The end of a device login', () => {
-  for (const granted of [false, true]) {
+describe.for([
+  ['', 'row', ''],
+  [', requested by an older version,', 'older', 'Requested '],
+] as const)('The end of a device login%s', ([, form, first]) => {
+  for (const granted of form === 'older' ? [false, true] : [true]) {
     test(`comes at its expiry if no token was fetched, ${granted ? '' : 'not '}granted`, async (context) => {
-      const login = await newLogin(context);
+      const login = await newLogin(context, form);
       if (granted) await login.grant();
-      const before = granted ? 'Requested Granted' : 'Requested';
+      const before = granted ? `${first}Granted` : first.trim();
       await login.waitsUntil(plusMs(login.clock.now(), DEVICE_SESSION_SPAN_MS));
       login.clock.advance(DEVICE_SESSION_SPAN_MS - 1);
       assert.equal(await login.types(), before);
@@ -92,21 +100,21 @@ describe('The end of a device login', () => {
   }
 
   test('comes at once after a denial', async (context) => {
-    const login = await newLogin(context);
+    const login = await newLogin(context, form);
     await login.deny();
-    await until(async () => (await login.types()) === 'Requested Denied Closed');
+    await until(async () => (await login.types()) === `${first}Denied Closed`);
     await login.waitsForNothing();
   });
 
   test('waits after a claim, so that the polled node can create the token', async (context) => {
-    const login = await newLogin(context);
+    const login = await newLogin(context, form);
     await login.grant();
     const polled = await login.poll();
     assert.ok(polled !== null && 'secret' in polled);
     await login.waitsUntil(plusMs(login.clock.now(), DEVICE_TOKEN_SPAN_MS));
-    assert.equal(await login.types(), 'Requested Granted Claimed');
+    assert.equal(await login.types(), `${first}Granted Claimed`);
     login.clock.advance(DEVICE_TOKEN_SPAN_MS);
-    await until(async () => (await login.types()) === 'Requested Granted Claimed Closed');
+    await until(async () => (await login.types()) === `${first}Granted Claimed Closed`);
   });
 });
 

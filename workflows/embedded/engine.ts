@@ -3,8 +3,8 @@
  *
  * Must stay true: it keeps nothing in memory that matters. What is waited for is in the events. Running steps and
  * pauses after failures are in memory only; they are lost with the process, and the next leader finds the due timers
- * again. While nothing is due and no event arrives, it queries nothing: it sets one alarm for each workflow's next due
- * time.
+ * again. While nothing is due and no event arrives, it queries no timer of a stream: it sets one alarm for each
+ * workflow's next due time. Rows are looked at again after `ROWS_LOOK_MS`.
  */
 import { type Backoff, backoff } from '../../core/kernel/backoff.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
@@ -12,7 +12,7 @@ import { plusMs, type Timestamp } from '../../core/kernel/ids.ts';
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { CarriedOutWorkflow, Timer, Timers } from '../../core/ports/workflows.ts';
+import { type CarriedOutWorkflow, onStreams, type Timer, type Timers } from '../../core/ports/workflows.ts';
 import type { Lead } from '../../core/ports/lead.ts';
 import { waitUntilProjected } from '../../core/runtime/wait-until-projected.ts';
 import { WakeSignal } from './wake-signal.ts';
@@ -32,6 +32,8 @@ export interface EmbeddedEngineOptions {
 /** The pause after a step that failed or changed nothing; doubled each time. */
 const PAUSE_FIRST_MS = 1_000;
 const PAUSE_LAST_MS = 60_000;
+/** A new row's step is carried out at most this much late, if it was due before the next look. */
+const ROWS_LOOK_MS = 60_000;
 
 /** Starts carrying out due steps. The returned function stops the engine and resolves when no step runs any more. */
 export function startEmbeddedEngine(options: EmbeddedEngineOptions): () => Promise<void> {
@@ -51,7 +53,9 @@ async function carryOut(options: EmbeddedEngineOptions, signal: AbortSignal): Pr
   const after = await events.head();
   const subscription = events.subscribe({
     after,
-    categories: [...new Set(options.workflows.map(({ workflow }) => workflow.category))],
+    categories: [
+      ...new Set(onStreams(options.workflows.map(({ workflow }) => workflow)).map(({ category }) => category)),
+    ],
     onEvents: async (batch, position) => {
       if (batch.length === 0 || !(await waitForTimers(options, position, ended))) return;
       wakeAll();
@@ -126,12 +130,12 @@ class WorkflowRunner {
 
   /** Starts every step that is due and may run. Returns when the next step is due; null if only an event can tell. */
   async #beginDue(): Promise<Timestamp | null> {
-    const { timers, clock, stepsAtOnceMax = WORKFLOW_STEPS_AT_ONCE_MAX } = this.#options;
+    const { clock, stepsAtOnceMax = WORKFLOW_STEPS_AT_ONCE_MAX } = this.#options;
     // Beyond the running and the paused timers: as many as may run at once, and one more, to know the next due time.
     const limit = stepsAtOnceMax + this.#running.size + this.#pauses.size + 1;
-    const earliest = await timers.earliest(this.#carriedOut.workflow.name, limit);
+    const earliest = await this.#earliest(limit);
     const now = clock.now();
-    let nextAt: Timestamp | null = null;
+    let nextAt: Timestamp | null = 'rows' in this.#carriedOut.workflow ? plusMs(now, ROWS_LOOK_MS) : null;
     for (const timer of earliest) {
       if (this.#ended.aborted || this.#running.size >= stepsAtOnceMax) return null;
       if (this.#running.has(timer.id)) continue;
@@ -141,6 +145,11 @@ class WorkflowRunner {
     }
     this.#forgetPauses(earliest, now);
     return nextAt;
+  }
+
+  #earliest(limit: number): Promise<readonly Timer[]> {
+    const { workflow } = this.#carriedOut;
+    return 'rows' in workflow ? workflow.rows.earliest(limit) : this.#options.timers.earliest(workflow.name, limit);
   }
 
   #startableAt({ id, revision, dueAt }: Timer): Timestamp {

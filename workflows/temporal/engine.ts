@@ -2,15 +2,15 @@
  * The engine on Temporal: for every run of a workflow that waits, Temporal runs one small workflow. That workflow keeps
  * the time and lets any process of the service carry out the steps.
  *
- * Must stay true: the events are the truth. Temporal keeps only ids, names of steps, times and revisions; whatever it
- * lost, the feed sends again from the log. Temporal may be unreachable for any length of time: nothing here fails
+ * Must stay true: the events and the rows are the truth. Temporal keeps only ids, names of steps, times and revisions;
+ * whatever it lost, the feed sends again from the log and the tables. Temporal may be unreachable for any length of time: nothing here fails
  * because of that.
  */
 import type { Alarm, Clock, Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
-import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
+import { type CarriedOutWorkflow, onRows, onStreams } from '../../core/ports/workflows.ts';
 import type { Lead } from '../../core/ports/lead.ts';
 import { type Behind, startFeed } from './feed.ts';
 import type { TemporalConnection } from './connection-options.ts';
@@ -63,7 +63,14 @@ export function startTemporalEngine(options: TemporalEngineOptions): TemporalEng
   const { onFault } = options;
   const server = openTemporalServer({ ...options, onLost: (cause) => onFault('temporal', cause) });
   const workflows = options.workflows.map(({ workflow }) => workflow);
-  const feed = startFeed({ ...options, workflows, server, signals: createSignals(server, TASK_QUEUE) });
+  const signals = createSignals(server, TASK_QUEUE);
+  const feed = startFeed({
+    ...options,
+    workflows: onStreams(workflows),
+    rowWorkflows: onRows(workflows),
+    server,
+    signals,
+  });
   const isReachable = (): boolean => server.reachability().reachable;
   const stopWorking = keepWorking({ ...options, isReachable, taskQueue: TASK_QUEUE });
   return {

@@ -1,6 +1,6 @@
 /**
  * Notifies Temporal of events: signals each run whose stream moved, and starts the run if its stream waits for
- * something.
+ * something. Sweeps the tables of workflows on rows, and starts the runs of rows that this server was not told of.
  *
  * Must stay true: the saved mark is before the oldest event that Temporal was not notified of, so no event is lost if a
  * process dies; a repeated notice changes nothing. An unreachable Temporal delays only this feed, for as long as it
@@ -14,7 +14,7 @@ import type { Clock, Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
-import type { Workflow } from '../../core/ports/workflows.ts';
+import type { RowWorkflow, Workflow } from '../../core/ports/workflows.ts';
 import type { ReadMark } from '../../core/ports/read-mark.ts';
 import type { Lead } from '../../core/ports/lead.ts';
 import { isOutage } from '../../core/runtime/is-outage.ts';
@@ -26,6 +26,7 @@ import type { Signals } from './signals.ts';
 
 export interface FeedOptions {
   readonly workflows: readonly Workflow[];
+  readonly rowWorkflows: readonly RowWorkflow[];
   readonly events: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;
   readonly lead: Lead;
   readonly marks: PolicyMarks;
@@ -52,6 +53,9 @@ export interface Feed {
 
 /** Notices sent concurrently. */
 const NOTICES_AT_ONCE_MAX = 16;
+/** Rows read at a time, and the pause after a sweep that found no more. */
+const ROWS_MAX = 200;
+const ROWS_PAUSE_MS = 5_000;
 const PAUSE_FIRST_MS = 100;
 const PAUSE_LAST_MS = 5_000;
 
@@ -97,6 +101,8 @@ async function follow(options: FeedOptions, pending: Set<Notice>, signal: AbortS
   const policy = policyOf(server.id, workflows);
   const { mark: start, skipEndedUpTo } = await readStart(options, policy);
   let mark = start;
+  const ending = new AbortController();
+  const sweeping = tellRows(options, server.id, AbortSignal.any([ended, ending.signal]));
   const subscription = events.subscribe({
     after: start?.position ?? LOG_START,
     categories: [...new Set(workflows.map(({ category }) => category))],
@@ -112,10 +118,42 @@ async function follow(options: FeedOptions, pending: Set<Notice>, signal: AbortS
     },
   });
   try {
-    await Promise.race([aborted(ended), subscription.closed]);
+    await Promise.race([aborted(ended), subscription.closed, sweeping]);
   } finally {
-    await Promise.allSettled([subscription.close()]);
+    ending.abort();
+    await Promise.allSettled([subscription.close(), sweeping]);
   }
+}
+
+/** Sweeps until the signal: an emptied server has another id, so it is told of every row again. */
+async function tellRows(options: FeedOptions, serverId: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    for (const workflow of options.rowWorkflows) {
+      const engine = `temporal/${serverId}/${workflow.version}`;
+      let more = true;
+      while (more && !signal.aborted) {
+        more = (await untilDone(options, signal, () => tellSomeRows(options, workflow, engine))) === ROWS_MAX;
+      }
+    }
+    await options.pause(ROWS_PAUSE_MS, signal);
+  }
+}
+
+/** Resolves to the number of rows that the server was told of. */
+async function tellSomeRows({ signals }: FeedOptions, { name, version, rows }: RowWorkflow, engine: string) {
+  const untold = await rows.untold(engine, ROWS_MAX);
+  const waiting = [...untold];
+  const tellNext = async (): Promise<void> => {
+    for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
+      await signals.signalWithStart({ workflow: name, id: row.id }, { revision: row.revision, version });
+    }
+  };
+  await Promise.all(Array.from({ length: NOTICES_AT_ONCE_MAX }, tellNext));
+  if (untold.length > 0) {
+    const ids = untold.map(({ id }) => id);
+    await rows.markTold(engine, ids);
+  }
+  return untold.length;
 }
 
 /** Names the mark. A new server, or a changed workflow, needs all notices again, and so has a mark of its own. */

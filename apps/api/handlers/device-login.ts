@@ -5,11 +5,8 @@ import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
 import { networkOf } from '../../../core/kernel/network.ts';
 import type { RateLimit } from '../../../core/ports/rate-limits.ts';
-import {
-  findPolledSession,
-  pollDeviceLogin,
-  requestDeviceLogin,
-} from '../../../core/use-cases/accounts/device-login.ts';
+import { requestDeviceLogin } from '../../../core/use-cases/accounts/device-login.ts';
+import { findPolledSession, pollDeviceLogin } from '../../../core/use-cases/accounts/device-login-token.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { ok, problem } from '../http/answer.ts';
 import type { Outcome, PublicCall } from '../route.ts';
@@ -40,12 +37,13 @@ export async function postDeviceSession(
 ): Promise<Outcome> {
   const { context, request } = call;
   const address = context.clientAddress(request);
-  const waitSeconds = await context.rateLimits.take([{ limit: DEVICE_SESSIONS, key: networkOf(address) }]);
+  const network = networkOf(address);
+  const waitSeconds = await context.rateLimits.take([{ limit: DEVICE_SESSIONS, key: network }]);
   if (waitSeconds !== null) return tooMany('Too many login sessions from this address', waitSeconds);
   const userCode = context.newUserCode();
   const secret = context.newDeviceSecret();
   const { hostname } = body;
-  const begun = await requestDeviceLogin(context, causeOf(call, null), { hostname, address, userCode, secret });
+  const begun = await requestDeviceLogin(context, { hostname, address, network, userCode, secret });
   if ('refused' in begun) return begun;
   const { baseUrl, webUrl } = context.addresses();
   const session: z.output<typeof DEVICE_SESSION> = {

@@ -1,5 +1,5 @@
 /**
- * Sign-in with a user name or an e-mail address and the password; sign-out.
+ * Sign-in with a user name or an e-mail address and the password.
  *
  * Must stay true: the answer to a wrong password and to an unknown account is the same page. The person is sent on only
  * to a path of this site.
@@ -46,10 +46,6 @@ export function signInRoutes(site: Site): void {
     }
     await visit.session.signIn(signedIn);
     return redirectTo(status === 'closed' ? REOPEN : (next ?? homeOf(username)));
-  });
-  site.publicForm('/sign-out', async (visit) => {
-    await visit.session.signOut();
-    return redirectTo('/', 'You are signed out.');
   });
 }
 

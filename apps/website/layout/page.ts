@@ -43,7 +43,7 @@ ${modules}
 ${topBar(visit)}
 <main class="page" id="content">${head !== null && html`<div class="head">${head}</div>`}${flashNote(visit)}
 <div class="body stack${width === 'full' ? '' : ` ${width}`}">${content}</div></main>
-<footer class="foot"><div class="page"><span>Strata</span></div></footer>
+<footer class="foot"><div class="page"><span>Strata</span> <a href="/docs">Docs</a></div></footer>
 </body>
 </html>
 `;

@@ -133,7 +133,7 @@ export async function recordSignIn(
   factors: readonly Factor[],
 ): Promise<void> {
   const data = { factors, user_agent_ref: await userAgentRef(context, origin, account) };
-  await record(context, origin, account, { kind: 'user', id: account }, { type: 'SignedIn', data });
+  await recordSignInEvent(context, origin, account, { kind: 'user', id: account }, { type: 'SignedIn', data });
 }
 
 /** Appends `SignInFailed` for the factor that was wrong. */
@@ -144,10 +144,11 @@ export async function recordFailure(
   factor: Factor,
 ): Promise<void> {
   const data = { factor, user_agent_ref: await userAgentRef(context, origin, account) };
-  await record(context, origin, account, { kind: 'system', id: 'sign-in' }, { type: 'SignInFailed', data });
+  await recordSignInEvent(context, origin, account, { kind: 'system', id: 'sign-in' }, { type: 'SignInFailed', data });
 }
 
-async function record(
+/** Appends an event to the account's sign-ins of the day. */
+export async function recordSignInEvent(
   context: Pick<SignInContext, keyof Context | 'vault'>,
   origin: Origin,
   account: AccountId,

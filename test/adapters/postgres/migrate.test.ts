@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type Kysely, sql } from 'kysely';
 import { logMigrations, migrate } from '../../../adapters/postgres/migrate.ts';
+import { createRunnerTables, tablesExist } from '../../../projections/runner/tables.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 import { keepLog } from '../../support/log.ts';
 import { emptyDatabase, openClient, openStore } from './open-store.ts';
@@ -28,6 +29,29 @@ describe('migrating', () => {
     };
     await migrate({ connectionString, log: keepLog(), set: newer });
     await assert.rejects(migrate({ connectionString, log: keepLog() }), /999-later/);
+  });
+
+  test('drops the read model of device logins that an older version kept', async (context) => {
+    const connectionString = await emptyDatabase(context);
+    const older = Object.entries(logMigrations.migrations).filter(([name]) => name < '011');
+    await migrate({ connectionString, log: keepLog(), set: { name: 'log', migrations: Object.fromEntries(older) } });
+    const client = await openClient(context, connectionString);
+    await createRunnerTables(client);
+    const tables = ['device_sessions', 'timers'].map((name) => `read_models.${name}_v1_1`);
+    for (const table of tables) {
+      await client.query(`CREATE TABLE ${table} (n int)`);
+      const name = table.slice('read_models.'.length, -'_v1_1'.length);
+      await client.query(`INSERT INTO read_models.projections VALUES ($1, 1, 1, 1)`, [name]);
+      const checkpoint = 'INSERT INTO read_models.checkpoints (name, version, generation, tables, position)';
+      await client.query(`${checkpoint} VALUES ($1, 1, 1, $2, 0)`, [name, [table]]);
+    }
+    await migrate({ connectionString, log: keepLog() });
+    assert.equal(await tablesExist(client, [tables[0] ?? '']), false);
+    assert.equal(await tablesExist(client, [tables[1] ?? '']), true);
+    const { rows } = await client.query(
+      'SELECT name FROM read_models.projections JOIN read_models.checkpoints USING (name)',
+    );
+    assert.deepEqual(rows, [{ name: 'timers' }]);
   });
 
   test('keeps different sets of migrations apart, and rolls back a migration that fails', async (context) => {

@@ -10,12 +10,8 @@ import {
   DEVICE_SESSION_SPAN_MS,
   DEVICE_SESSIONS_PER_MINUTE_MAX,
 } from '../../../core/kernel/limits.ts';
-import {
-  closeDeviceLogin,
-  denyDeviceLogin,
-  expireDeviceLogin,
-  grantDeviceLogin,
-} from '../../../core/use-cases/accounts/device-login.ts';
+import { denyDeviceLogin, grantDeviceLogin } from '../../../core/use-cases/accounts/device-login.ts';
+import { closeDeviceLogin, expireDeviceLogin } from '../../../core/use-cases/accounts/device-login-token.ts';
 import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
 
 const CAUSE: Cause = {

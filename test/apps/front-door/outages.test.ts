@@ -7,6 +7,7 @@ import { NodeBehind, OUTAGE_ERRORS, type OutageCode, OUTAGES, outageOf } from '.
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
+import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
@@ -28,6 +29,7 @@ const REFS = '/r/ada/engine.git/info/refs?service=git-upload-pack';
 const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'node-behind': new NodeBehind(WORDS),
   'delivery-store-unavailable': new DeliveryStoreError(WORDS),
+  'device-logins-unavailable': new DeviceLoginRequestsError(WORDS),
   'log-unavailable': new EventStoreError('log-unavailable', WORDS),
   'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
   'append-too-large': new EventStoreError('append-too-large', WORDS),

@@ -60,8 +60,16 @@ describe('STRATA_SIGN_UP', () => {
 });
 
 describe('STRATA_OPERATOR_CONTACT', () => {
-  test('is any text, and nothing by default', () => {
+  test('is one line of at most 200 characters', () => {
     assert.equal(readSettings({}, '/').operatorContact, null);
-    assert.equal(readSettings({ STRATA_OPERATOR_CONTACT: 'ops@example.org' }, '/').operatorContact, 'ops@example.org');
+    for (const contact of ['help@example.org', 'Ö'.repeat(200)]) {
+      assert.equal(readSettings({ STRATA_OPERATOR_CONTACT: contact }, '/').operatorContact, contact);
+    }
+    for (const contact of ['x'.repeat(201), 'two\nlines', 'a\0b']) {
+      assert.throws(
+        () => readSettings({ STRATA_OPERATOR_CONTACT: contact }, '/'),
+        /STRATA_OPERATOR_CONTACT is .*one line/,
+      );
+    }
   });
 });

@@ -1,5 +1,6 @@
 /** Attacks on the website's sessions, forms and pages. Each test opens with its attack; sessions are on PostgreSQL. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
@@ -77,7 +78,7 @@ describe('The website withstands', () => {
     await first.submit('/sign-out', {}, '/settings');
     assert.equal(await isIn(copy), false);
     const second = await signIn('copied');
-    await fixture.context.sessions.revokeOthers(account, null);
+    await fixture.context.sessions.revokeOthers(account, randomUUID());
     assert.equal(await isIn(second), false);
     const third = await signIn('copied');
     const cause = {

@@ -6,7 +6,6 @@ import { decideDeviceSession } from '../../../core/device-session/decide.ts';
 import type { DeviceLoginDenied, DeviceLoginGranted, DeviceSessionEvent } from '../../../core/device-session/events.ts';
 import { deviceSessions } from '../../../core/device-session/evolve.ts';
 import { type AccountId, plusMs, timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { vaultRef } from '../../../core/ports/vault.ts';
 import { given } from '../../support/fold.ts';
 
 const account: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');
@@ -65,7 +64,7 @@ function outcomes(command: DeviceSessionCommand): Readonly<Record<string, string
 const ownsRepository = (): boolean => false;
 const tokenOf = { tokenId: uuid<never>(tokenId), tokenSecretHash: 'f'.repeat(64), tokenPrefix: 'strata_abcd' };
 
-describe('A device login', () => {
+describe('A device login whose stream begins with the request', () => {
   test('is granted or denied only while it is pending', () => {
     const ends = {
       absent: 'device-session-not-found',
@@ -77,9 +76,9 @@ describe('A device login', () => {
       'closed after a denial': 'device-session-decided',
       'closed after its time': 'device-session-expired',
     };
-    const grant = { type: 'GrantDeviceLogin', account, settings, ownsRepository, now: inTime } as const;
+    const grant = { type: 'GrantDeviceLogin', account, request: null, settings, ownsRepository, now: inTime } as const;
     assert.deepEqual(outcomes(grant), { ...ends, pending: 'DeviceLoginGranted' });
-    const deny = { type: 'DenyDeviceLogin', account, now: inTime } as const;
+    const deny = { type: 'DenyDeviceLogin', account, request: null, now: inTime } as const;
     assert.deepEqual(outcomes(deny), { ...ends, pending: 'DeviceLoginDenied' });
     for (const late of [grant, deny]) {
       assert.equal(decide([requested], { ...late, now: expiresAt }), 'device-session-expired');
@@ -121,22 +120,12 @@ describe('A device login', () => {
     const grant = (more: object) =>
       decide([requested], {
         type: 'GrantDeviceLogin',
-        ...{ account, ownsRepository, now: inTime, settings: { ...settings, ...more } },
+        ...{ account, request: null, ownsRepository, now: inTime, settings: { ...settings, ...more } },
       });
     assert.equal(grant({ grants: [] }), 'token-grants-empty');
     assert.equal(grant({ scope: 'SELECTED_REPO', repositoryIds: [tokenId] }), 'token-unknown-repositories');
     assert.equal(grant({ expiresAt: inTime }), 'token-expiry-not-in-future');
     assert.equal(grant({ name: '' }), 'token-name-length');
-  });
-
-  test('throws for a second request with the same id', () => {
-    const request = {
-      type: 'RequestDeviceLogin',
-      ...{ userCode: 'WXYZ-1234', secretHash: 'a'.repeat(64), addressRef: null, expiresAt },
-      hostnameRef: vaultRef('7'.repeat(64)),
-    } as const;
-    assert.equal(decide([], request), 'DeviceLoginRequested');
-    assert.throws(() => decide([requested], request), TypeError);
   });
 });
 
@@ -151,6 +140,16 @@ describe('A device login whose stream begins with the decision', () => {
   const deniedFirst: DeviceSessionEvent = { ...denied, data: { ...denied.data, request } };
   const claim = { type: 'ClaimDeviceLogin', ...tokenOf, now: inTime } as const;
 
+  const grant = { type: 'GrantDeviceLogin', account, request, settings, ownsRepository, now: inTime } as const;
+  const deny = { type: 'DenyDeviceLogin', account, request, now: inTime } as const;
+
+  test('begins with the facts of its request, before it expires', () => {
+    const decided = [grant, deny].map((command) => decideDeviceSession({ status: 'absent' }, command));
+    assert.deepEqual(decided, [{ events: [grantedFirst] }, { events: [deniedFirst] }]);
+    for (const late of [grant, deny]) assert.equal(decide([], { ...late, now: expiresAt }), 'device-session-expired');
+    assert.equal(decide([], { ...grant, settings: { ...settings, grants: [] } }), 'token-grants-empty');
+  });
+
   test('can be claimed before it expires', () => {
     assert.equal(decide([grantedFirst], claim), 'DeviceLoginClaimed');
     assert.equal(decide([grantedFirst], { ...claim, now: expiresAt }), 'device-session-expired');
@@ -161,9 +160,10 @@ describe('A device login whose stream begins with the decision', () => {
   });
 
   test('is decided only once', () => {
-    const grant = { type: 'GrantDeviceLogin', account, settings, ownsRepository, now: inTime } as const;
-    assert.equal(decide([grantedFirst], grant), 'device-session-decided');
-    assert.equal(decide([deniedFirst], { type: 'DenyDeviceLogin', account, now: inTime }), 'device-session-decided');
+    for (const command of [grant, deny, { ...grant, request: null }, { ...deny, request: null }]) {
+      assert.equal(decide([grantedFirst], command), 'device-session-decided');
+      assert.equal(decide([deniedFirst], command), 'device-session-decided');
+    }
     assert.throws(() => given(deviceSessions, requested, grantedFirst), TypeError, 'its request is there twice');
     assert.throws(() => given(deviceSessions, granted), TypeError, 'it has no request');
     assert.throws(() => given(deviceSessions, grantedFirst, deniedFirst), TypeError);

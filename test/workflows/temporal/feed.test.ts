@@ -1,13 +1,15 @@
 /** Temporal is notified of every event, whatever dies in between; the server here is a list of the notices it took. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'vitest';
+import { newRequest } from '../../contract/device-login-requests.ts';
 import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
+import { createMemoryDeviceLoginRequests } from '../../support/memory/device-login-requests.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { pause } from '../../../adapters/node/pause.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { PolicyMarks } from '../../../core/ports/policy-marks.ts';
-import type { Workflow } from '../../../core/ports/workflows.ts';
+import type { WaitingRows, Workflow } from '../../../core/ports/workflows.ts';
 import { type Feed, startFeed } from '../../../workflows/temporal/feed.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { newEvent, newId } from '../../support/events.ts';
@@ -61,6 +63,7 @@ interface Start {
   readonly marks: PolicyMarks;
   readonly events: EventStore;
   readonly workflow: Workflow;
+  readonly rows: WaitingRows;
 }
 
 interface Process {
@@ -87,6 +90,7 @@ function newWorld(context: TestContext): World {
       const dead = new AbortController();
       const feed = startFeed({
         workflows: [own.workflow ?? waiting],
+        rowWorkflows: own.rows === undefined ? [] : [{ name: 'rows', version: 1, rows: own.rows }],
         events: own.events ?? events,
         lead: leads.of(dead.signal),
         marks: own.marks ?? marks,
@@ -256,4 +260,33 @@ test('a stream that cannot be read delays no other: its run is started and repor
   await until(() => server.notices.length === 2);
   assert.deepEqual(server.notices.toSorted(), [`start ${broken} 0`, `start ${sound} 0`].sort());
   assert.equal(faults.length, 1);
+});
+
+test('a server is told of each row once, and an emptied one of every row again', async (context) => {
+  const { start, faults } = newWorld(context);
+  const { server, connection } = newServer();
+  const rows = createMemoryDeviceLoginRequests();
+  const requests = [newRequest({ after: 0 }), newRequest({ after: 1 })];
+  const bounds = { pendingMax: 10, keptSince: newRequest().requestedAt };
+  for (const request of requests) await rows.add(request, bounds);
+  server.answers = false;
+  const one = start(connection, { rows });
+  await until(() => faults.length > 0);
+  assert.equal((await rows.untold('temporal/server-1/1', 9)).length, 2, 'no row is marked that was not told');
+  server.answers = true;
+  const told = requests.map(({ id }) => `start ${id} 0`).sort();
+  await until(async () => (await rows.untold('temporal/server-1/1', 9)).length === 0);
+  assert.deepEqual(new Set(server.notices), new Set(told));
+  one.kill();
+  server.notices.length = 0;
+  await rows.forgetDevice(requests[0]?.id ?? newRequest().id, bounds.keptSince);
+  const two = start(connection, { rows });
+  await until(() => two.feed.behind() !== null);
+  await rows.add(newRequest({ after: 2 }), bounds);
+  assert.deepEqual(server.notices, [], 'what the server knows is not told again');
+  two.kill();
+  const emptied = newServer('server-2');
+  start(emptied.connection, { rows });
+  await until(() => emptied.server.notices.length === 3);
+  assert.ok(emptied.server.notices.includes(`start ${requests[0]?.id} 1`));
 });

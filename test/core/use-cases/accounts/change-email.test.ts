@@ -117,7 +117,7 @@ describe('A new address', () => {
     const parts = await started();
     accepted(await parts.change(NEW));
     const events = await parts.log.readAll(LOG_START, 1_000);
-    const text = JSON.stringify(events.map(({ position: _, ...event }) => event));
+    const text = JSON.stringify(events.map(({ position: _position, ...event }) => event));
     for (const secret of [OLD, NEW]) assert.equal(text.includes(secret), false);
   });
 

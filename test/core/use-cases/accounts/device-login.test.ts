@@ -1,6 +1,7 @@
 /** Device login across its streams and the vault, with races and nodes that stop midway. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
+import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
@@ -8,26 +9,32 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { uuids } from '../../../../adapters/node/ids.ts';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
+import type { DecidedRequest } from '../../../../core/device-session/events.ts';
 import { deviceSessions } from '../../../../core/device-session/evolve.ts';
 import { type Cause, categoryOf, entityIdOf, LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';
-import type { AccessTokenId, AccountId, DeviceSessionId } from '../../../../core/kernel/ids.ts';
+import { type AccessTokenId, type AccountId, type DeviceSessionId, plusMs } from '../../../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS } from '../../../../core/kernel/limits.ts';
-import type { Failpoint } from '../../../../core/ports/failpoints.ts';
+import type { Failpoint, FailpointName } from '../../../../core/ports/failpoints.ts';
+import { vaultRef } from '../../../../core/ports/vault.ts';
 import { revokeAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
 import { authenticate } from '../../../../core/use-cases/accounts/authenticate.ts';
 import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import {
-  closeDeviceLogin,
   denyDeviceLogin,
-  expireDeviceLogin,
-  findPolledSession,
+  findPendingDeviceSessions,
   grantDeviceLogin,
-  pollDeviceLogin,
   requestDeviceLogin,
   readPendingDeviceSession,
 } from '../../../../core/use-cases/accounts/device-login.ts';
+import {
+  closeDeviceLogin,
+  expireDeviceLogin,
+  findPolledSession,
+  pollDeviceLogin,
+} from '../../../../core/use-cases/accounts/device-login-token.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
 import { createEntities } from '../../../../core/runtime/entities.ts';
+import { requestOlderDeviceLogin } from '../../../support/older-device-login.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 
 const CAUSE: Cause = {
@@ -39,12 +46,27 @@ const CAUSE: Cause = {
 const CHOICES = { name: 'laptop', scope: 'ALL_REPO', grants: ['ALL'], repositoryIds: [], expiresAt: null } as const;
 const SECRET = 'secret of the polls';
 
+const ASKED = { hostname: 'laptop', address: '203.0.113.7', userCode: 'WXYZ-1234', secret: SECRET };
+
 class Died extends Error {}
 
-describe('A device login', () => {
+/** Stops a node at this point; it passes all others. */
+function diesAt(point: FailpointName): Failpoint {
+  return async (reached) => {
+    if (reached === point) throw new Died(`at ${point}`);
+  };
+}
+
+describe.for(['', ', requested by an older version'] as const)('A device login%s', (form) => {
+  const isOlder = form !== '';
+  const declare = (title: string, run: () => Promise<void>): void => test(title, run);
+  const leaveOut = (): void => undefined;
+  const testOfRows = isOlder ? leaveOut : declare;
+  const testOfOlder = isOlder ? declare : leaveOut;
   const clock = createTestClock();
   let events: ReturnType<typeof createMemoryEventStore>;
   let vault: ReturnType<typeof createMemoryVault>;
+  let deviceRequests: ReturnType<typeof createMemoryDeviceLoginRequests>;
   let one: Awaited<ReturnType<typeof newNode>>;
   let ada: AccountId;
   let id: DeviceSessionId;
@@ -52,16 +74,20 @@ describe('A device login', () => {
   beforeEach(async () => {
     events = createMemoryEventStore();
     vault = createMemoryVault(() => clock.now());
+    deviceRequests = createMemoryDeviceLoginRequests();
     one = await newNode();
     const passwords = { hash: async () => 'hash', verify: async () => false };
     const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
     const account = await createAccount({ ...one, passwords }, CAUSE, wanted);
     assert.ok('id' in account);
     ada = account.id;
-    const request = { hostname: 'laptop', address: '203.0.113.7', userCode: 'WXYZ-1234', secret: SECRET };
-    const begun = await requestDeviceLogin(one, CAUSE, request);
-    assert.ok('id' in begun);
-    ({ id } = begun);
+    if (isOlder) {
+      id = await requestOlderDeviceLogin(one, CAUSE, ASKED);
+    } else {
+      const begun = await requestDeviceLogin(one, { ...ASKED, network: '203.0.113.7' });
+      assert.ok('id' in begun);
+      ({ id } = begun);
+    }
   });
 
   /** Starts a node of the service on the shared log and vault. */
@@ -75,11 +101,11 @@ describe('A device login', () => {
       gather: async () => undefined,
     });
     await entities.start();
-    return { events, entities, clock, ids: uuids, digest, vault, failpoint, newTokenSecret };
+    return { events, entities, clock, ids: uuids, digest, vault, deviceRequests, failpoint, newTokenSecret };
   }
 
-  const grant = (choices: Parameters<typeof grantDeviceLogin>[3] = CHOICES) =>
-    grantDeviceLogin(one, { account: ada, cause: CAUSE }, id, choices);
+  const grant = (choices: Parameters<typeof grantDeviceLogin>[3] = CHOICES, node = one) =>
+    grantDeviceLogin(node, { account: ada, cause: CAUSE }, id, choices);
 
   async function poll(node: Awaited<ReturnType<typeof newNode>>) {
     await node.entities.barrier();
@@ -96,6 +122,7 @@ describe('A device login', () => {
     const shown = await readPendingDeviceSession(one, id);
     assert.ok('hostname' in shown);
     assert.deepEqual([shown.hostname, shown.address, shown.userCode], ['laptop', '203.0.113.7', 'WXYZ-1234']);
+    assert.deepEqual([shown.requestedAt, shown.expiresAt], [clock.now(), plusMs(clock.now(), DEVICE_SESSION_SPAN_MS)]);
     await grant();
     assert.deepEqual(await readPendingDeviceSession(one, id), { refused: { code: 'device-session-decided' } });
   });
@@ -130,9 +157,7 @@ describe('A device login', () => {
   });
 
   test('is finished once and closed by any node if the node of the claim stops', async () => {
-    const dying = await newNode(async () => {
-      throw new Died('at the fault point');
-    });
+    const dying = await newNode(diesAt('device-login-claimed'));
     await grant();
     await assert.rejects(poll(dying), Died);
     assert.equal((await logged('accessToken')).length, 0);
@@ -151,9 +176,7 @@ describe('A device login', () => {
   });
 
   test("is finished even if the token's repository and expiry are gone since the claim", async () => {
-    const dying = await newNode(async () => {
-      throw new Died('at the fault point');
-    });
+    const dying = await newNode(diesAt('device-login-claimed'));
     await grant({ ...CHOICES, expiresAt: '2026-11-21T10:05:00.000Z' as never });
     await assert.rejects(poll(dying), Died);
     clock.advance(60 * 60_000);
@@ -163,7 +186,8 @@ describe('A device login', () => {
   });
 
   test('does not return the secret if another node finished the token and it was revoked since', async () => {
-    const slow = await newNode(async () => {
+    const slow = await newNode(async (point) => {
+      if (point !== 'device-login-claimed') return;
       await closeDeviceLogin(one, CAUSE, id);
       const [created] = await logged('accessToken');
       const token = created?.stream.slice('accessToken-'.length) as AccessTokenId;
@@ -178,17 +202,97 @@ describe('A device login', () => {
   });
 
   test('expires at its time, and not if it was claimed or denied before', async () => {
+    const before = (await logged('deviceSession')).length;
     await expireDeviceLogin(one, CAUSE, id);
-    assert.equal((await one.entities.reload(deviceSessions, id)).state.status, 'pending');
+    assert.equal((await logged('deviceSession')).length, before);
     clock.advance(DEVICE_SESSION_SPAN_MS);
     assert.deepEqual(await grant(), { refused: { code: 'device-session-expired' } });
+    assert.deepEqual(await readPendingDeviceSession(one, id), { refused: { code: 'device-session-expired' } });
+    await expireDeviceLogin(one, CAUSE, id);
+    await expireDeviceLogin(one, CAUSE, id);
+    assert.deepEqual(await poll(one), { refused: { code: 'device-session-expired' } });
+    const { status } = (await one.entities.reload(deviceSessions, id)).state;
+    assert.equal(status, isOlder ? 'expired' : 'absent', 'a login that nobody decided leaves no event');
+    assert.equal((await logged('deviceSession')).length, isOlder ? 2 : 0);
+  });
+
+  test('that was granted and not claimed expires with an event', async () => {
+    await grant();
+    clock.advance(DEVICE_SESSION_SPAN_MS);
     await expireDeviceLogin(one, CAUSE, id);
     await expireDeviceLogin(one, CAUSE, id);
     assert.equal((await one.entities.reload(deviceSessions, id)).state.status, 'expired');
-    assert.equal((await logged('deviceSession')).length, 2);
+    assert.deepEqual(await poll(one), { refused: { code: 'device-session-expired' } });
   });
 
-  test('makes what the device said about itself unreadable when it is closed', async () => {
+  test('is decided once when two nodes grant and deny it at the same time', async () => {
+    const two = await newNode();
+    const origin = { account: ada, cause: CAUSE };
+    const nodes = Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? one : two));
+    const decided = await Promise.all(
+      nodes.map((node, n) => (n % 3 === 0 ? denyDeviceLogin(node, origin, id) : grant(CHOICES, node))),
+    );
+    const lost = decided.flatMap((answer) => ('refused' in answer ? [answer.refused.code] : []));
+    assert.deepEqual(new Set(lost), new Set(['device-session-decided']));
+    assert.equal(lost.length, nodes.length - 1);
+    const decisions = (await logged('deviceSession')).filter(({ type }) => /Granted|Denied/.test(type));
+    assert.equal(decisions.length, 1);
+    await two.entities.close();
+  });
+
+  testOfRows('writes nothing into the log or the vault before its user decides', async () => {
+    assert.deepEqual(await logged('deviceSession'), []);
+    assert.equal(await vault.holds('hostname'), false);
+    assert.deepEqual(await findPendingDeviceSessions(one, 'WXYZ-1234'), [id]);
+    await grant();
+    const [first] = await logged('deviceSession');
+    assert.ok(first !== undefined);
+    assert.deepEqual([first.type, first.version, first.accountId], ['DeviceLoginGranted', 2, ada]);
+    const request = first.data['request'] as DecidedRequest;
+    assert.equal(await vault.get(ada, 'hostname', vaultRef(request.hostname_ref)), 'laptop');
+    assert.equal(await vault.get(ada, 'source-address', vaultRef(request.address_ref ?? '')), '203.0.113.7');
+    const { requested_at: from, session_expires_at: until } = request;
+    assert.deepEqual([from, until], [clock.now(), plusMs(clock.now(), DEVICE_SESSION_SPAN_MS)]);
+    assert.deepEqual(await findPendingDeviceSessions(one, 'WXYZ-1234'), []);
+  });
+
+  testOfRows('writes nothing when it is granted with settings that no token may have', async () => {
+    assert.ok('refused' in (await grant({ ...CHOICES, grants: [] })));
+    assert.equal(await vault.holds('hostname'), false);
+  });
+
+  for (const point of ['device-login-held', 'device-login-described'] as const) {
+    testOfRows(`still waits for its user if its node stops at ${point}`, async () => {
+      const dying = await newNode(diesAt(point));
+      await assert.rejects(grant(CHOICES, dying), Died);
+      assert.deepEqual(await logged('deviceSession'), []);
+      assert.equal(await poll(one), null);
+      assert.deepEqual(await findPendingDeviceSessions(one, 'WXYZ-1234'), [id]);
+      assert.ok(!('refused' in (await grant())));
+      const polled = await poll(one);
+      assert.ok(polled !== null && 'secret' in polled);
+      await dying.entities.close();
+    });
+  }
+
+  test('is granted if its node stops right after the decision', async () => {
+    const dying = await newNode(diesAt('device-login-decided'));
+    await assert.rejects(grant(CHOICES, dying), Died);
+    await one.entities.barrier();
+    assert.deepEqual(await grant(), { refused: { code: 'device-session-decided' } });
+    const polled = await poll(one);
+    assert.ok(polled !== null && 'secret' in polled);
+    await dying.entities.close();
+  });
+
+  testOfRows('is unknown to its polls and its user once its row was removed', async () => {
+    await deviceRequests.remove(id);
+    assert.deepEqual(await poll(one), { refused: { code: 'device-session-not-found' } });
+    assert.deepEqual(await grant(), { refused: { code: 'device-session-not-found' } });
+    assert.deepEqual(await readPendingDeviceSession(one, id), { refused: { code: 'device-session-not-found' } });
+  });
+
+  testOfOlder('makes what the device said about itself unreadable when it is closed', async () => {
     const before = (await one.entities.reload(deviceSessions, id)).state;
     assert.ok(before.status === 'pending');
     const owner = id as string as AccountId;

@@ -1,0 +1,27 @@
+/**
+ * What a person who started the server on a terminal reads after its log lines: where it is, how to get an account, and
+ * where the data lie.
+ *
+ * Must stay true: it holds no secret. The addresses of databases do, so they are not printed.
+ */
+import type { Settings } from './settings.ts';
+
+const ACCOUNT_COMMAND =
+  'npm run --silent strata-admin -- account create --username NAME --email ADDRESS --password-stdin';
+
+type Greeted = Pick<Settings, 'webUrl' | 'dataDir' | 'layersDir' | 'databaseUrl' | 'eventStoreDb' | 'roles'>;
+
+export function greeting(settings: Greeted): string {
+  const { webUrl, roles } = settings;
+  const account = roles.includes('website') ? `${webUrl}/sign-up` : ACCOUNT_COMMAND;
+  return `\n  Address        ${webUrl}\n  First account  ${account}\n  Data           ${dataOf(settings)}\n\n`;
+}
+
+function dataOf({ dataDir, layersDir, databaseUrl, eventStoreDb }: Greeted): string {
+  const others = [
+    layersDir.startsWith(`${dataDir}/`) ? null : layersDir,
+    databaseUrl === null ? null : 'the PostgreSQL of STRATA_DATABASE_URL',
+    eventStoreDb === null ? null : 'the EventStoreDB of STRATA_EVENTSTORE_URL',
+  ];
+  return [dataDir, ...others.filter((place) => place !== null)].join(', ');
+}

@@ -1,0 +1,16 @@
+/**
+ * Shows the characters that hide or reorder what a reader sees: controls, and the marks of writing direction.
+ *
+ * Must stay true: a name, a message or a line of code reads on the page in the order of its characters, so that what a
+ * person reviews is what a compiler reads. Links keep the exact bytes.
+ */
+
+/** Controls but tab and line feed, embeddings, overrides and isolates of direction, and the marks LRM, RLM and ALM. */
+const INVISIBLE = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+
+/** Replaces each such character by its code point in brackets, such as `⟨U+202E⟩`. A carriage return at a line's end goes. */
+export function markInvisible(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replace(INVISIBLE, (character) => `⟨U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
+}

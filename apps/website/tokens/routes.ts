@@ -1,0 +1,71 @@
+/** The pages of access tokens, and of the devices that ask for one. */
+import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
+import { revokeAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
+import {
+  type AccessTokenWithLastUse,
+  listAccessTokens,
+  readAccessToken,
+} from '../../../core/use-cases/reading/list-access-tokens.ts';
+import { listOwnRepositories } from '../../../core/use-cases/reading/own-repositories.ts';
+import type { SiteContext } from '../context.ts';
+import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import type { Fields } from '../layout/forms.ts';
+import { notFound } from '../layout/problems.ts';
+import type { Room, Site } from '../layout/room.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { makeToken, showCreate } from './create.ts';
+import { decideGrant, sessionNamed, showGrant } from './device-grant.ts';
+import { changeToken, showEdit } from './edit.ts';
+import { showList, showRevoke } from './list.ts';
+import { TOKEN_FORM_BYTES_MAX } from './token-form.ts';
+
+const BYTES = { bytesMax: TOKEN_FORM_BYTES_MAX };
+
+export const tokensRoom: Room = {
+  navigation: () => ({ label: 'Tokens', path: '/access-tokens' }),
+  routes(site) {
+    const { context } = site;
+    site.page('/access-tokens', async (visit) => {
+      const { account } = visit.person;
+      const own = await listOwnRepositories(context, account);
+      return showList(visit, await listAccessTokens(context, account, visit.position), own);
+    });
+    site.page('/access-tokens/create', async (visit) => {
+      const session = sessionNamed(visit);
+      return session === null ? showCreate(context, visit) : showGrant(context, visit, session);
+    });
+    const create = async (visit: PersonVisit, fields: Fields): Promise<SiteAnswer> => {
+      const session = sessionNamed(visit);
+      return session === null ? makeToken(context, visit, fields) : decideGrant(context, visit, session, fields);
+    };
+    site.form('/access-tokens/create', create, BYTES);
+    routesOfOne(site);
+  },
+};
+
+function routesOfOne(site: Site): void {
+  const { context } = site;
+  site.page('/access-tokens/:id', (visit) => ofToken(context, visit, (found) => showEdit(context, visit, found)));
+  const change = (visit: PersonVisit, fields: Fields): Promise<SiteAnswer> =>
+    ofToken(context, visit, (found) => changeToken(context, visit, found, fields));
+  site.form('/access-tokens/:id', change, BYTES);
+  site.page('/access-tokens/:id/revoke', (visit) => ofToken(context, visit, async (found) => showRevoke(visit, found)));
+  site.form('/access-tokens/:id/revoke', (visit) =>
+    ofToken(context, visit, async ({ token }) => {
+      const revoked = await revokeAccessToken(context, await visit.origin(null), token.id);
+      return 'refused' in revoked ? notFound(visit) : redirectTo('/access-tokens', 'The token is revoked.');
+    }),
+  );
+}
+
+/** Another account's token, a revoked one and an id of no token get the same page. */
+async function ofToken(
+  context: SiteContext,
+  visit: PersonVisit,
+  show: (found: AccessTokenWithLastUse) => Promise<SiteAnswer>,
+): Promise<SiteAnswer> {
+  const id = parseUuid<AccessTokenId>(visit.params['id'] ?? '');
+  if (id === null) return notFound(visit);
+  const found = await readAccessToken(context, visit.person.account, id);
+  return 'refused' in found ? notFound(visit) : show(found);
+}

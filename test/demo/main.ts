@@ -1,0 +1,105 @@
+/**
+ * `npm run demo`: a server that is full from its first minute, to look at and to take screenshots of.
+ *
+ * Must stay true: it works in a data directory of its own, never in that of `npm start`, and everything listens on the
+ * loopback interface. A folder that was not filled to its end is not served.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { Server } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { selfSignedCertificate } from '../support/self-signed-certificate.ts';
+import { DEMO, fillDemo } from './fill.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const WORKING_DIRECTORY = process.env['INIT_CWD'] ?? process.cwd();
+const DATA_DIR = path.resolve(WORKING_DIRECTORY, process.env['STRATA_DATA_DIR'] ?? './data-demo');
+const PORT = Number(process.env['STRATA_PORT'] ?? 8080);
+const READY_SPAN_MS = 60_000;
+
+/** Written when the folder is full: where the demo's own receiver of webhooks listens, with its certificate. */
+const MADE = z.object({ receiverPort: z.number(), cert: z.string(), key: z.string() });
+type Made = z.output<typeof MADE>;
+
+async function main(): Promise<void> {
+  await mkdir(DATA_DIR, { recursive: true });
+  const file = path.join(DATA_DIR, 'demo.json');
+  const known = existsSync(file) ? MADE.parse(JSON.parse(await readFile(file, 'utf8'))) : null;
+  if (known === null && (await readdir(DATA_DIR)).length > 0) {
+    throw new Error(`${DATA_DIR} is no finished demo: remove the folder, or name another with STRATA_DATA_DIR`);
+  }
+  const certificate = known ?? selfSignedCertificate();
+  const receiver = await startReceiver(certificate, known?.receiverPort ?? 0);
+  const made: Made = { ...certificate, receiverPort: portOf(receiver) };
+  const authority = path.join(DATA_DIR, 'receiver.pem');
+  await writeFile(authority, made.cert);
+  const env = {
+    ...Object.fromEntries(
+      Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    ),
+    ...{ STRATA_DATA_DIR: DATA_DIR, STRATA_PORT: String(PORT), STRATA_ALLOW_PRIVATE_TARGETS: 'true' },
+    NODE_EXTRA_CA_CERTS: authority,
+  };
+  const server = spawn(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
+    cwd: ROOT,
+    env,
+    stdio: 'inherit',
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.kill(signal));
+  const ended = once(server, 'exit');
+  try {
+    const url = `http://localhost:${PORT}`;
+    await untilReady(url, server);
+    if (known === null) {
+      const kind = `https://localhost:${made.receiverPort}/hooks`;
+      // No server listens on the discard port.
+      await fillDemo({ env, url }, { kind, dead: 'https://localhost:9' });
+      await writeFile(file, JSON.stringify(made), { mode: 0o600 });
+    }
+    process.stdout.write(`\n  The demo is at ${url}/sign-in: ${DEMO.username}, ${DEMO.password}\n\n`);
+  } catch (error) {
+    server.kill('SIGTERM');
+    await ended;
+    throw error;
+  }
+  await ended;
+  receiver.close();
+  process.exitCode = server.exitCode ?? 1;
+}
+
+/** Answers every delivery with 204. */
+async function startReceiver(certificate: { readonly cert: string; readonly key: string }, port: number) {
+  const receiver = createServer(certificate, (request, response) => {
+    request.resume().on('end', () => response.writeHead(204).end());
+  });
+  receiver.listen(port, '127.0.0.1');
+  await once(receiver, 'listening');
+  return receiver;
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('The receiver listens on no port');
+  return address.port;
+}
+
+async function untilReady(url: string, server: ChildProcess): Promise<void> {
+  const deadline = Date.now() + READY_SPAN_MS;
+  while (Date.now() < deadline) {
+    if (server.exitCode !== null) throw new Error('The server ended before the demo was filled');
+    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    if (answer?.status === 200) return;
+    await sleep(100);
+  }
+  throw new Error('The server is not ready');
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

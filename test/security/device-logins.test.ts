@@ -1,0 +1,103 @@
+/** Strangers who begin device logins: what they can fill, push out, or make others decide. */
+import assert from 'node:assert/strict';
+import type pg from 'pg';
+import { beforeEach, describe, test } from 'vitest';
+import { createPostgresDeviceLoginRequests } from '../../adapters/postgres/device-login-requests.ts';
+import { createPool } from '../../adapters/postgres/pool.ts';
+import type { DeviceSessionId } from '../../core/kernel/ids.ts';
+import { DEVICE_SESSIONS_PENDING_MAX } from '../../core/kernel/limits.ts';
+import { newRequest } from '../contract/device-login-requests.ts';
+import { cleanUp, suiteEnding } from '../support/cleanup.ts';
+import { keepLog } from '../support/log.ts';
+import { testDatabase } from '../support/postgres.ts';
+
+/** Before every request of the contract, so that nothing is long over. */
+const BOUNDS = { pendingMax: DEVICE_SESSIONS_PENDING_MAX, keptSince: newRequest().requestedAt };
+
+/** Adds pending rows by one statement: `network` is an expression of the row's number, from 1 to `count`. */
+const FILL = (network: string, count: number): string => `
+  INSERT INTO device_login_requests
+    (id, secret_hash, network, requested_at, expires_at, user_code, hostname, address, step, due_at)
+  SELECT gen_random_uuid(), 'a', ${network}, '2026-11-21T10:00:00.000Z', at, 'BCDF-0000', 'x', '', 'forget-device', at
+  FROM (SELECT n, '2026-11-21T10:10:' || lpad((n / 1000)::text, 2, '0') || '.' || lpad((n % 1000)::text, 3, '0') || 'Z'
+    AS at FROM generate_series(1, ${count}) AS n) AS filled`;
+
+const PENDING = `SELECT count(*)::int AS count FROM device_login_requests WHERE step = 'forget-device' AND NOT is_held`;
+
+describe('Strangers who begin device logins', () => {
+  const ending = suiteEnding();
+  let pool: pg.Pool;
+  let nodes: readonly ReturnType<typeof createPostgresDeviceLoginRequests>[];
+
+  beforeEach(async () => {
+    const { connectionString, close } = await testDatabase();
+    cleanUp(ending, close);
+    const newPool = (): pg.Pool => {
+      const made = createPool({ connectionString, log: keepLog() });
+      cleanUp(ending, () => made.end());
+      return made;
+    };
+    pool = newPool();
+    nodes = [pool, newPool()].map((each) => createPostgresDeviceLoginRequests(each));
+  });
+
+  const on = (index: number) => {
+    const node = nodes[index % nodes.length];
+    if (node === undefined) throw new TypeError('There are two nodes');
+    return node;
+  };
+  const pending = async (): Promise<number> => (await pool.query<{ count: number }>(PENDING)).rows[0]?.count ?? 0;
+  const isThere = async (id: DeviceSessionId): Promise<boolean> => (await on(0).find(id)) !== null;
+
+  test('of one network push out only their own', async () => {
+    // The attack: one network begins as many logins as fit, so that the logins of everybody else are pushed out.
+    const honest = newRequest({ network: 'honest' });
+    await on(0).add(honest, BOUNDS);
+    await pool.query(FILL(`'attacker'`, DEVICE_SESSIONS_PENDING_MAX - 1));
+    assert.equal(await pending(), DEVICE_SESSIONS_PENDING_MAX, 'all fit');
+    const more = Array.from({ length: 30 }, (_, n) => newRequest({ network: 'attacker', after: 60_000 + n }));
+    await Promise.all(more.map((request, n) => on(n).add(request, BOUNDS)));
+    assert.equal(await pending(), DEVICE_SESSIONS_PENDING_MAX, 'exact, though two nodes added at once');
+    assert.ok(await isThere(honest.id));
+    const { rows } = await pool.query(
+      `SELECT min(due_at) AS oldest FROM device_login_requests WHERE network = 'attacker'`,
+    );
+    assert.deepEqual(rows, [{ oldest: '2026-11-21T10:10:00.031Z' }], 'its oldest went');
+  });
+
+  test('of many networks push out the oldest, one for each', async () => {
+    // The attack: each login comes from a network of its own, so that none holds more than the others.
+    const honest = newRequest({ network: 'honest', after: 30_000 });
+    await on(0).add(honest, BOUNDS);
+    await pool.query(FILL(`'attacker ' || n`, DEVICE_SESSIONS_PENDING_MAX - 1));
+    const more = Array.from({ length: 30 }, (_, n) => newRequest({ network: `late ${n}`, after: 60_000 + n }));
+    await Promise.all(more.map((request, n) => on(n).add(request, BOUNDS)));
+    assert.equal(await pending(), DEVICE_SESSIONS_PENDING_MAX);
+    assert.ok(await isThere(honest.id));
+    const { rows } = await pool.query('SELECT min(due_at) AS oldest FROM device_login_requests');
+    assert.deepEqual(rows, [{ oldest: '2026-11-21T10:10:00.031Z' }]);
+  });
+
+  test('push out no login that somebody decides about, however the two race', async () => {
+    // The attack: a flood removes the row of a login between the decision of its user and the poll of its device.
+    for (let round = 0; round < 30; round += 1) {
+      const [decided, late] = [newRequest({ after: round }), newRequest({ after: round + 1 })];
+      await on(0).add(decided, { ...BOUNDS, pendingMax: 1 });
+      const [isHeld] = await Promise.all([on(0).hold(decided.id), on(1).add(late, { ...BOUNDS, pendingMax: 1 })]);
+      assert.equal(await isThere(decided.id), isHeld, 'held and there, or neither');
+      assert.ok(await isThere(late.id));
+    }
+  });
+
+  test('cost one addition no more than some milliseconds, however many wait', async (context) => {
+    // The attack: each request of 1 KB makes the database look through all pending logins.
+    await pool.query(FILL(`'attacker ' || n`, DEVICE_SESSIONS_PENDING_MAX));
+    await pool.query('ANALYZE device_login_requests');
+    const additions = Array.from({ length: 50 }, (_, n) => newRequest({ network: `late ${n}`, after: 60_000 + n }));
+    const begunAt = performance.now();
+    for (const request of additions) await on(0).add(request, BOUNDS);
+    const eachMs = (performance.now() - begunAt) / additions.length;
+    await context.annotate(`${eachMs.toFixed(1)} ms for each`);
+    assert.ok(eachMs < 100, `${eachMs} ms`);
+  });
+});
