@@ -1,0 +1,195 @@
+/**
+ * An authenticator for passkeys in software, and the browser in front of it: it makes credentials and signs challenges
+ * as Web Authentication says, and misbehaves where a test asks it to. CBOR and COSE are written here, so that what the
+ * service reads does not come from the library that the service reads it with.
+ */
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import type { JsonObject } from '../../core/kernel/json.ts';
+
+/** What the authenticator or the browser does differently than it should. */
+export interface Misbehaviour {
+  readonly origin?: string;
+  readonly rpId?: string;
+  readonly type?: string;
+  readonly challenge?: string;
+  readonly userVerified?: boolean;
+  readonly userPresent?: boolean;
+  readonly crossOrigin?: boolean;
+  readonly signCount?: number;
+  readonly userHandle?: string;
+  /** Signs with the key of this credential under the id of the one that was asked for. */
+  readonly signWith?: string;
+  /** The attestation statement of a new credential: none, one with certificates, or one of another format. */
+  readonly attestation?: readonly [format: string, statement: ReadonlyMap<string, Cbor>];
+  /** The length of the new credential's id. */
+  readonly credentialIdBytes?: number;
+  /** Presents a credential that the authenticator holds already as a new one. */
+  readonly reuse?: string | undefined;
+}
+
+export interface SoftwareAuthenticator {
+  /** Answers the options of a creation, as JSON. Refuses, as browsers do, if it holds one of the excluded credentials. */
+  create(options: JsonObject, misbehaviour?: Misbehaviour): string;
+  /** Answers the options of a sign-in with the first of the allowed credentials that it holds. */
+  get(options: JsonObject, misbehaviour?: Misbehaviour): string;
+  /** The ids of its credentials, oldest first. */
+  readonly credentialIds: readonly string[];
+  /** A copy with the same keys and counters, as a thief makes one. */
+  clone(): SoftwareAuthenticator;
+}
+
+export type Cbor = number | string | Uint8Array | readonly Cbor[] | ReadonlyMap<number | string, Cbor>;
+
+interface Credential {
+  readonly id: string;
+  readonly privateKey: KeyObject;
+  readonly userHandle: string;
+  signCount: number;
+}
+
+export interface AuthenticatorOptions {
+  readonly origin: string;
+  /** False for an authenticator whose counter is always 0. */
+  readonly counts?: boolean;
+}
+
+const USER_PRESENT = 0x01;
+const USER_VERIFIED = 0x04;
+const HAS_CREDENTIAL = 0x40;
+
+export function createSoftwareAuthenticator(
+  { origin, counts = true }: AuthenticatorOptions,
+  credentials: readonly Credential[] = [],
+): SoftwareAuthenticator {
+  const held = new Map(credentials.map((credential) => [credential.id, { ...credential }]));
+
+  const clientData = (type: string, options: CeremonyOptions, more: Misbehaviour): Buffer =>
+    Buffer.from(
+      JSON.stringify({
+        type: more.type ?? type,
+        challenge: more.challenge ?? options.challenge,
+        origin: more.origin ?? origin,
+        crossOrigin: more.crossOrigin ?? false,
+      }),
+    );
+
+  return {
+    create(given, more = {}) {
+      const options = ceremonyOptions(given);
+      if (options.excludeCredentials?.some(({ id }) => held.has(id)) === true) throw new Error('InvalidStateError');
+      const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const id = more.reuse ?? randomBytes(more.credentialIdBytes ?? 16).toString('base64url');
+      const credential = { id, privateKey, userHandle: options.user?.id ?? '', signCount: counts ? 1 : 0 };
+      held.set(id, credential);
+      const attested = attestedCredential(id, publicKey);
+      const authData = authenticatorData(options.rp?.id ?? '', credential.signCount, more, attested);
+      const [format, statement] = more.attestation ?? (['none', new Map<string, Cbor>()] as const);
+      const attestation = new Map<string, Cbor>([
+        ['fmt', format],
+        ['attStmt', statement],
+        ['authData', authData],
+      ]);
+      const response = {
+        clientDataJSON: clientData('webauthn.create', options, more).toString('base64url'),
+        attestationObject: Buffer.from(cbor(attestation)).toString('base64url'),
+        transports: ['usb'],
+      };
+      return JSON.stringify({ id, rawId: id, type: 'public-key', clientExtensionResults: {}, response });
+    },
+    get(given, more = {}) {
+      const options = ceremonyOptions(given);
+      const credential = options.allowCredentials?.map(({ id }) => held.get(id)).find((one) => one !== undefined);
+      if (credential === undefined) throw new Error('NotAllowedError');
+      if (counts) credential.signCount += 1;
+      const authData = authenticatorData(options.rpId ?? '', credential.signCount, more);
+      const client = clientData('webauthn.get', options, more);
+      const signed = Buffer.concat([authData, createHash('sha256').update(client).digest()]);
+      const { privateKey } = held.get(more.signWith ?? credential.id) ?? credential;
+      const response = {
+        clientDataJSON: client.toString('base64url'),
+        authenticatorData: authData.toString('base64url'),
+        signature: sign('sha256', signed, privateKey).toString('base64url'),
+        userHandle: more.userHandle ?? credential.userHandle,
+      };
+      const { id } = credential;
+      return JSON.stringify({ id, rawId: id, type: 'public-key', clientExtensionResults: {}, response });
+    },
+    get credentialIds() {
+      return [...held.keys()];
+    },
+    clone: () => createSoftwareAuthenticator({ origin, counts }, [...held.values()]),
+  };
+}
+
+/** The members of a prompt's options that an authenticator reads. */
+interface CeremonyOptions {
+  readonly challenge: string;
+  readonly rp?: { readonly id: string };
+  readonly rpId?: string;
+  readonly user?: { readonly id: string };
+  readonly excludeCredentials?: readonly { readonly id: string }[];
+  readonly allowCredentials?: readonly { readonly id: string }[];
+}
+
+function ceremonyOptions(options: JsonObject): CeremonyOptions {
+  return options as unknown as CeremonyOptions;
+}
+
+/** Web Authentication, section 6.1. */
+function authenticatorData(
+  rpId: string,
+  signCount: number,
+  { userPresent = true, userVerified = true, ...more }: Misbehaviour,
+  attested: Uint8Array = new Uint8Array(),
+): Buffer {
+  const flags =
+    (userPresent ? USER_PRESENT : 0) | (userVerified ? USER_VERIFIED : 0) | (attested.length > 0 ? HAS_CREDENTIAL : 0);
+  const counter = Buffer.alloc(4);
+  counter.writeUInt32BE(more.signCount ?? signCount);
+  const rpIdHash = createHash('sha256')
+    .update(more.rpId ?? rpId)
+    .digest();
+  return Buffer.concat([rpIdHash, Buffer.from([flags]), counter, attested]);
+}
+
+/** The AAGUID, the id with its length, and the public key in COSE form (RFC 9053, section 7.1.1). */
+function attestedCredential(credentialId: string, publicKey: KeyObject): Buffer {
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
+  const id = Buffer.from(credentialId, 'base64url');
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(id.length);
+  const key = new Map<number, Cbor>([
+    [1, 2],
+    [3, -7],
+    [-1, 1],
+    [-2, Buffer.from(x, 'base64url')],
+    [-3, Buffer.from(y, 'base64url')],
+  ]);
+  return Buffer.concat([Buffer.alloc(16), length, id, cbor(key)]);
+}
+
+/** RFC 8949, section 3: the major types that WebAuthn uses. */
+function cbor(value: Cbor): Uint8Array {
+  if (typeof value === 'number') return value >= 0 ? cborHead(0, value) : cborHead(1, -1 - value);
+  if (typeof value === 'string') {
+    const bytes = Buffer.from(value, 'utf8');
+    return Buffer.concat([cborHead(3, bytes.length), bytes]);
+  }
+  if (value instanceof Uint8Array) return Buffer.concat([cborHead(2, value.length), value]);
+  if (value instanceof Map) {
+    const members = [...value].flatMap(([key, item]) => [cbor(key), cbor(item)]);
+    return Buffer.concat([cborHead(5, value.size), ...members]);
+  }
+  const items = value as readonly Cbor[];
+  return Buffer.concat([cborHead(4, items.length), ...items.map(cbor)]);
+}
+
+function cborHead(major: number, argument: number): Buffer {
+  const type = major << 5;
+  if (argument < 24) return Buffer.from([type | argument]);
+  if (argument < 0x100) return Buffer.from([type | 24, argument]);
+  const head = Buffer.alloc(3);
+  head.writeUInt8(type | 25);
+  head.writeUInt16BE(argument, 1);
+  return head;
+}
