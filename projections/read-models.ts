@@ -22,6 +22,7 @@ import {
   readDueDeliveries,
   readDueWebhooks,
   readWebhookDeliveries,
+  readWebhookDelivery,
 } from './webhook-deliveries/queries.ts';
 
 export interface ReadModelsOptions {
@@ -78,6 +79,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
+    webhookDelivery: (account, webhook, delivery) => readWebhookDelivery(deliveries, account, webhook, delivery),
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),

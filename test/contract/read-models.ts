@@ -11,6 +11,7 @@ import {
   type ObjectId,
   type RepositoryId,
   timestamp,
+  type WebhookDeliveryId,
   type WebhookId,
   ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
@@ -311,6 +312,7 @@ function accessTokensContract(open: Open): void {
       [[first, null]],
     );
     assert.deepEqual(await reads.webhookDeliveries(account, newUuid<WebhookId>(), 10), []);
+    assert.equal(await reads.webhookDelivery(account, newUuid<WebhookId>(), newUuid<WebhookDeliveryId>()), null);
   });
 }
 

@@ -70,6 +70,7 @@ export function createMemoryReadModels(options: {
   const { events, objects, clock } = options;
   let failure: ReadModelError | null = null;
   let branchReads = 0;
+  const deliveries = createMemoryDeliveries(events);
 
   async function fold(): Promise<Fold> {
     if (failure !== null) throw failure;
@@ -231,7 +232,8 @@ export function createMemoryReadModels(options: {
       });
       return rows.reverse();
     },
-    webhookDeliveries: createMemoryDeliveries(events).webhookDeliveries,
+    webhookDeliveries: deliveries.webhookDeliveries,
+    webhookDelivery: deliveries.webhookDelivery,
     usageOf,
   };
 }
