@@ -16,7 +16,7 @@ import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
-import { readUsage } from './usage/queries.ts';
+import { readDailyTraffic, readUsage } from './usage/queries.ts';
 import {
   readDeliveryBacklog,
   readDueDeliveries,
@@ -85,5 +85,6 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
+    dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };
 }

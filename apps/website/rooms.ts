@@ -1,6 +1,7 @@
 /** The rooms of the website, in the order of their links in the navigation. */
 import { identityRoom } from './identity/routes.ts';
 import type { Room } from './layout/room.ts';
+import { usageRoom } from './usage/routes.ts';
 import { webhooksRoom } from './webhooks/routes.ts';
 
-export const ROOMS: readonly Room[] = [webhooksRoom, identityRoom];
+export const ROOMS: readonly Room[] = [webhooksRoom, usageRoom, identityRoom];

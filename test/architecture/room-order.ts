@@ -51,6 +51,8 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/layout',
     'apps/website/sessions',
     'apps/website/identity',
+    'apps/website/webhooks',
+    'apps/website/usage',
     'apps/website',
     'apps/server',
     'apps/admin',
