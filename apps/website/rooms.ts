@@ -3,7 +3,4 @@ import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
 import { mfaRoom } from './mfa/routes.ts';
 import type { Room } from './layout/room.ts';
-import { repositoriesRoom } from './repositories/routes.ts';
-import { tokensRoom } from './tokens/routes.ts';
-
-export const ROOMS: readonly Room[] = [] = [repositoriesRoom, tokensRoom, identityRoom, docsRoom, ] = [tokensRoom, mfaRoom];
+export const ROOMS: readonly Room[] = [] = [] = [repositoriesRoom, tokensRoom, identityRoom, docsRoom, ] = [tokensRoom, mfaRoom, ] = [webhooksRoom, usageRoom];
