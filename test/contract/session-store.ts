@@ -58,7 +58,7 @@ export function sessionStoreContract(name: string, open: (context: Ending) => Pr
     });
 
     test('updates what a session keeps, and when and where it was seen', async () => {
-      const added = await add();
+      const added = await add({ kept: { former: '1' } });
       const seenAt = plusMs(NOW, HOUR_MS);
       const changed = { ...added, kept: { step: '2' }, seenAt, expiresAt: plusMs(seenAt, HOUR_MS), addressRef: null };
       await store.update(changed);
