@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { redirectTo, showPage } from '../../../apps/website/layout/answer.ts';
+import { redirectTo, showContent, showPage } from '../../../apps/website/layout/answer.ts';
 import { postForm, textField } from '../../../apps/website/layout/forms.ts';
 import { html } from '../../../apps/website/layout/html.ts';
 import { page } from '../../../apps/website/layout/page.ts';
@@ -24,6 +24,12 @@ const SAMPLE: Room = {
       return showPage(page(visit, { title: 'Notes' }, html`<h1>Notes of ${visit.person.username}</h1>${form}`));
     });
     site.form('/notes', async (_visit, fields) => redirectTo('/notes', `Kept ${fields.text('text')}`));
+    site.publicPage('/raw', async () =>
+      showContent(Buffer.from('<script>'), {
+        'content-type': 'text/plain; charset=utf-8',
+        'content-security-policy': "default-src 'none'; sandbox",
+      }),
+    );
     site.publicPage('/broken', async () => {
       throw new Error('the password is hunter2');
     });
@@ -68,6 +74,13 @@ describe('The website', () => {
   test('sends a stranger to the sign-in page, and from there back', async () => {
     const answer = await fixture.browser().get('/notes?a=1&b=2');
     assert.deepEqual([answer.status, answer.location], [303, '/sign-in?next=%2Fnotes%3Fa%3D1%26b%3D2']);
+  });
+
+  test('shows content that is no page under a policy of its own', async () => {
+    const raw = await fixture.browser().get('/raw');
+    assert.equal(raw.html, '<script>');
+    assert.equal(raw.headers['content-security-policy'], "default-src 'none'; sandbox");
+    assert.equal(raw.headers['x-content-type-options'], 'nosniff');
   });
 
   test('names the request and nothing of the fault when a page fails', async () => {
