@@ -54,9 +54,9 @@ describe('A person on a service of two nodes', () => {
 /** A browser that keeps its cookies, whichever node answers. */
 function person() {
   const cookies = new Map<string, string>();
-  const send = async (strata: Strata, path: string, init: RequestInit = {}): Promise<Response> => {
+  const send = async (strata: Strata, path: string, init: Omit<RequestInit, 'headers'> = {}): Promise<Response> => {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const headers = { ...init.headers, Cookie: cookie, Origin: strata.url };
+    const headers = { Cookie: cookie, Origin: strata.url };
     const response = await fetch(strata.url + path, { ...init, headers, redirect: 'manual' });
     for (const header of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? [];
