@@ -82,8 +82,8 @@ export function createPostgresSessionStore(pool: pg.Pool): SessionStore {
       return (await query(pool, text, [account, handle])).rowCount === 1;
     },
     async revokeOthers(account, handle) {
-      const text = 'DELETE FROM web_sessions WHERE account_id = $1 AND handle IS DISTINCT FROM $2::uuid';
-      await query(pool, text, [account, handle]);
+      const text = 'DELETE FROM web_sessions WHERE account_id = $1 AND handle <> $2 RETURNING handle';
+      return (await query<Pick<Row, 'handle'>>(pool, text, [account, handle])).rows.map((row) => row.handle);
     },
     async removeExpired(now, limit) {
       return (await query(pool, REMOVE_EXPIRED, [now, limit])).rowCount ?? 0;

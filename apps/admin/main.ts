@@ -87,7 +87,9 @@ account
     act<{ username: string }>(async (context, { username }) => {
       const id = await requireAccount(context, username);
       const password = await passwordFromStdin();
-      requireAccepted(await changePassword(context, causeOf(context, 'account reset-password'), id, password));
+      requireAccepted(
+        await changePassword(context, { account: id, cause: causeOf(context, 'account reset-password') }, password),
+      );
       return { value: { id, username }, text: `${username} has a new password` };
     }),
   );

@@ -235,7 +235,7 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
     commitTotals: createCommitTotals(),
     ...createKnownAnswers(),
     sessions: createPostgresSessionStore(pool),
-    signUpOpen: true,
+    signUpOpen: settings.signUpOpen,
     operatorContact: settings.operatorContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
     onFinished: (finished) => {

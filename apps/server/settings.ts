@@ -36,6 +36,8 @@ export interface Settings {
   readonly retentionDays: number;
   /** Whether webhooks may be sent to addresses that are not public. */
   readonly allowPrivateTargets: boolean;
+  /** Whether strangers may make accounts on the website. */
+  readonly signUpOpen: boolean;
   /** Says how to reach who runs the service, on the pages where people need to know; null if not set. */
   readonly operatorContact: string | null;
   /** Addresses of the peers whose X-Forwarded-For the server trusts. */
@@ -109,6 +111,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
     plans: plansOf(file('STRATA_PLANS'), fault),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
+    signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: text('STRATA_OPERATOR_CONTACT'),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
     roles: someOf('STRATA_ROLES', ROLES),

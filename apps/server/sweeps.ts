@@ -1,14 +1,16 @@
 /**
  * The sweeps that every worker runs: they remove layers and vault records that no event names, expired secrets, and
- * counts of rate limits whose span is over.
+ * counts of rate limits whose span is over, and erase closed accounts.
  *
  * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
+import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
+import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
@@ -20,7 +22,10 @@ import { every } from './periodic.ts';
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
+const ERASURES_INTERVAL_MS = 10 * 60_000;
 const RATE_LIMITS_INTERVAL_MS = 60_000;
+const SESSIONS_INTERVAL_MS = 10 * 60_000;
+const SESSIONS_AT_ONCE_MAX = 10_000;
 
 export interface SweepsOptions {
   readonly foundation: Foundation;
@@ -51,7 +56,8 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       (cause) => onFault('vault-sweep', cause),
     ),
   );
-  const secrets = { ...context, marks: createPostgresPolicyMarks(pool) };
+  const marks = createPostgresPolicyMarks(pool);
+  const secrets = { ...context, marks };
   parts.add(
     every(
       VAULT_INTERVAL_MS,
@@ -59,11 +65,29 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       (cause) => onFault('webhook-secret-expiry', cause),
     ),
   );
+  const dueAccounts = { ...context, marks, log };
+  parts.add(
+    every(
+      ERASURES_INTERVAL_MS,
+      (signal) => eraseDueAccounts(dueAccounts, signal),
+      (cause) => onFault('account-erasure', cause),
+    ),
+  );
   parts.add(
     every(
       RATE_LIMITS_INTERVAL_MS,
       (signal) => removeExpiredCounts(pool, signal),
       (cause) => onFault('rate-limit-expiry', cause),
+    ),
+  );
+  const sessions = createPostgresSessionStore(pool);
+  parts.add(
+    every(
+      SESSIONS_INTERVAL_MS,
+      async () => {
+        await sessions.removeExpired(context.clock.now(), SESSIONS_AT_ONCE_MAX);
+      },
+      (cause) => onFault('session-expiry', cause),
     ),
   );
   return () => parts.close();

@@ -60,12 +60,10 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
       return OLD_FORM;
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return TOO_LARGE;
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return UNREADABLE;
   }
-  // The client closed the connection, so nobody reads this answer.
-  if (request.raw.errored !== null) return UNREADABLE;
+  // What else Fastify finds wrong with a request; and a connection that the client closed, where nobody reads this.
+  const isTheirs = error.statusCode !== undefined && error.statusCode < 500;
+  if (isTheirs || request.raw.errored !== null) return UNREADABLE;
   logFault(context.log, error, { requestId, operation, status: 500 });
   return {
     status: 500,

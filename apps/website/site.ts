@@ -54,6 +54,8 @@ export function createWebsite(context: SiteContext, rooms: readonly Room[] = ROO
     pages.setErrorHandler((error: FastifyError, request, reply) => answerFault(serving, error, request, reply));
     pages.setNotFoundHandler(answerNotFound(serving));
     registerSessions(pages, context, cookies);
+    // A form is the only body that pages take.
+    pages.removeAllContentTypeParsers();
     pages.register(fastifyFormBody, { bodyLimit: FORM_BYTES_MAX, parser: (text) => ({ form: new SentForm(text) }) });
     pages.register(fastifyCsrf, {
       cookieKey: cookies.names.form,

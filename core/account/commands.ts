@@ -1,4 +1,5 @@
 /** The commands of the account itself. Each facet has commands of its own. */
+import type { Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
 import type { Plan } from './plans.ts';
 
@@ -13,4 +14,14 @@ export type AccountCommand =
   | { readonly type: 'AbandonAccount' }
   | { readonly type: 'ChangePlan'; readonly plan: Plan }
   | { readonly type: 'ChangePassword'; readonly passwordHashRef: VaultRef }
-  | { readonly type: 'EraseAccount' };
+  | {
+      readonly type: 'ChangeEmail';
+      readonly emailRef: VaultRef;
+      /** The name of the claim of the address before; null if the new address has the same. */
+      readonly previousClaim: string | null;
+    }
+  | { readonly type: 'CloseAccount'; readonly eraseAt: Timestamp }
+  | { readonly type: 'ReopenAccount'; readonly epoch: number; readonly now: Timestamp }
+  | { readonly type: 'EraseAccount' }
+  /** Erases an account only if it is closed and its time is over. */
+  | { readonly type: 'EraseDueAccount'; readonly now: Timestamp };

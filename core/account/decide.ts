@@ -2,7 +2,7 @@
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import type { AccountCommand } from './commands.ts';
 import type { AccountOwnEvent } from './events.ts';
-import type { Account } from './state.ts';
+import { type Account, sessionEpochOf } from './state.ts';
 
 export function decideAccount(state: Account, command: AccountCommand): Decision<AccountOwnEvent> {
   switch (command.type) {
@@ -30,6 +30,26 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
     case 'ChangePassword':
       if (state.status !== 'open') return refuse({ code: 'account-not-found' });
       return accept<AccountOwnEvent>({ type: 'PasswordChanged', data: { password_hash_ref: command.passwordHashRef } });
+    case 'ChangeEmail':
+      if (state.status !== 'open') return refuse({ code: 'account-not-found' });
+      return accept<AccountOwnEvent>({
+        type: 'EmailChanged',
+        data: { email_ref: command.emailRef, previous_claim: command.previousClaim },
+      });
+    case 'CloseAccount':
+      if (state.status !== 'open') return refuse({ code: 'account-not-found' });
+      return accept<AccountOwnEvent>({ type: 'AccountClosed', data: { erase_at: command.eraseAt } });
+    case 'ReopenAccount':
+      // From `eraseAt` on, any node may have begun to erase it.
+      if (state.status !== 'closed' || sessionEpochOf(state) !== command.epoch || command.now >= state.eraseAt) {
+        return refuse({ code: 'session-no-longer-valid' });
+      }
+      return accept<AccountOwnEvent>({ type: 'AccountReopened', data: {} });
+    case 'EraseDueAccount': {
+      const isDue = state.status === 'closed' && command.now >= state.eraseAt;
+      if (state.status !== 'erased' && !isDue) return refuse({ code: 'account-not-found' });
+      return decideAccount(state, { type: 'EraseAccount' });
+    }
     case 'EraseAccount':
       // Idempotent: an erasure that stopped after this event is repeated to finish its other steps.
       if (state.status === 'erased') return accept<AccountOwnEvent>();

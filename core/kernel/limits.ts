@@ -136,6 +136,9 @@ export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
 export const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
 /** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
 export const SESSION_KEPT_LENGTH_MAX = 4_096;
+/** How long a browser is known by its sign-ins, and to how many accounts: the newest. */
+export const KNOWN_BROWSER_SPAN_MS = 365 * 24 * 60 * 60_000;
+export const KNOWN_ACCOUNTS_MAX = 5;
 /** A message that one page of the website leaves for the next. */
 export const FLASH_LENGTH_MAX = 500;
 /** The body of a form of the website. */
@@ -289,3 +292,5 @@ export const PAGE_COMMITS_MAX = 50;
 export const KNOWN_FOLDERS_ENTRIES_MAX = 100_000;
 export const KNOWN_PATH_COMMITS_MAX = 100_000;
 export const KNOWN_APART_MAX = 20_000;
+/** The memory for which push brought which commit. */
+export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;

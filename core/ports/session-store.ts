@@ -44,8 +44,8 @@ export interface SessionStore {
   list(account: AccountId, now: Timestamp): Promise<readonly StoredSession[]>;
   /** Removes the account's session with this handle. Returns whether there was one. */
   revoke(account: AccountId, handle: string): Promise<boolean>;
-  /** Removes all sessions of the account but the one with this handle; all of them for null. */
-  revokeOthers(account: AccountId, handle: string | null): Promise<void>;
+  /** Removes all sessions of the account but the one with this handle. Returns the handles of those it removed. */
+  revokeOthers(account: AccountId, handle: string): Promise<readonly string[]>;
   /** Removes at most `limit` expired sessions. Returns how many it removed. */
   removeExpired(now: Timestamp, limit: number): Promise<number>;
 }

@@ -57,12 +57,32 @@ describe('On nodes of different roles', () => {
       assert.equal(detail, 'This node does not run the role api: the request belongs to another one');
       assert.match(answer.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
     }
+    for (const strata of [gitOnly, worker]) {
+      for (const path of ['/', '/sign-in', '/v1x', '/ada/project']) {
+        const answer = await fetch(strata.url + path);
+        assert.equal(answer.status, 421, path);
+        const { detail } = (await answer.json()) as { detail: string };
+        assert.equal(detail, 'This node does not run the role website: the request belongs to another one');
+      }
+    }
     const work = await newWorkTree(context);
     for (const strata of [serving, worker]) {
       const listed = await tryGit(work, ['ls-remote', gitUrl(strata, ada, 'project')]);
       assert.match(listed.stderr, /The requested URL returned error: 421/);
       const pushed = await tryGit(work, ['push', gitUrl(strata, ada, 'project'), 'main']);
       assert.match(pushed.stderr, /The requested URL returned error: 421/);
+    }
+  });
+
+  test('the website answers every path that is not of git, of the API or of a probe', async () => {
+    for (const [path, type] of [
+      ['/', /^text\/html/],
+      ['/v1x', /^text\/html/],
+      ['/v1', /^application\/json/],
+      ['/v1/none?x', /^application\/json/],
+      ['/.well-known/none', /^application\/json/],
+    ] as const) {
+      assert.match((await fetch(serving.url + path)).headers.get('content-type') ?? '', type, path);
     }
   });
 

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { digest } from '../../adapters/node/digest.ts';
+import { createBackground } from '../../apps/server/background.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
 import type { Room } from '../../apps/website/layout/room.ts';
 import { createCommitTotals } from '../../apps/api/services.ts';
@@ -16,11 +17,13 @@ import { sessionEpochOf } from '../../core/account/state.ts';
 import { type AccountId, plusMs } from '../../core/kernel/ids.ts';
 import { SESSION_IDLE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
+import { newAccount } from './accounts.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fixture.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 
-export const WEB_URL = 'http://localhost:8080';
+/** The password of every account that `WebsiteFixture.account` makes. */
+export const PASSWORD = 'correct horse battery';
 
 export interface WebsiteFixture {
   /** The service below the website: makes accounts, repositories and pushes. */
@@ -28,6 +31,8 @@ export interface WebsiteFixture {
   readonly site: FastifyInstance;
   readonly context: SiteContext;
   readonly finished: FinishedSiteRequest[];
+  /** Makes an account with the password `PASSWORD` and the address `<username>@example.org`. */
+  account(username: string): Promise<AccountId>;
   /** A browser that nobody signed in with. */
   browser(): Browser;
   /** A browser that the account's owner is signed in with, without the sign-in page. */
@@ -87,7 +92,9 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     layers: createMemoryLayerStore(),
     commitTotals: createCommitTotals(),
     ...createKnownAnswers(),
-    background: { run: (_what, work) => void work().catch(() => undefined) },
+    background: createBackground((what, cause) => {
+      throw new Error(`A fault of ${what}`, { cause });
+    }),
     signUpOpen: true,
     operatorContact: null,
     formKey: 'a key of the forms that tests make',
@@ -102,6 +109,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     site,
     context,
     finished,
+    account: async (username) => newAccount(context, username),
     browser,
     signedIn: async (account) => {
       const signedIn = browser();

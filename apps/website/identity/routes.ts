@@ -1,17 +1,21 @@
 /** The pages about who somebody is: the landing page, sign-up, sign-in and the settings of the account. */
-import { redirectTo, showPage } from '../layout/answer.ts';
-import { html } from '../layout/html.ts';
-import { page } from '../layout/page.ts';
 import type { Room } from '../layout/room.ts';
+import { accountRoutes } from './account-settings.ts';
+import { deletionRoutes } from './deletion.ts';
+import { forgottenPasswordPage } from './forgotten-password.ts';
+import { landingPage } from './landing.ts';
+import { sessionRoutes } from './session-list.ts';
+import { signInRoutes } from './sign-in.ts';
+import { signUpRoutes } from './sign-up.ts';
 
 export const identityRoom: Room = {
   routes(site) {
-    site.publicPage('/', async (visit) =>
-      showPage(page(visit, { title: 'Git hosting you can replay', width: 'middle' }, html`<h1>Strata</h1>`)),
-    );
-    site.publicForm('/sign-out', async (visit) => {
-      await visit.session.signOut();
-      return redirectTo('/', 'You are signed out.');
-    });
+    site.publicPage('/', landingPage);
+    site.publicPage('/forgotten-password', forgottenPasswordPage(site.context));
+    signUpRoutes(site);
+    signInRoutes(site);
+    accountRoutes(site);
+    sessionRoutes(site);
+    deletionRoutes(site);
   },
 };

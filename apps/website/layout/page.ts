@@ -69,7 +69,8 @@ function signedOutLinks(visit: Visit): Html {
 function signedInLinks(visit: Visit, username: string): Html {
   const links = visit.navigation.map(({ label, path }) => link(visit, label, path));
   const signOut = html`<button class="button quiet">Sign out</button>`;
-  return html`<nav aria-label="Account">${links}</nav><div class="who">${link(visit, username, '/settings')}${buttonForm(
+  const nav = links.length > 0 && html`<nav aria-label="Account">${links}</nav>`;
+  return html`${nav}<div class="who">${link(visit, username, '/settings')}${buttonForm(
     { action: '/sign-out', csrf: visit.csrf() },
     signOut,
   )}</div>`;

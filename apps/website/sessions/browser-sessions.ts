@@ -9,8 +9,7 @@
 import fastifyCookie from '@fastify/cookie';
 import fastifySession from '@fastify/session';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { AccountId } from '../../../core/kernel/ids.ts';
-import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
+import { type AccountId, plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import {
   PENDING_SIGN_IN_SPAN_MS,
   SESSION_IDLE_SPAN_MS,
@@ -24,6 +23,7 @@ import { parseVaultRef, VaultError, type VaultRef } from '../../../core/ports/va
 import type { SiteContext } from '../context.ts';
 import type { SessionStart, VisitSession } from '../layout/visit.ts';
 import type { Cookies } from './cookies.ts';
+import { rememberBrowser } from './known-browser.ts';
 
 declare module 'fastify' {
   interface Session {
@@ -94,7 +94,10 @@ export function sessionOf(
     reply.clearCookie(cookies.names.form, cookies.attributes);
   };
   return {
-    signIn: (to) => start(to, 'signed-in', {}),
+    async signIn(to) {
+      await start(to, 'signed-in', {});
+      rememberBrowser({ formKey: context.formKey, cookies }, request, reply, to.account);
+    },
     awaitSecondFactor: ({ next, ...to }) => start(to, 'pending', { next }),
     async signOut() {
       const { stored } = request.session;

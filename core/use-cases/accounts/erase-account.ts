@@ -6,6 +6,7 @@
  * because the log names the account by it; the e-mail address is released. The data key is destroyed after the event,
  * and after the address was read, so that the data of an account that still exists is never unreadable.
  */
+import type { AccountCommand } from '../../account/commands.ts';
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
 import { emailKey } from '../../account/names.ts';
@@ -16,7 +17,7 @@ import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
-import { settleClaim } from './accounts.ts';
+import { settleClaim } from './claims.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { closeRepository } from './repositories.ts';
 
@@ -38,8 +39,26 @@ export async function eraseAccount(
   cause: Cause,
   account: AccountId,
 ): Promise<Erasure | { readonly refused: Refusal }> {
+  return erase(context, cause, account, { type: 'EraseAccount' });
+}
+
+/** As `eraseAccount`, for an account that is closed and whose time is over; refuses any other. */
+export async function eraseDueAccount(
+  context: ErasureContext,
+  cause: Cause,
+  account: AccountId,
+): Promise<Erasure | { readonly refused: Refusal }> {
+  return erase(context, cause, account, { type: 'EraseDueAccount', now: context.clock.now() });
+}
+
+async function erase(
+  context: ErasureContext,
+  cause: Cause,
+  account: AccountId,
+  command: AccountCommand,
+): Promise<Erasure | { readonly refused: Refusal }> {
   const erased = await execute(context, accounts, account, { account, cause }, (state) =>
-    decideAccount(state, { type: 'EraseAccount' }),
+    decideAccount(state, command),
   );
   if ('refused' in erased) return erased;
   await context.failpoint('account-erased');
@@ -52,6 +71,9 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
   if (state.status !== 'erased') throw new TypeError(`Account ${account} is ${state.status}, not erased`);
   await settleClaim(context, cause, usernameClaims, state.username, account, 'Confirm');
   const addressReleased = await releaseAddress(context, cause, account, state);
+  // An interrupted change of the address left its claim.
+  const former = state.formerEmail?.claim ?? null;
+  if (former !== null) await settleClaim(context, cause, emailClaims, former, account, 'Release');
   await context.vault.eraseAccount(account);
   let repositories = 0;
   for (const id of state.repositories.keys()) {

@@ -1,6 +1,6 @@
 /**
  * The policy that removes vault records that no event names, and finishes interrupted work that follows an event:
- * erasures, and the removal of superseded records (docs/architecture.md, invariant 5). It reads every event once.
+ * erasures, changes of addresses, and the removal of superseded records (docs/architecture.md, invariant 5). It reads every event once.
  *
  * Must stay true: a record is removed only if it was last put more than 24 hours before the sweep began, by the vault's
  * clock, and no event names it up to a head that was read after that time. The sweep continues where the last one
@@ -26,6 +26,7 @@ import type { Log } from '../../ports/log.ts';
 import { parseVaultRef, type VaultRef, vaultRef } from '../../ports/vault.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
 import type { VaultRecordId, VaultReferences } from '../../ports/vault-references.ts';
+import { finishEmailChange } from '../accounts/change-email.ts';
 import { type ErasureContext, finishErasure } from '../accounts/erase-account.ts';
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
@@ -87,6 +88,9 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
   if (categoryOf(stream) !== accounts.category) return;
   const account = uuid<AccountId>(entityIdOf(stream));
   if (type === 'PasswordChanged') await removeSuperseded(context, stream, revision);
+  if (type === 'EmailChanged') {
+    await finishEmailChange(context, systemCause(context.ids, 'finish-email-changes'), account);
+  }
   if (type.startsWith('Webhook')) {
     const superseded = await supersededWebhookRecords(context.events, recorded);
     for (const ref of superseded) await context.vault.delete(account, ref);

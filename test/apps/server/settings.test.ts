@@ -46,3 +46,22 @@ describe('STRATA_ROLES', () => {
     }
   });
 });
+
+describe('STRATA_SIGN_UP', () => {
+  test('is open until it is set to closed, and stops the start with any other value', () => {
+    assert.equal(readSettings({}, '/').signUpOpen, true);
+    assert.equal(readSettings({ STRATA_SIGN_UP: 'open' }, '/').signUpOpen, true);
+    assert.equal(readSettings({ STRATA_SIGN_UP: 'closed' }, '/').signUpOpen, false);
+    assert.throws(() => readSettings({ STRATA_SIGN_UP: 'no' }, '/'), {
+      name: 'SettingsError',
+      message: /STRATA_SIGN_UP is .*: expected one of open, closed/,
+    });
+  });
+});
+
+describe('STRATA_OPERATOR_CONTACT', () => {
+  test('is any text, and nothing by default', () => {
+    assert.equal(readSettings({}, '/').operatorContact, null);
+    assert.equal(readSettings({ STRATA_OPERATOR_CONTACT: 'ops@example.org' }, '/').operatorContact, 'ops@example.org');
+  });
+});

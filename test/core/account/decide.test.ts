@@ -5,6 +5,7 @@ import type { AccountCommand } from '../../../core/account/commands.ts';
 import { decideAccount } from '../../../core/account/decide.ts';
 import type { AccountEvent } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
+import { timestamp } from '../../../core/kernel/ids.ts';
 import { vaultRef } from '../../../core/ports/vault.ts';
 import {
   accountClosed,
@@ -49,6 +50,35 @@ describe('An account', () => {
     assert.deepEqual(decide([accountCreated], { type: 'ChangePassword', passwordHashRef: other }), [
       { type: 'PasswordChanged', data: { password_hash_ref: other } },
     ]);
+  });
+
+  test('changes its address', () => {
+    const data = { email_ref: 'b'.repeat(64), previous_claim: 'c'.repeat(64) };
+    const command = { type: 'ChangeEmail', emailRef: vaultRef('b'.repeat(64)), previousClaim: 'c'.repeat(64) } as const;
+    assert.deepEqual(decide([accountCreated], command), [{ type: 'EmailChanged', data }]);
+    assert.equal(decide([accountCreated, accountClosed], command), 'account-not-found');
+    assert.equal(decide([], command), 'account-not-found');
+  });
+
+  test('is closed once, and reopened in the epoch of its closing until the instant at which it is to be erased', () => {
+    const close = { type: 'CloseAccount', eraseAt: timestamp('2026-12-05T10:00:00.000Z') } as const;
+    assert.deepEqual(decide([accountCreated], close), [accountClosed]);
+    assert.equal(decide([accountCreated, accountClosed], close), 'account-not-found');
+    const history = [accountCreated, accountClosed];
+    const reopen = (epoch: number, now: string) =>
+      decide(history, { type: 'ReopenAccount', epoch, now: timestamp(now) });
+    assert.deepEqual(reopen(1, '2026-12-05T09:59:59.999Z'), [{ type: 'AccountReopened', data: {} }]);
+    assert.equal(reopen(1, '2026-12-05T10:00:00.000Z'), 'session-no-longer-valid');
+    assert.equal(reopen(0, '2026-12-05T09:59:59.999Z'), 'session-no-longer-valid');
+  });
+
+  test('is erased by the sweep only when it is closed and its time is over', () => {
+    const due = { type: 'EraseDueAccount', now: timestamp('2026-12-05T10:00:00.000Z') } as const;
+    assert.deepEqual(decide([accountCreated, accountClosed], due), [accountErased]);
+    const early = { ...due, now: timestamp('2026-12-05T09:59:59.999Z') };
+    assert.equal(decide([accountCreated, accountClosed], early), 'account-not-found');
+    assert.equal(decide([accountCreated], due), 'account-not-found');
+    assert.deepEqual(decide([accountCreated, accountClosed, accountErased], early), []);
   });
 
   test('is erased once, and a repeated erasure adds no event', () => {

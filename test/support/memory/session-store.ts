@@ -37,7 +37,9 @@ export function createMemorySessionStore(): SessionStore {
       return drop(of(({ account, handle }) => account === wanted && handle === named)) === 1;
     },
     async revokeOthers(wanted, kept) {
-      drop(of(({ account, handle }) => account === wanted && handle !== kept));
+      const others = of(({ account, handle }) => account === wanted && handle !== kept);
+      drop(others);
+      return others.map(({ handle }) => handle);
     },
     async removeExpired(now, limit) {
       return drop(of(({ expiresAt }) => expiresAt <= now).slice(0, limit));

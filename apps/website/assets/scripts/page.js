@@ -6,13 +6,15 @@ for (const box of document.querySelectorAll('.copy')) {
   // Browsers offer the clipboard only on HTTPS and on localhost.
   if (code === null || button === null || !isSecureContext) continue;
   button.hidden = false;
-  const label = button.textContent;
+  const { textContent: text, ariaLabel: label } = button;
   button.addEventListener('click', () => {
     navigator.clipboard.writeText(code.textContent).then(
       () => {
         button.textContent = 'Copied';
+        button.ariaLabel = 'Copied';
         setTimeout(() => {
-          button.textContent = label;
+          button.textContent = text;
+          button.ariaLabel = label;
         }, 2000);
       },
       () => getSelection()?.selectAllChildren(code),

@@ -154,9 +154,11 @@ describe('A creation that is interrupted', () => {
       'username Claimed',
       'account-username-claimed',
       'email Claimed',
+      'account-email-claimed',
       'account AccountCreated',
       'account-created',
       'username Confirmed',
+      'account-username-confirmed',
       'email Confirmed',
     ]);
   });
@@ -293,8 +295,8 @@ describe('An account', () => {
     const { id } = accepted(await create());
     const before = (await node.entities.get(accounts, id)).state;
     assert.ok(before.status === 'open');
-    assert.equal(codeOf(await changePassword(node, CAUSE, id, 'too short')), 'password-length');
-    assert.deepEqual(await changePassword(node, CAUSE, id, 'battery staple'), { changed: true });
+    assert.equal(codeOf(await changePassword(node, { account: id, cause: CAUSE }, 'too short')), 'password-length');
+    assert.deepEqual(await changePassword(node, { account: id, cause: CAUSE }, 'battery staple'), { epoch: 1 });
     const after = (await node.entities.get(accounts, id)).state;
     assert.ok(after.status === 'open');
     assert.equal(await vault.get(id, 'password-hash', after.passwordHashRef), 'hash of battery staple');
@@ -305,7 +307,9 @@ describe('An account', () => {
     const { node, vault, create } = await started();
     const { id } = accepted(await create());
     const refs = new Set<string>();
-    const changes = ['first password', 'second password'].map((password) => changePassword(node, CAUSE, id, password));
+    const changes = ['first password', 'second password'].map((password) =>
+      changePassword(node, { account: id, cause: CAUSE }, password),
+    );
     await Promise.all(changes);
     const { stream, state } = await node.entities.get(accounts, id);
     assert.ok(state.status === 'open');
@@ -323,6 +327,9 @@ describe('An account', () => {
     const { node } = await started();
     const id = node.ids.next<AccountId>();
     assert.equal(codeOf(await changePlan(node, CAUSE, id, 'PRO')), 'account-not-found');
-    assert.equal(codeOf(await changePassword(node, CAUSE, id, 'battery staple')), 'account-not-found');
+    assert.equal(
+      codeOf(await changePassword(node, { account: id, cause: CAUSE }, 'battery staple')),
+      'account-not-found',
+    );
   });
 });

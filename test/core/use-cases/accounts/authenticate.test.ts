@@ -196,7 +196,7 @@ describe("A session's person", () => {
     const { log, node, account, session } = await signedIn();
     const other = await startNode(log);
     assert.ok((await identifyPerson(other, session)) !== null);
-    assert.ok(!('refused' in (await changePassword(node, CAUSE, account, 'another password'))));
+    assert.ok(!('refused' in (await changePassword(node, { account, cause: CAUSE }, 'another password'))));
     await other.entities.barrier();
     assert.equal(await identifyPerson(other, session), null);
     assert.ok((await identifyPerson(other, { account, epoch: 1 })) !== null);
@@ -206,7 +206,7 @@ describe("A session's person", () => {
     const { log, node, account, create, guarding } = await signedIn();
     const other = await startNode(log, { vault: node.vault });
     log.on.deliver = () => new Promise(() => undefined);
-    assert.ok(!('refused' in (await changePassword(other, CAUSE, account, 'another password'))));
+    assert.ok(!('refused' in (await changePassword(other, { account, cause: CAUSE }, 'another password'))));
     assert.deepEqual(await create('tools'), refused);
     assert.deepEqual(await guarding(), refused);
   });

@@ -99,7 +99,10 @@ describe('An erased account', () => {
     const created = await createAccessToken(s.node, origin, TOKEN_SETTINGS, newTokenSecret());
     assert.equal(codeOf(created), 'account-not-found');
     assert.equal(codeOf(await changePlan(s.node, CAUSE, s.account, 'FREE')), 'account-not-found');
-    assert.equal(codeOf(await changePassword(s.node, CAUSE, s.account, 'another password')), 'account-not-found');
+    assert.equal(
+      codeOf(await changePassword(s.node, { account: s.account, cause: CAUSE }, 'another password')),
+      'account-not-found',
+    );
   });
 
   test('keeps its username claimed for ever, and releases its address', async () => {

@@ -164,7 +164,7 @@ describe('The sweep of the vault', () => {
     assert.equal(s.swept.length, 1);
     const [created] = await s.events.readStream(streamName('account', ada), { direction: 'forwards', limit: 1 });
     assert.equal(await s.vault.get(ada, 'email', created?.data['email_ref'] as VaultRef), 'ada@example.org');
-    accepted(await changePassword(s.node, CAUSE, ada, 'another password'));
+    accepted(await changePassword(s.node, { account: ada, cause: CAUSE }, 'another password'));
     s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
     await s.sweep();
     assert.equal(s.swept.length, 1);
@@ -188,10 +188,10 @@ describe('The sweep of the vault', () => {
         },
       },
     };
-    await assert.rejects(changePassword(dying, CAUSE, ada, 'the second password'), /died/);
+    await assert.rejects(changePassword(dying, { account: ada, cause: CAUSE }, 'the second password'), /died/);
     // Further back than one page of the stream.
     for (let n = 0; n < 120; n += 1) accepted(await changePlan(s.node, CAUSE, ada, n % 2 === 0 ? 'FREE' : 'PRO'));
-    await assert.rejects(changePassword(dying, CAUSE, ada, 'the third password'), /died/);
+    await assert.rejects(changePassword(dying, { account: ada, cause: CAUSE }, 'the third password'), /died/);
     const readable = async () =>
       Promise.all((await hashes()).map(async (ref) => (await s.vault.get(ada, 'password-hash', ref)) !== null));
     assert.deepEqual(await readable(), [true, true, true]);

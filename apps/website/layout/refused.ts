@@ -1,0 +1,29 @@
+/**
+ * What a form shows when a use case refuses it.
+ *
+ * Must stay true: the words are those of the one table of refusals (apps/api/refusals.ts).
+ */
+import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
+import { refusalText } from '../../api/refusals.ts';
+import type { FieldErrors } from './forms.ts';
+
+export interface RefusedForm {
+  readonly errors: FieldErrors;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** `fields` names the field at fault for each refusal that one field causes; others concern the whole form. */
+export function refusedForm(refusal: Refusal, fields: Readonly<Partial<Record<RefusalCode, string>>>): RefusedForm {
+  const errors = { [fields[refusal.code] ?? 'form']: `${refusalText(refusal)}.` };
+  if (refusal.code !== 'too-many-attempts') return { errors, status: 422, headers: {} };
+  return { errors, status: 429, headers: { 'retry-after': String(refusal.waitSeconds) } };
+}
+
+/** What a form shows when the page itself refuses it. */
+export function wrongForm(errors: FieldErrors): RefusedForm {
+  return { errors, status: 422, headers: {} };
+}
+
+/** A form that was not sent yet. */
+export const NEW_FORM: RefusedForm = { errors: {}, status: 200, headers: {} };

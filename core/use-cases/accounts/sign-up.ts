@@ -1,0 +1,46 @@
+/**
+ * Makes a person's own account, and signs the person in.
+ *
+ * Must stay true: a taken name or address is refused by name, because no mail is sent that could say it in private. So
+ * the tries of a network are limited, whether they succeed or not.
+ */
+import { refuse } from '../../kernel/decider.ts';
+import type { Cause } from '../../kernel/envelope.ts';
+import { SIGN_UPS_PER_HOUR_MAX } from '../../kernel/limits.ts';
+import { networkOf } from '../../kernel/network.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
+import type { RateLimit } from '../../ports/rate-limits.ts';
+import type { Vault } from '../../ports/vault.ts';
+import { creationRefusal, createAccount, type NewAccount } from './accounts.ts';
+import { type Origin, recordSignIn, type SignedInPerson, type SignInContext } from './sign-in.ts';
+
+export interface SignUpContext extends SignInContext {
+  readonly vault: Vault;
+  readonly failpoint: Failpoint;
+  /** Whether anybody may sign up. If not, the operator makes the accounts. */
+  readonly signUpOpen: boolean;
+}
+
+const SIGN_UPS: RateLimit = { name: 'sign-ups', timesMax: SIGN_UPS_PER_HOUR_MAX, spanMs: 60 * 60_000 };
+
+export async function signUp(
+  context: SignUpContext,
+  origin: Origin,
+  wanted: Pick<NewAccount, 'username' | 'email' | 'password'>,
+): Promise<SignedInPerson | { readonly refused: Refusal }> {
+  if (!context.signUpOpen) return refuse({ code: 'sign-up-closed' });
+  // A form that is only filled in wrongly costs nothing.
+  const invalid = creationRefusal(wanted);
+  if (invalid !== null) return refuse(invalid);
+  const { requestId, address } = origin;
+  const waitSeconds = await context.rateLimits.take([{ limit: SIGN_UPS, key: networkOf(address) }]);
+  if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
+  const actor = { kind: 'system', id: 'sign-up' } as const;
+  const cause: Cause = { actor, requestId, sourceAddressRef: null, causationId: null };
+  const created = await createAccount(context, cause, { ...wanted, plan: 'FREE', address });
+  if ('refused' in created) return created;
+  const account = created.id;
+  await recordSignIn(context, origin, account, ['password']);
+  return { account, username: wanted.username, status: 'open', epoch: 0, secondFactor: false };
+}
