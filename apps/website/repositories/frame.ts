@@ -9,7 +9,7 @@ import { placeAddress, type PlaceKind, repositoryAddress } from './addresses.ts'
 import type { Asked } from './asked.ts';
 import { shownName, shortId } from './shown-text.ts';
 
-export type Tab = 'Code' | 'Commits' | 'Settings';
+export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Activity' | 'Settings';
 
 interface FrameOptions {
   /** Of this page; the repository's name is added. */
@@ -39,6 +39,9 @@ function tabsOf({ repository }: Asked, current: Tab): Content {
   const tabs: readonly (readonly [Tab, string])[] = [
     ['Code', home],
     ['Commits', `${home}/commits`],
+    ['Branches', `${home}/branches`],
+    ['Tags', `${home}/tags`],
+    ['Activity', `${home}/activity`],
     ['Settings', `${home}/settings`],
   ];
   return tabs.map(

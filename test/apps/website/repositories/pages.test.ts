@@ -218,6 +218,25 @@ describe('The pages of repositories', () => {
     }
   });
 
+  test('say which push brought a commit, with which token', async () => {
+    const pushed = /Pushed (just now|.* ago) with the token scenario/;
+    assert.match(textOf(await page(`/ada/engine/commit/${tip}`)), pushed);
+    assert.match(textOf(await page('/ada/engine')), /Last push (just now|.* ago) with the token scenario/);
+  });
+
+  test('list branches with their distance, tags by version, and what pushes did to them', async () => {
+    const branches = textOf(await page('/ada/engine/branches'));
+    assert.match(branches, /2 branches .* feature\/one 0 ahead , 1 behind .* main default/);
+    assert.match(textOf(await page('/ada/engine/branches?q=FEAT')), /1 branch .*feature\/one/);
+    assert.match(textOf(await page('/ada/engine/branches?q=(')), /0 branches/);
+    const tags = await page('/ada/engine/tags');
+    assert.match(tags.html, /<a href="\/ada\/engine\/tree\/refs\/tags\/v1\.0"><bdi>v1\.0<\/bdi><\/a>/);
+    assert.match(textOf(tags), /1 tag v1\.0 one/);
+    const activity = textOf(await page('/ada/engine/activity'));
+    assert.match(activity, /made the branch main [0-9a-f]{7} with the token scenario/);
+    assert.match(activity, /made the tag v1\.0/);
+  });
+
   test('find a ref whose name holds slashes, and lead to the one meant where two could be', async () => {
     assert.match(textOf(await page('/ada/engine/tree/feature/one')), /große Datei/);
     assert.match(textOf(await page('/ada/engine/blob/feature/one/src/lib/index.ts')), /answer/);
@@ -306,6 +325,9 @@ describe('The pages of repositories', () => {
       '/ada/engine',
       '/ada/engine/tree/main',
       '/ada/engine/commits/main',
+      '/ada/engine/branches',
+      '/ada/engine/tags',
+      '/ada/engine/activity',
       '/ada/engine/settings',
     ]) {
       const { bytes } = await page(address);
