@@ -3,4 +3,17 @@ import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
 import { mfaRoom } from './mfa/routes.ts';
 import type { Room } from './layout/room.ts';
-export const ROOMS: readonly Room[] = [] = [] = [repositoriesRoom, tokensRoom, identityRoom, docsRoom, ] = [tokensRoom, mfaRoom, ] = [webhooksRoom, usageRoom];
+import { repositoriesRoom } from './repositories/routes.ts';
+import { tokensRoom } from './tokens/routes.ts';
+import { usageRoom } from './usage/routes.ts';
+import { webhooksRoom } from './webhooks/routes.ts';
+
+export const ROOMS: readonly Room[] = [
+  repositoriesRoom,
+  tokensRoom,
+  webhooksRoom,
+  usageRoom,
+  identityRoom,
+  mfaRoom,
+  docsRoom,
+];

@@ -54,7 +54,6 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/layout',
     'apps/website/sessions',
     'apps/website/identity',
-    'apps/website/rendering',
     'apps/website/mfa',
     'apps/website/docs',
     'apps/website/tokens',

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type DeviceSessionId, plusMs } from '../../../core/kernel/ids.ts';
 import { DEVICE_HOSTNAME_LENGTH_MAX, DEVICE_SESSION_SPAN_MS } from '../../../core/kernel/limits.ts';
-import { type Browser, createWebsiteFixture, csrfTokenOf, type WebsiteFixture } from '../../support/website.ts';
 import {
   type Browser,
   createWebsiteFixture,
@@ -13,7 +12,6 @@ import {
   type WebsiteFixture,
 } from '../../support/website.ts';
 
-const WEB_URL = 'http://localhost:8080';
 const CHOICE = { name: 'laptop', permissions: 'all', scope: 'ALL_REPO', expiry: 'never', expiry_time: '' };
 
 interface Session {

@@ -252,7 +252,6 @@ export function createMemoryReadModels(options: {
       });
       return rows.reverse();
     },
-    webhookDeliveries: createMemoryDeliveries(events).webhookDeliveries,
     ...createMemoryActivity(options),
     webhookDeliveries: deliveries.webhookDeliveries,
     webhookDelivery: deliveries.webhookDelivery,
