@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresSessionStore } from '../../../adapters/postgres/session-store.ts';
 import { changePassword } from '../../../core/use-cases/accounts/accounts.ts';
-import { KNOWN_ACCOUNTS_MAX } from '../../../core/kernel/limits.ts';
+import { KNOWN_ACCOUNTS_MAX, NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { keepLog } from '../../support/log.ts';
 import { testDatabase, type TestDatabase } from '../../support/postgres.ts';
 import {
@@ -299,6 +299,20 @@ describe('The website withstands', () => {
       assert.equal(reached.origin, 'http://localhost:8080', next);
       assert.equal(location, '/led', next);
       assert.doesNotMatch(form.html, /name="next"/);
+    }
+  });
+
+  test('a place to lead on to that fills headers and the table of sessions', async () => {
+    await fixture.account('longest');
+    for (const [length, location] of [
+      [NEXT_PATH_LENGTH_MAX, `/${'n'.repeat(NEXT_PATH_LENGTH_MAX - 1)}`],
+      [NEXT_PATH_LENGTH_MAX + 1, '/longest'],
+    ] as const) {
+      const next = `/${'n'.repeat(length - 1)}`;
+      const sent = await fixture.browser().submit('/sign-in', { login: 'longest', password: PASSWORD, next });
+      assert.equal(sent.location, location);
+      const asked = await fixture.browser().get(`/settings?${'q'.repeat(length - '/settings?'.length)}`);
+      assert.equal(asked.location?.includes('next='), length === NEXT_PATH_LENGTH_MAX);
     }
   });
 
