@@ -53,6 +53,8 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/identity',
     'apps/website/rendering',
     'apps/website/tokens',
+    'apps/website/webhooks',
+    'apps/website/usage',
     'apps/website',
     'apps/server',
     'apps/admin',
