@@ -243,11 +243,12 @@ describe('With workflows on Temporal', { ...needs('temporal'), concurrent: true 
     const [client, observer] = [await connectTo(context, shared), await connectTo(context, shared)];
     await client.query('BEGIN');
     await client.query('LOCK TABLE events IN EXCLUSIVE MODE');
-    await until('the step is in its middle', async () => {
-      const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%append_events%'";
-      return (await observer.query(`${waiting} AND datname = current_database()`)).rowCount === 1;
-    });
+    const waiting = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%append_events%'
+      AND datname = current_database()`;
+    await until('the step is in its middle', async () => (await observer.query(`SELECT ${waiting}`)).rowCount === 1);
     await strata.kill();
+    // PostgreSQL would finish the append of a client that is gone.
+    await observer.query(`SELECT pg_terminate_backend(pid) ${waiting}`);
     await client.query('ROLLBACK');
     assert.equal(await isClosed(shared, session), false);
     const again = await strata.restart();
