@@ -49,7 +49,7 @@ async function newLogin(context: TestContext) {
   cleanUp(context, () => entities.close());
   const failpoint = async (): Promise<void> => undefined;
   const base = { events, entities, clock, ids: uuids, digest, vault: createMemoryVault(), failpoint, newTokenSecret };
-  const passwords = { hash: async () => 'hash', verify: async () => false };
+  const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
   const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
   const account = await createAccount({ ...base, passwords }, CAUSE, wanted);
   assert.ok('id' in account);

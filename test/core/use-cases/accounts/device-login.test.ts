@@ -53,7 +53,7 @@ describe('A device login', () => {
     events = createMemoryEventStore();
     vault = createMemoryVault(() => clock.now());
     one = await newNode();
-    const passwords = { hash: async () => 'hash', verify: async () => false };
+    const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
     const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
     const account = await createAccount({ ...one, passwords }, CAUSE, wanted);
     assert.ok('id' in account);
