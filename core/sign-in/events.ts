@@ -1,5 +1,5 @@
 /**
- * Events of people who sign in, on `signIn-<account>-<day>`.
+ * Events of people who sign in and out, on `signIn-<account>-<day>`.
  *
  * Must stay true: the events are operational, because a stranger can cause any number of them. Whole streams are pruned
  * after retention, which is why each stream ends with its day. The envelope refers to the source address.
@@ -28,9 +28,23 @@ type SignInFailed = DomainEvent<
   }
 >;
 
-export type SignInEvent = SignedIn | SignInFailed;
+/** The person ended the session of the browser that they used. */
+type SignedOut = DomainEvent<'SignedOut', { readonly session_id: string }>;
+
+/** The person ended sessions of other browsers, or of this one, in the list of sessions. */
+type SessionsRevoked = DomainEvent<
+  'SessionsRevoked',
+  {
+    /** The ids by which the list names them, which let nobody in. */
+    readonly session_ids: readonly string[];
+  }
+>;
+
+export type SignInEvent = SignedIn | SignInFailed | SignedOut | SessionsRevoked;
 
 export const signInEventKinds: EventKinds<SignInEvent> = {
   SignedIn: OPERATIONAL_V1,
   SignInFailed: OPERATIONAL_V1,
+  SignedOut: OPERATIONAL_V1,
+  SessionsRevoked: OPERATIONAL_V1,
 };

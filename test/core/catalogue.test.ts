@@ -89,7 +89,8 @@ describe('The catalogue of events', () => {
       Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
     );
     const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
-    assert.deepEqual(others.sort(), ['signIn SignInFailed', 'signIn SignedIn', 'transfer TransferRecorded']);
+    const signIns = ['SessionsRevoked', 'SignInFailed', 'SignedIn', 'SignedOut'].map((type) => `signIn ${type}`);
+    assert.deepEqual(others.sort(), [...signIns, 'transfer TransferRecorded']);
     assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
   });
 });

@@ -1,4 +1,5 @@
-/** The list of sessions on the settings page, with buttons that revoke one or all others. */
+/** The list of sessions on the settings page, with buttons that revoke one or all others; sign-out. */
+import { recordSignOut, revokeOtherSessions, revokeSession } from '../../../core/use-cases/accounts/sessions.ts';
 import type { ListedSession } from '../../../core/use-cases/reading/list-sessions.ts';
 import { redirectTo } from '../layout/answer.ts';
 import { buttonForm } from '../layout/forms.ts';
@@ -8,22 +9,28 @@ import type { Site } from '../layout/room.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { agentText } from './agent.ts';
+import { senderOf } from './sender.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function sessionRoutes(site: Site): void {
-  const { sessions } = site.context;
+  const { context } = site;
   site.form('/settings/sessions/revoke-others', async (visit) => {
-    await sessions.revokeOthers(visit.person.account, visit.person.session);
+    await revokeOtherSessions(context, senderOf(visit), visit.person);
     return redirectTo('/settings', 'Every other browser is signed out.');
   });
   site.form('/settings/sessions/:handle/revoke', async (visit) => {
     const { handle = '' } = visit.params;
-    const { account, session } = visit.person;
-    const revoked = UUID.test(handle) && (await sessions.revoke(account, handle));
+    const revoked = UUID.test(handle) && (await revokeSession(context, senderOf(visit), visit.person.account, handle));
     if (!revoked) return notFound(visit);
-    if (handle !== session) return redirectTo('/settings', 'That browser is signed out.');
+    if (handle !== visit.person.session) return redirectTo('/settings', 'That browser is signed out.');
     await visit.session.signOut();
+    return redirectTo('/', 'You are signed out.');
+  });
+  site.publicForm('/sign-out', async (visit) => {
+    await visit.session.signOut();
+    const { person } = visit;
+    if (person !== null) await recordSignOut(context, senderOf(visit), person);
     return redirectTo('/', 'You are signed out.');
   });
 }

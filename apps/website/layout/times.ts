@@ -16,7 +16,7 @@ export function timeAgo(at: Timestamp, now: Timestamp): Html {
   return html`<time datetime="${at}" title="${utc(at)}" data-relative>${relativeTime(at, now)}</time>`;
 }
 
-export function relativeTime(at: Timestamp, now: Timestamp): string {
+function relativeTime(at: Timestamp, now: Timestamp): string {
   const seconds = Math.round((Date.parse(now) - Date.parse(at)) / 1_000);
   const distance = Math.abs(seconds);
   if (distance < 5) return 'just now';

@@ -7,8 +7,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
-import { identifyPerson, type Person } from '../../../core/use-cases/accounts/authenticate.ts';
-import { originOf, upToDate } from '../../front-door/admission.ts';
+import type { Person } from '../../../core/use-cases/accounts/authenticate.ts';
+import { identifySession, originOf } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
 import { localPath } from '../layout/answer.ts';
 import type { NavigationLink, PersonVisit, SignedIn, SignedInToClosed, Visit } from '../layout/visit.ts';
@@ -52,14 +52,13 @@ export async function identifyVisitor(
     if (sent) reply.clearCookie(cookies.names.session, cookies.attributes);
     return STRANGER;
   }
-  const position = await upToDate(context);
-  const known = await identifyPerson(context, session);
-  if (known === null) {
+  const visitor = await identifySession(context, session);
+  if (visitor === null) {
     await sessionOf(context, cookies, request, reply).signOut();
     return STRANGER;
   }
   await noteSeen(context, request);
-  return { session, known, position };
+  return { session, known: visitor.person, position: visitor.position };
 }
 
 /** Makes the visit of a request whose sender is identified. */

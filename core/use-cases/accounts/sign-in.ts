@@ -133,15 +133,16 @@ export async function recordSignIn(
   factors: readonly Factor[],
 ): Promise<void> {
   const data = { factors, user_agent_ref: await userAgentRef(context, origin, account) };
-  await record(context, origin, account, { kind: 'user', id: account }, { type: 'SignedIn', data });
+  await recordSignInEvent(context, origin, account, { kind: 'user', id: account }, { type: 'SignedIn', data });
 }
 
 async function recordFailure(context: SignInContext, origin: Origin, account: AccountId): Promise<void> {
   const data = { factor: 'password', user_agent_ref: await userAgentRef(context, origin, account) } as const;
-  await record(context, origin, account, { kind: 'system', id: 'sign-in' }, { type: 'SignInFailed', data });
+  await recordSignInEvent(context, origin, account, { kind: 'system', id: 'sign-in' }, { type: 'SignInFailed', data });
 }
 
-async function record(
+/** Appends an event to the account's sign-ins of the day. */
+export async function recordSignInEvent(
   context: Pick<SignInContext, keyof Context | 'vault'>,
   { requestId, address }: Origin,
   account: AccountId,

@@ -17,8 +17,13 @@ export function createMemorySessionStore(): SessionStore {
       const newestFirst = alike.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
       drop(newestFirst.slice(session.status === 'pending' ? PENDING_SIGN_INS_MAX : SESSIONS_MAX));
     },
-    async update(session) {
-      if (sessions.has(session.idHash)) sessions.set(session.idHash, session);
+    async keep(idHash, kept) {
+      const found = sessions.get(idHash);
+      if (found !== undefined) sessions.set(idHash, { ...found, kept });
+    },
+    async noteSeen({ idHash, seenAt, expiresAt, addressRef, agentRef }) {
+      const found = sessions.get(idHash);
+      if (found !== undefined) sessions.set(idHash, { ...found, seenAt, expiresAt, addressRef, agentRef });
     },
     async find(idHash, now) {
       const found = sessions.get(idHash);
@@ -37,7 +42,9 @@ export function createMemorySessionStore(): SessionStore {
       return drop(of(({ account, handle }) => account === wanted && handle === named)) === 1;
     },
     async revokeOthers(wanted, kept) {
-      drop(of(({ account, handle }) => account === wanted && handle !== kept));
+      const others = of(({ account, handle }) => account === wanted && handle !== kept);
+      drop(others);
+      return others.map(({ handle }) => handle);
     },
     async removeExpired(now, limit) {
       return drop(of(({ expiresAt }) => expiresAt <= now).slice(0, limit));
