@@ -8,7 +8,7 @@ import { commands, DOCS, exampleName, showDocs } from './frame.ts';
 export function gettingStarted(visit: Visit): SiteAnswer {
   const { webUrl, baseUrl, person } = visit;
   const url = `${webUrl}/r/${exampleName(visit)}/hello.git`;
-  const content = html`<ol class="steps">
+  const content = html`<ol class="guide">
 <li><h2>${person === null ? html`<a href="/sign-up">Make an account</a>` : 'You have an account'}</h2>
 <p>A user name, an e-mail address and a password of ${PASSWORD_LENGTH_MIN} characters or more. The name becomes part of your addresses.</p></li>
 <li><h2><a href="/access-tokens/create">Create an access token</a></h2>
