@@ -17,12 +17,13 @@ import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
-import { readUsage } from './usage/queries.ts';
+import { readDailyTraffic, readUsage } from './usage/queries.ts';
 import {
   readDeliveryBacklog,
   readDueDeliveries,
   readDueWebhooks,
   readWebhookDeliveries,
+  readWebhookDelivery,
 } from './webhook-deliveries/queries.ts';
 
 export interface ReadModelsOptions {
@@ -84,10 +85,12 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     pushes: (repository, revisions) => readPushes(activity, repository, revisions),
     pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
+    webhookDelivery: (account, webhook, delivery) => readWebhookDelivery(deliveries, account, webhook, delivery),
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
+    dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };
 }

@@ -4,5 +4,7 @@ import { identityRoom } from './identity/routes.ts';
 import type { Room } from './layout/room.ts';
 import { repositoriesRoom } from './repositories/routes.ts';
 import { tokensRoom } from './tokens/routes.ts';
+import { usageRoom } from './usage/routes.ts';
+import { webhooksRoom } from './webhooks/routes.ts';
 
-export const ROOMS: readonly Room[] = [repositoriesRoom, tokensRoom, identityRoom, docsRoom];
+export const ROOMS: readonly Room[] = [repositoriesRoom, webhooksRoom, tokensRoom, usageRoom, identityRoom, docsRoom];

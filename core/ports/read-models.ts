@@ -9,7 +9,7 @@ import type { ActivityReader } from './activity.ts';
 import type { AccessTokenLists } from './access-token-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
-import type { UsageReader } from './usage.ts';
+import type { DailyTrafficReader, UsageReader } from './usage.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
 export interface ReadModelProgress {
@@ -24,7 +24,8 @@ export type ReadModels = ReadModelProgress &
   AccessTokenLists &
   ActivityReader &
   WebhookDeliveryLists &
-  UsageReader;
+  UsageReader &
+  DailyTrafficReader;
 
 export type ReadModelErrorCode =
   /** The model did not reach the position in time: retry. */
