@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { type Account, admin, api, createAccount, type Strata, tryAdmin } from '../support/strata.ts';
+import { person } from '../support/person.ts';
 import { until } from '../support/read-models.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
@@ -104,7 +105,8 @@ describe('A device login', () => {
     assert.equal((await listed()).filter((name) => name === 'unlucky').length, 1);
   });
 
-  for (const point of ['device-login-held', 'device-login-described', 'device-login-decided']) {
+  // All tests of this file begin fewer logins than an address may begin in a minute.
+  for (const point of ['device-login-held', 'device-login-decided']) {
     const isDecided = point === 'device-login-decided';
     test(`whose decision dies at ${point} ${isDecided ? 'is decided' : 'still waits'}, and has one decision`, async () => {
       const session = await begin(one, 'survivor');
@@ -121,6 +123,29 @@ describe('A device login', () => {
       );
     });
   }
+
+  test('granted on the website of a node that dies at any step is decided once, on another node', async () => {
+    const bob = person();
+    const wanted = { username: 'bob', email: 'bob@example.org', password: 'correct horse battery' };
+    assert.equal((await bob.submit(one, '/sign-up', wanted)).status, 303);
+    for (const point of ['device-login-described', 'device-login-decided']) {
+      const session = await begin(one, 'browser');
+      const page = `/access-tokens/create?auth_session_id=${session.id}`;
+      const choice = { name: point, permissions: 'all', scope: 'ALL_REPO', expiry: 'never' };
+      const grant = { decision: 'grant', user_code: session.user_code, ...choice };
+      const dying = await startNode(ending, shared, { STRATA_FAILPOINT: point });
+      await assert.rejects(bob.submit(dying, page, grant));
+      const shown = await bob.read(two, page);
+      if (point === 'device-login-decided') {
+        assert.match(shown, /granted or denied already/);
+      } else {
+        assert.ok(shown.includes(session.user_code));
+        assert.equal((await bob.submit(two, page, grant)).status, 303);
+      }
+      const { status, body } = await poll(one, session);
+      assert.deepEqual([status, (body as Fetched).username, (body as Fetched).access_token.name], [200, 'bob', point]);
+    }
+  });
 
   test('that nobody decides leaves nothing in the log', async () => {
     const session = await begin(one, 'ignored');

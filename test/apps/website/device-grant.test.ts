@@ -4,9 +4,14 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type DeviceSessionId, plusMs } from '../../../core/kernel/ids.ts';
 import { DEVICE_HOSTNAME_LENGTH_MAX, DEVICE_SESSION_SPAN_MS } from '../../../core/kernel/limits.ts';
-import { type Browser, createWebsiteFixture, csrfTokenOf, type WebsiteFixture } from '../../support/website.ts';
+import {
+  type Browser,
+  createWebsiteFixture,
+  csrfTokenOf,
+  PASSWORD,
+  type WebsiteFixture,
+} from '../../support/website.ts';
 
-const WEB_URL = 'http://localhost:8080';
 const CHOICE = { name: 'laptop', permissions: 'all', scope: 'ALL_REPO', expiry: 'never', expiry_time: '' };
 
 interface Session {
@@ -20,9 +25,11 @@ describe('The page that lets a device log in', () => {
   let fixture: WebsiteFixture;
   let ada: AccountId;
   let browser: Browser;
+  let webUrl: string;
 
   beforeEach(async () => {
     fixture = await createWebsiteFixture();
+    ({ webUrl } = fixture.context.addresses());
     ada = await fixture.api.account('ada');
     browser = await fixture.signedIn(ada);
   });
@@ -37,7 +44,7 @@ describe('The page that lets a device log in', () => {
     fixture.api.clock.advance(2_000);
     return fixture.api.request('GET', `/v1/auth/sessions/${id}/poll?secret_token=${secret_token}`, null);
   };
-  const pathOf = ({ verification_url }: Session): string => verification_url.slice(WEB_URL.length);
+  const pathOf = ({ verification_url }: Session): string => verification_url.slice(webUrl.length);
   const grant = ({ user_code }: Session, fields: Readonly<Record<string, string | readonly string[]>> = {}) => ({
     decision: 'grant',
     user_code,
@@ -95,8 +102,15 @@ describe('The page that lets a device log in', () => {
 
   test('sends who is signed out to sign in and back', async () => {
     const session = await begin();
-    const answer = await fixture.browser().get(pathOf(session));
-    assert.equal(answer.location, `/sign-in?next=${encodeURIComponent(pathOf(session))}`);
+    await fixture.account('bob');
+    const bob = fixture.browser();
+    const signIn = `/sign-in?next=${encodeURIComponent(pathOf(session))}`;
+    assert.equal((await bob.get(pathOf(session))).location, signIn);
+    const [, next = ''] = /name="next" value="([^"]+)"/.exec((await bob.get(signIn)).html) ?? [];
+    const fields = { login: 'bob', password: PASSWORD, next: next.replaceAll('&#61;', '=') };
+    const signedIn = await bob.submit('/sign-in', fields, signIn);
+    assert.equal(signedIn.location, pathOf(session));
+    assert.match((await bob.follow(signedIn)).html, new RegExp(session.user_code));
   });
 
   test('grants nothing by being visited, whatever its address says', async () => {
@@ -126,7 +140,7 @@ describe('The page that lets a device log in', () => {
     // The attack: a page of the attacker sends the form from the person's browser, with a token of the attacker's own.
     const session = await begin();
     const fields = grant(session);
-    const own = { origin: WEB_URL, 'sec-fetch-site': 'same-origin' };
+    const own = { origin: webUrl, 'sec-fetch-site': 'same-origin' };
     assert.equal((await browser.post(pathOf(session), fields, own)).status, 403);
     const eve = await fixture.signedIn(await fixture.api.account('eve'));
     const strange = csrfTokenOf(await eve.get(pathOf(session)));
@@ -180,7 +194,7 @@ describe('The page that lets a device log in', () => {
     assert.equal((await browser.submit(pathOf(inTime), grant(inTime))).status, 303);
     const token = csrfTokenOf(await browser.get(pathOf(late)));
     fixture.api.clock.advance(1);
-    const own = { origin: WEB_URL, 'sec-fetch-site': 'same-origin' };
+    const own = { origin: webUrl, 'sec-fetch-site': 'same-origin' };
     assert.equal((await browser.post(pathOf(late), { ...grant(late), _csrf: token }, own)).status, 410);
   });
 

@@ -12,8 +12,15 @@ import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import type { DecidedRequest } from '../../../../core/device-session/events.ts';
 import { deviceSessions } from '../../../../core/device-session/evolve.ts';
 import { type Cause, categoryOf, entityIdOf, LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';
-import { type AccessTokenId, type AccountId, type DeviceSessionId, plusMs } from '../../../../core/kernel/ids.ts';
+import {
+  type AccessTokenId,
+  type AccountId,
+  type DeviceSessionId,
+  plusMs,
+  type Timestamp,
+} from '../../../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import type { NewDeviceLoginRequest } from '../../../../core/ports/device-login-requests.ts';
 import type { Failpoint, FailpointName } from '../../../../core/ports/failpoints.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
 import { revokeAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
@@ -106,6 +113,13 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
 
   const grant = (choices: Parameters<typeof grantDeviceLogin>[3] = CHOICES, node = one) =>
     grantDeviceLogin(node, { account: ada, cause: CAUSE }, id, choices);
+
+  /** The same rows, with room for fewer pending ones. */
+  const bounded = (pendingMax: number) => ({
+    ...deviceRequests,
+    add: (request: NewDeviceLoginRequest, { keptSince }: { readonly keptSince: Timestamp }) =>
+      deviceRequests.add(request, { pendingMax, keptSince }),
+  });
 
   async function poll(node: Awaited<ReturnType<typeof newNode>>) {
     await node.entities.barrier();
@@ -283,6 +297,25 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
     const polled = await poll(one);
     assert.ok(polled !== null && 'secret' in polled);
     await dying.entities.close();
+  });
+
+  testOfRows('gives way to no other once its user has decided', async () => {
+    await grant();
+    await requestDeviceLogin({ ...one, deviceRequests: bounded(1) }, { ...ASKED, network: 'flood' });
+    await requestDeviceLogin({ ...one, deviceRequests: bounded(1) }, { ...ASKED, network: 'flood' });
+    const polled = await poll(one);
+    assert.ok(polled !== null && 'secret' in polled);
+  });
+
+  testOfRows('is not granted if it gave way while its user decided', async () => {
+    const hold = async (session: DeviceSessionId): Promise<boolean> => {
+      await requestDeviceLogin({ ...one, deviceRequests: bounded(1) }, { ...ASKED, network: 'flood' });
+      return deviceRequests.hold(session);
+    };
+    const late = { ...one, deviceRequests: { ...deviceRequests, hold } };
+    assert.deepEqual(await grant(CHOICES, late), { refused: { code: 'device-session-not-found' } });
+    assert.deepEqual(await logged('deviceSession'), []);
+    assert.equal(await vault.holds('hostname'), false);
   });
 
   testOfRows('is unknown to its polls and its user once its row was removed', async () => {
