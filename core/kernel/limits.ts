@@ -139,8 +139,8 @@ export const SESSION_KEPT_LENGTH_MAX = 4_096;
 /** How long a browser is known by its sign-ins, and to how many accounts: the newest. */
 export const KNOWN_BROWSER_SPAN_MS = 365 * 24 * 60 * 60_000;
 export const KNOWN_ACCOUNTS_MAX = 5;
-/** A message that one page of the website leaves for the next. */
-export const FLASH_LENGTH_MAX = 500;
+/** A message that one page of the website leaves for the next: encoded, it must fit into a cookie of 4,096 bytes. */
+export const FLASH_LENGTH_MAX = 400;
 /** The body of a form of the website. */
 export const FORM_BYTES_MAX = 64 * KIB;
 /** The time in which a device login must be granted and claimed. */

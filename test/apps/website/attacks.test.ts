@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresSessionStore } from '../../../adapters/postgres/session-store.ts';
 import { changePassword } from '../../../core/use-cases/accounts/accounts.ts';
+import { KNOWN_ACCOUNTS_MAX } from '../../../core/kernel/limits.ts';
 import { keepLog } from '../../support/log.ts';
 import { testDatabase, type TestDatabase } from '../../support/postgres.ts';
 import {
@@ -250,16 +251,28 @@ describe('The website withstands', () => {
     const other = await signIn('other');
     const proof = other.cookies.get('strata_browser') ?? '';
     assert.match(proof, /^[\w-]{22}\.[\w-]{22}$/);
-    const [id = ''] = proof.split('.');
-    for (let guess = 0; guess < 10; guess += 1) {
+    // The proof of another account, and guesses at a proof, each with an id that no count has.
+    const forged = (count: number): string => `${String(count).padStart(22, '0')}.${proof.split('.')[1]}`;
+    const guess = async (cookie: string): Promise<number> => {
       const attacker = fixture.browser();
-      attacker.cookies.set('strata_browser', guess % 2 === 0 ? proof : `${id}.${'A'.repeat(22)}`);
-      const { status } = await attacker.submit('/sign-in', { login: 'proven', password: 'a wrong password' });
-      assert.equal(status, 422);
+      attacker.cookies.set('strata_browser', cookie);
+      return (await attacker.submit('/sign-in', { login: 'proven', password: 'a wrong password' })).status;
+    };
+    for (let count = 0; count < 9; count += 1) assert.equal(await guess(forged(count)), 422);
+    assert.equal(await guess(proof), 422);
+    assert.equal(await guess(forged(10)), 429);
+    assert.equal(await guess(proof), 429);
+  });
+
+  test('a cookie that grows: a browser is known to the accounts that it signed in to last', async () => {
+    const browser = fixture.browser();
+    const proofs = (): number => (browser.cookies.get('strata_browser') ?? '').split('.').length - 1;
+    for (let count = 1; count <= KNOWN_ACCOUNTS_MAX + 1; count += 1) {
+      await fixture.account(`shared-${count}`);
+      await signIn(`shared-${count}`, browser);
+      assert.equal(proofs(), Math.min(count, KNOWN_ACCOUNTS_MAX));
+      await browser.submit('/sign-out', {}, '/settings');
     }
-    const attacker = fixture.browser();
-    attacker.cookies.set('strata_browser', proof);
-    assert.equal((await attacker.submit('/sign-in', { login: 'proven', password: 'a wrong password' })).status, 429);
   });
 
   test('an open redirect: a link to the sign-in page that leads to another site', async () => {
