@@ -213,14 +213,18 @@ async function reachable(
   tips: readonly ObjectId[],
   tipsKey: string,
 ): Promise<ReadonlySet<ObjectId>> {
-  const wanted = await readInTurn([...new Set(ids)], (id) => access.source.info(id));
+  const distinct = [...new Set(ids)];
+  const found = new Set(distinct.filter((id) => context.reachable.isKnown(access.view, tipsKey, id)));
+  const unknown = distinct.filter((id) => !found.has(id));
+  const wanted = await readInTurn(unknown, (id) => access.source.info(id));
   const existing = wanted.filter((info) => info !== null);
-  if (existing.length === 0 || tips.length === 0) return new Set();
+  if (existing.length === 0 || tips.length === 0) return found;
   const commits = existing.filter(({ type }) => type === 'commit').map(({ id }) => id);
-  const found = new Set<ObjectId>();
   // Mostly the tips reach all the requested commits, and one walk confirms that for all of them.
-  if (commits.length === existing.length && (await areReached(context.git, access, commits, tips)))
-    return new Set(commits);
+  if (commits.length === existing.length && (await areReached(context.git, access, commits, tips))) {
+    context.reachable.noteReached(access.view, tipsKey, commits);
+    return new Set([...found, ...commits]);
+  }
   const set = await context.reachable.get(access.view, tipsKey, tips);
   for (const { id } of existing) if (set.has(id)) found.add(id);
   return found;
