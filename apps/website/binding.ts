@@ -7,7 +7,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BODY_IDLE_MS, FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { redirectTo, type SiteAnswer } from './layout/answer.ts';
+import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
 import { notFound } from './layout/problems.ts';
 import type { FormOptions, Site } from './layout/room.ts';
@@ -86,8 +86,8 @@ function wayIn(visit: Visit, method: string): SiteAnswer {
   if (visit.closed !== null) return redirectTo(REOPEN);
   if (visit.pending !== null) return redirectTo('/sign-in/verify-mfa');
   // The address of a form need not have a page.
-  const next = method === 'POST' ? '/' : `${visit.url.pathname}${visit.url.search}`;
-  return redirectTo(next === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
+  const next = method === 'POST' ? null : nextPath(`${visit.url.pathname}${visit.url.search}`);
+  return redirectTo(next === null ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
 }
 
 function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): void {

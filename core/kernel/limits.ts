@@ -136,6 +136,8 @@ export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
 export const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
 /** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
 export const SESSION_KEPT_LENGTH_MAX = 4_096;
+/** The path that a sign-in leads on to; a longer one is left out. */
+export const NEXT_PATH_LENGTH_MAX = 2_048;
 /** How long a browser is known by its sign-ins, and to how many accounts: the newest. */
 export const KNOWN_BROWSER_SPAN_MS = 365 * 24 * 60 * 60_000;
 export const KNOWN_ACCOUNTS_MAX = 5;

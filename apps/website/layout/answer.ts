@@ -4,6 +4,7 @@
  * Must stay true: a redirect leads only to a path of this site.
  */
 import type { Readable } from 'node:stream';
+import { NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Html } from './html.ts';
 
 /** A message on the next page that the person sees. */
@@ -48,4 +49,9 @@ export function localPath(text: string): string | null {
   if (url === null || url.origin !== ANY_ORIGIN) return null;
   // `/.//host` resolves to the path `//host`.
   return url.pathname.startsWith('//') ? null : text;
+}
+
+/** Returns the place that a sign-in may lead on to: as `localPath`, and null for a text that is too long to pass on. */
+export function nextPath(text: string): string | null {
+  return text.length > NEXT_PATH_LENGTH_MAX ? null : localPath(text);
 }

@@ -6,8 +6,10 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresSessionStore } from '../../../adapters/postgres/session-store.ts';
 import { changePassword } from '../../../core/use-cases/accounts/accounts.ts';
-import { KNOWN_ACCOUNTS_MAX } from '../../../core/kernel/limits.ts';
+import { KNOWN_ACCOUNTS_MAX, NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
+import { exchange, parseAnswer } from '../../support/raw-http.ts';
 import { testDatabase, type TestDatabase } from '../../support/postgres.ts';
 import {
   type Browser,
@@ -302,6 +304,20 @@ describe('The website withstands', () => {
     }
   });
 
+  test('a place to lead on to that fills headers and the table of sessions', async () => {
+    await fixture.account('longest');
+    for (const [length, location] of [
+      [NEXT_PATH_LENGTH_MAX, `/${'n'.repeat(NEXT_PATH_LENGTH_MAX - 1)}`],
+      [NEXT_PATH_LENGTH_MAX + 1, '/longest'],
+    ] as const) {
+      const next = `/${'n'.repeat(length - 1)}`;
+      const sent = await fixture.browser().submit('/sign-in', { login: 'longest', password: PASSWORD, next });
+      assert.equal(sent.location, location);
+      const asked = await fixture.browser().get(`/settings?${'q'.repeat(length - '/settings?'.length)}`);
+      assert.equal(asked.location?.includes('next='), length === NEXT_PATH_LENGTH_MAX);
+    }
+  });
+
   test('stored scripts in the fields of forms and in the name of a browser', async () => {
     await fixture.account('scripted');
     const browser = fixture.browser();
@@ -363,6 +379,23 @@ describe('The website withstands', () => {
     const fields = { _csrf: token, email: 'a\0b@example.org', current_password: PASSWORD };
     const nul = await browser.follow(await browser.post('/settings/email', fields, origin));
     assert.match(nul.html, /<dd>a\uFFFDb@example.org<\/dd>/);
+  });
+
+  test('requests that a proxy may read otherwise, and methods that no page has', async (context) => {
+    const own = await createWebsiteFixture();
+    cleanUp(context, () => own.close());
+    const port = Number(new URL(await own.site.listen({ port: 0, host: '127.0.0.1' })).port);
+    const answer = async (lines: readonly string[]) =>
+      parseAnswer(await exchange(port, [...lines, 'Connection: close', '', ''].join('\r\n')));
+    const twoHosts = await answer(['GET / HTTP/1.1', 'Host: localhost', 'Host: evil.example']);
+    assert.deepEqual([twoHosts.status, twoHosts.headers['connection']], [400, 'close']);
+    assert.equal(twoHosts.headers['x-content-type-options'], 'nosniff');
+    for (const line of ['PUT /sign-in', 'DELETE /settings', 'OPTIONS /', 'GET http://evil.example/', 'OPTIONS *']) {
+      const { status, headers, body } = await answer([`${line} HTTP/1.1`, 'Host: localhost']);
+      assert.equal(status, 404, line);
+      assert.match(headers['content-security-policy'] ?? '', /^default-src 'none'/);
+      assert.match(body, /<h1>Page not found<\/h1>/);
+    }
   });
 
   test('secrets in the log: nothing that a person typed is in a line about a request', async () => {
