@@ -8,6 +8,7 @@ import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
+import { createCommitGraphs } from './cache/commit-graphs.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createGit } from './process/git-commands.ts';
 import { createLayerCache } from './cache/layer-cache.ts';
@@ -92,6 +93,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
   try {
     const git = await createGit(runner, options.gitPath);
     const bitmaps = createBitmaps(git, log);
+    const graphs = createCommitGraphs(git, log);
     const cache = await createLayerCache({
       directory,
       layers,
@@ -101,7 +103,9 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       packsMax: options.packsMax ?? PACKS_MAX,
       merge: async (folder, incoming, parent) => {
         const merged = await mergeSmallPacks(git, folder, incoming, parent);
-        if (merged !== null) await bitmaps.prepareReplacement(folder, merged);
+        if (merged === null) return null;
+        await bitmaps.prepareReplacement(folder, merged);
+        await graphs.prepareReplacement(folder, merged);
         return merged;
       },
     });
@@ -114,7 +118,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };
     const historySlots = createHistorySlots();
-    const readers: ReaderContext = { git, views, bitmaps, reachable, answers, historySlots };
+    const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, historySlots };
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
@@ -122,11 +126,13 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       drop: async (repository) => cache.drop(repository),
       settled: async () => {
         await bitmaps.settled();
+        await graphs.settled();
         await cache.settled();
       },
       close: async () => {
         await runner.close();
         await bitmaps.settled();
+        await graphs.settled();
         await cache.settled();
       },
     };

@@ -33,16 +33,12 @@ const VARIABLES: Environment = {
   GIT_LITERAL_PATHSPECS: '1',
 };
 
-const DIFF = [
-  ...['diff-tree', '-r', '-z', '--raw', '-p', '--full-index', '--no-abbrev', '--unified=3'],
-  ...['--find-renames', `-l${DIFF_RENAME_FILES_MAX}`, '--submodule=short'],
-  ...['--no-color', '--no-ext-diff', '--no-textconv', '--src-prefix=a/', '--dst-prefix=b/'],
-];
+const AS_IT_IS = ['--no-color', '--no-ext-diff', '--no-textconv'];
+const DIFF = ['diff-tree', '-r', '-z', '--raw', '-p', '--full-index', '--no-abbrev', '--unified=3', ...AS_IT_IS];
+DIFF.push('--find-renames', `-l${DIFF_RENAME_FILES_MAX}`, '--submodule=short', '--src-prefix=a/', '--dst-prefix=b/');
 
-const CHANGES = [
-  ...['log', '-z', '--raw', '-t', '-c', '--no-abbrev', '--no-renames', '--format=%H'],
-  ...['--no-color', '--no-ext-diff', '--no-textconv', '--no-notes', '--no-show-signature', '--no-decorate'],
-];
+const CHANGES = ['log', '-z', '--raw', '-t', '-c', '--no-abbrev', '--no-renames', '--format=%H', ...AS_IT_IS];
+CHANGES.push('--no-notes', '--no-show-signature', '--no-decorate');
 
 export interface HistoryContext {
   readonly git: Git;

@@ -10,6 +10,7 @@ import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
 import type { Bitmaps } from './cache/bitmaps.ts';
+import type { CommitGraphs } from './cache/commit-graphs.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
 import type { CacheLease } from './cache/layer-cache.ts';
@@ -30,6 +31,7 @@ export interface ReaderContext {
   readonly git: Git;
   readonly views: ViewFolders;
   readonly bitmaps: Bitmaps;
+  readonly graphs: CommitGraphs;
   readonly reachable: ReachableSets;
   readonly answers: AnswerCache;
   readonly historySlots: FairSlots;
@@ -43,6 +45,10 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
   const access: ObjectAccess = { source, view };
   const shared = shareLease(lease);
   const { withLease, streamWithLease, extendLease, close } = shared;
+  /** Notes that git will walk from these tips. */
+  const walked = (tips: readonly ObjectId[]) => {
+    context.graphs.walked(lease.folder, tips, countObjects(lease), extendLease);
+  };
   const commit = async (id: ObjectId) => {
     const object = await source.read(id);
     const read = object?.type === 'commit' ? parseCommit(id, object.bytes) : null;
@@ -70,15 +76,13 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     blob: (id, range) => streamWithLease(() => readBlob(git, access, id, range)),
     walk: (options) => streamWithLease(() => walk(git, access, options)),
     isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
-    history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared),
+    history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
     reachable: (ids, tips, tipsKey) => withLease(() => reachable(context, access, ids, tips, tipsKey)),
     uploadPack: (options) => {
       const make = (signal: AbortSignal) =>
         streamWithLease(async function* () {
           yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
-          let objectCount = 0;
-          for (const { index } of lease.packs) objectCount += index.objectCount;
-          context.bitmaps.fetched(lease.folder, options.view, objectCount, extendLease);
+          context.bitmaps.fetched(lease.folder, options.view, countObjects(lease), extendLease);
         });
       if (options.answerKey === null) return make(options.signal);
       return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
@@ -138,18 +142,36 @@ function shareLease(lease: CacheLease): SharedLease {
   };
 }
 
-/** The same calls, each of which keeps the lease until it ends. */
-function leasedHistory(history: ObjectHistory, { withLease, streamWithLease }: SharedLease): ObjectHistory {
+function countObjects({ packs }: CacheLease): number {
+  return packs.reduce((sum, { index }) => sum + index.objectCount, 0);
+}
+
+/** The same calls, each of which keeps the lease until it ends. `walked` is told the tips of each walk. */
+function leasedHistory(
+  history: ObjectHistory,
+  { withLease, streamWithLease }: SharedLease,
+  walked: (tips: readonly ObjectId[]) => void,
+): ObjectHistory {
+  const stream = <Item>(tips: readonly ObjectId[], items: () => AsyncIterable<Item>): AsyncIterable<Item> =>
+    streamWithLease(() => {
+      walked(tips);
+      return items();
+    });
+  const answer = <Result>(tips: readonly ObjectId[], work: () => Promise<Result>): Promise<Result> =>
+    withLease(() => {
+      walked(tips);
+      return work();
+    });
   return {
     diff: (from, to, bounded) => streamWithLease(() => history.diff(from, to, bounded)),
-    commitsOfPath: (tip, path, bounded) => streamWithLease(() => history.commitsOfPath(tip, path, bounded)),
+    commitsOfPath: (tip, path, bounded) => stream([tip], () => history.commitsOfPath(tip, path, bounded)),
     changesBelow: (tip, exclude, paths, bounded) =>
-      streamWithLease(() => history.changesBelow(tip, exclude, paths, bounded)),
-    links: (include, exclude, bounded) => streamWithLease(() => history.links(include, exclude, bounded)),
+      stream([tip], () => history.changesBelow(tip, exclude, paths, bounded)),
+    links: (include, exclude, bounded) => stream(include, () => history.links(include, exclude, bounded)),
     commitsBetween: (exclude, tip, page, bounded) =>
-      withLease(() => history.commitsBetween(exclude, tip, page, bounded)),
-    apart: (a, b, bounded) => withLease(() => history.apart(a, b, bounded)),
-    mergeBase: (a, b, bounded) => withLease(() => history.mergeBase(a, b, bounded)),
+      answer([exclude, tip], () => history.commitsBetween(exclude, tip, page, bounded)),
+    apart: (a, b, bounded) => answer([a, b], () => history.apart(a, b, bounded)),
+    mergeBase: (a, b, bounded) => answer([a, b], () => history.mergeBase(a, b, bounded)),
   };
 }
 
@@ -191,14 +213,18 @@ async function reachable(
   tips: readonly ObjectId[],
   tipsKey: string,
 ): Promise<ReadonlySet<ObjectId>> {
-  const wanted = await readInTurn([...new Set(ids)], (id) => access.source.info(id));
+  const distinct = [...new Set(ids)];
+  const found = new Set(distinct.filter((id) => context.reachable.isKnown(access.view, tipsKey, id)));
+  const unknown = distinct.filter((id) => !found.has(id));
+  const wanted = await readInTurn(unknown, (id) => access.source.info(id));
   const existing = wanted.filter((info) => info !== null);
-  if (existing.length === 0 || tips.length === 0) return new Set();
+  if (existing.length === 0 || tips.length === 0) return found;
   const commits = existing.filter(({ type }) => type === 'commit').map(({ id }) => id);
-  const found = new Set<ObjectId>();
   // Mostly the tips reach all the requested commits, and one walk confirms that for all of them.
-  if (commits.length === existing.length && (await areReached(context.git, access, commits, tips)))
-    return new Set(commits);
+  if (commits.length === existing.length && (await areReached(context.git, access, commits, tips))) {
+    context.reachable.noteReached(access.view, tipsKey, commits);
+    return new Set([...found, ...commits]);
+  }
   const set = await context.reachable.get(access.view, tipsKey, tips);
   for (const { id } of existing) if (set.has(id)) found.add(id);
   return found;

@@ -8,6 +8,7 @@ import type { KnownApart } from '../../core/use-cases/reading/apart.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
 import type { KnownPathHistories } from '../../core/use-cases/reading/list-commits-of-path.ts';
+import type { KnownPushes } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import type { ApiContext } from '../api/context.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
@@ -23,6 +24,7 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly knownFolders: KnownFolders;
   readonly knownPathHistories: KnownPathHistories;
   readonly knownApart: KnownApart;
+  readonly knownPushes: KnownPushes;
   /** Whether strangers may make accounts. */
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service; null if the operator has not said. */

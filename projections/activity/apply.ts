@@ -70,8 +70,13 @@ function foldPush({ pushes, changes }: Folded, recorded: RecordedEvent): void {
   const repository_id = entityIdOf(recorded.stream);
   const { revision, actor } = recorded;
   pushes.push({
-    ...{ repository_id, revision, event_id: recorded.id, occurred_at: recorded.occurredAt },
-    ...{ actor_kind: actor.kind, actor_id: actor.id, restored: event.data.restored !== null },
+    repository_id,
+    revision,
+    event_id: recorded.id,
+    actor_kind: actor.kind,
+    actor_id: actor.id,
+    occurred_at: recorded.occurredAt,
+    restored: event.data.restored !== null,
   });
   for (const { ref, before, after, peeled, kind } of event.data.updates) {
     const target = kind === 'delete' ? null : (peeled ?? after);

@@ -11,9 +11,10 @@ import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
 import { benchLogs, renderLogBench } from './log.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
 import { prepareProject } from './project.ts';
+import { benchReading, renderReadingBench } from './reading.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, LOG, WEBHOOKS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, LOG, READING, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
@@ -96,6 +97,13 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ seconds, json }) => {
       const result = await benchWebhooks({ seconds, say });
       return json ? jsonText(result) : renderWebhookBench(result);
+    },
+  },
+  {
+    name: READING.name,
+    run: async ({ seconds, json }) => {
+      const result = await benchReading({ seconds, say });
+      return json ? jsonText(result) : renderReadingBench(result);
     },
   },
 ];

@@ -9,9 +9,13 @@ import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import { lines } from './git-objects.ts';
 
 const ID_BYTES = 20;
+/** Single commits that walks have found to be reached: some hundred bytes each. */
+const REACHED_MAX = 10_000;
 
 export interface ReachableSets {
-  /** `key` names the tips within the repository. */
+  /** Whether a walk found before that these tips reach the commit. `key` names the tips within the repository. */
+  isKnown(view: ObjectView, key: string, id: ObjectId): boolean;
+  noteReached(view: ObjectView, key: string, ids: readonly ObjectId[]): void;
   get(view: ObjectView, key: string, tips: readonly ObjectId[]): Promise<ReachableSet>;
 }
 
@@ -26,7 +30,12 @@ interface StoredSet extends ReachableSet {
 export function createReachableSets(git: Git, memoryBytesMax: number): ReachableSets {
   const sets = new LRUCache<string, StoredSet>({ maxSize: memoryBytesMax, sizeCalculation: (set) => set.memoryBytes });
   const making = new Map<string, Promise<StoredSet>>();
+  const reached = new LRUCache<string, true>({ max: REACHED_MAX });
   return {
+    isKnown: (view, key, id) => reached.has(`${view.key} ${key} ${id}`),
+    noteReached: (view, key, ids) => {
+      for (const id of ids) reached.set(`${view.key} ${key} ${id}`, true);
+    },
     get: async (view, key, tips) => {
       const name = `${view.key} ${key}`;
       const known = sets.get(name) ?? making.get(name);

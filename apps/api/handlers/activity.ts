@@ -16,7 +16,10 @@ export async function getActivity(
       id: push.eventId,
       at: push.at,
       actor: { kind: push.actor.kind, id: push.actor.id },
-      ...{ ref, before, after, kind },
+      ref,
+      before,
+      after,
+      kind,
     })),
     pagination: paginationOf(query, total),
   };

@@ -18,11 +18,9 @@ export const ACTIVITY = z
           ref: z.string().meta({ description: 'The full name.', examples: ['refs/heads/main'] }),
           before: OBJECT_ID,
           after: OBJECT_ID,
-          kind: z
-            .enum(['create', 'fast-forward', 'force-push', 'delete', 'restore'])
-            .meta({
-              description: 'Every change by a restoration is a `restore`; of a deletion by it `after` is zeros.',
-            }),
+          kind: z.enum(['create', 'fast-forward', 'force-push', 'delete', 'restore']).meta({
+            description: 'Every change by a restoration is a `restore`; of a deletion by it `after` is zeros.',
+          }),
         }),
       )
       .meta({ description: 'Newest first.' }),

@@ -1,5 +1,6 @@
 /** One commit: who made it, its message, and what it changed. */
 import { commitTime } from '../../../core/git/commit-time.ts';
+import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import type { Commit, Signature } from '../../../core/ports/object-database.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
@@ -8,6 +9,7 @@ import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { diffView } from './diff-view.ts';
+import { pushedBy } from './pushed-by.ts';
 import { copyBox, showRepositoryPage } from './frame.ts';
 import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
 
@@ -17,6 +19,7 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
   const found = await readCommit(context, repository, { id, signal: visit.signal });
   if ('refused' in found) return showRefusal(asked, found.refused);
   const { commit, diff } = found;
+  const push = (await pushesOfCommits(context, repository, [commit.id], visit.signal)).get(commit.id);
   const subject = subjectOf(commit.message);
   const body = bodyOf(commit.message);
   const content = html`<div class="stack"><div class="row"><h1 dir="auto">${subject}</h1><a class="button end" href="${placeAddress(
@@ -25,8 +28,8 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
     commit.id,
     [],
   )}">Browse the files</a></div><div>${people(asked, commit)}${parents(asked, commit)}</div>${copyBox(commit.id, 'The whole id')}</div>${
-    body !== '' && html`<pre class="message" dir="auto">${body}</pre>`
-  }${diffView(asked, commit, diff)}`;
+    push !== undefined && html`<p class="note">${pushedBy(asked, push)}</p>`
+  }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${diffView(asked, commit, diff)}`;
   return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);
 }
 

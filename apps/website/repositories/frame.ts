@@ -9,7 +9,7 @@ import { placeAddress, type PlaceKind, repositoryAddress } from './addresses.ts'
 import type { Asked } from './asked.ts';
 import { shownName, shortId } from './shown-text.ts';
 
-export type Tab = 'Code' | 'Commits' | 'Settings';
+export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Activity' | 'Settings';
 
 interface FrameOptions {
   /** Of this page; the repository's name is added. */
@@ -39,6 +39,9 @@ function tabsOf({ repository }: Asked, current: Tab): Content {
   const tabs: readonly (readonly [Tab, string])[] = [
     ['Code', home],
     ['Commits', `${home}/commits`],
+    ['Branches', `${home}/branches`],
+    ['Tags', `${home}/tags`],
+    ['Activity', `${home}/activity`],
     ['Settings', `${home}/settings`],
   ];
   return tabs.map(
@@ -90,4 +93,9 @@ export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Arra
 /** A text to copy. The button appears with scripts. */
 export function copyBox(text: string, label: string): Html {
   return html`<div class="copy"><code tabindex="0" aria-label="${label}">${text}</code><button type="button" hidden>Copy</button></div>`;
+}
+
+/** The address that git clones from, without a secret. */
+export function cloneUrl({ visit, repository }: Asked): string {
+  return `${visit.webUrl}/r/${repository.account.username}/${repository.owned.name}.git`;
 }

@@ -1,4 +1,5 @@
 /** The home of a repository: its files, its last commit, its README, and how to clone it. */
+import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
 import { listTree } from '../../../core/use-cases/reading/list-tree.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
@@ -8,8 +9,9 @@ import { timeAgo } from '../layout/times.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderPage, lastCommit } from './tree.ts';
-import { copyBox, refPicker, showRepositoryPage } from './frame.ts';
+import { cloneUrl, copyBox, refPicker, showRepositoryPage } from './frame.ts';
 import { folderTable } from './folder-table.ts';
+import { pusher } from './pushed-by.ts';
 import { pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
 import { placeAddress } from './addresses.ts';
@@ -32,25 +34,23 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${folderTable(asked, listing)}</section>${more}${await readmeOf(
     asked,
     listing,
-  )}</div><aside class="stack">${cloneBox(asked)}${facts(asked)}</aside></div>`;
+  )}</div><aside class="stack">${cloneBox(asked)}${await facts(asked)}</aside></div>`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 
-/** The address that git clones from, without a secret. */
-export function cloneUrl({ visit, repository }: Asked): string {
-  return `${visit.webUrl}/r/${repository.account.username}/${repository.owned.name}.git`;
-}
-
-export function cloneBox(asked: Asked): Html {
+function cloneBox(asked: Asked): Html {
   return html`<section><h2>Clone</h2><p class="hint">Any user name; the password is an access token.</p>${copyBox(
     cloneUrl(asked),
     'The address to clone from',
   )}</section>`;
 }
 
-function facts({ visit, repository }: Asked): Html {
+async function facts({ context, visit, repository }: Asked): Promise<Html> {
+  const { items } = await listActivity(context, repository, { offset: 0, limit: 1 });
+  const push = items[0]?.push;
   const { sizeBytes, pushedAt, createdAt } = repositoryRow(repository);
   return html`<dl class="facts">${
-    pushedAt !== null && html`<dt>Last push</dt><dd>${timeAgo(pushedAt, visit.now)}</dd>`
+    pushedAt !== null &&
+    html`<dt>Last push</dt><dd>${timeAgo(pushedAt, visit.now)}${push !== undefined && html` ${pusher(push)}`}</dd>`
   }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd><dt>Stored</dt><dd>${shownSize(sizeBytes)}</dd></dl>`;
 }

@@ -6,7 +6,9 @@
  */
 import type { Room } from '../layout/room.ts';
 import { onPlace, onRepository } from './asked.ts';
+import { showActivity } from './activity.ts';
 import { showBlob } from './blob.ts';
+import { showBranches } from './branches.ts';
 import { showCommit } from './commit.ts';
 import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
 import { showHome } from './home.ts';
@@ -15,6 +17,7 @@ import { beginWithReadme, makeRepository, showNew } from './new.ts';
 import { showRaw } from './raw.ts';
 import { removeRepository, saveSettings, showSettings } from './settings.ts';
 import { switchRef } from './switch.ts';
+import { showTags } from './tags.ts';
 import { showTree } from './tree.ts';
 
 export const repositoriesRoom: Room = {
@@ -37,6 +40,9 @@ export const repositoriesRoom: Room = {
         place.names.length === 0 ? showCommits(asked, place.ref) : showHistory(asked, place),
       ),
     );
+    site.page('/:username/:repository/branches', onRepository(context, showBranches));
+    site.page('/:username/:repository/tags', onRepository(context, showTags));
+    site.page('/:username/:repository/activity', onRepository(context, showActivity));
     site.page('/:username/:repository/commit/:id', onRepository(context, showCommit));
     site.page(
       '/:username/:repository/settings',

@@ -15,7 +15,7 @@ import {
   DIFF_READ_BYTES_MAX,
 } from '../../kernel/limits.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
-import { ByteLines } from './byte-lines.ts';
+import { ByteLines } from '../byte-lines.ts';
 import type { ChangedFile, ChangeStatus, Diff, DiffBound, DiffLine, FileVersion, Hunk } from './diff.ts';
 
 export interface DiffBounds {
@@ -303,7 +303,13 @@ function changedFile(file: FileBeingRead, isRead: boolean): ChangedFile {
   const { status, path, previousPath, before, after, binary, hunks } = file;
   const counted = isRead && !binary;
   return {
-    ...{ status, path, previousPath, before, after, binary, hunks },
+    status,
+    path,
+    previousPath,
+    before,
+    after,
+    binary,
+    hunks,
     additions: counted ? file.additions : null,
     deletions: counted ? file.deletions : null,
     cut: file.cut || (!isRead && !binary),

@@ -6,7 +6,7 @@
  */
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { PersistentMap } from '../../kernel/persistent-map.ts';
-import type { RefName } from '../../git/ref-name.ts';
+import { type RefName, refName } from '../../git/ref-name.ts';
 import { type OpenRepository, type Ref, sortedRefNames } from '../../repository/state.ts';
 
 export interface NamedRef {
@@ -34,7 +34,7 @@ export function findRefs(
   const pattern = containing(search);
   const found = search === '' ? all : all.filter((name) => pattern.test(name));
   const items = found.slice(offset, offset + limit).flatMap((name): NamedRef[] => {
-    const ref = refs.get(`${PREFIXES[kind]}${name}` as RefName);
+    const ref = refs.get(refName(`${PREFIXES[kind]}${name}`));
     return ref === undefined ? [] : [{ name, ref }];
   });
   return { items, total: found.length };

@@ -23,7 +23,7 @@ import { resolveRef } from './resolve-ref.ts';
 /** The start of a path's history. `end`: there is no more; `bound`: more may be beyond a limit. */
 export interface KnownPathHistory {
   readonly ids: readonly ObjectId[];
-  readonly then: 'end' | 'more' | 'bound';
+  readonly after: 'end' | 'more' | 'bound';
 }
 
 /** A cache, bounded in memory. */
@@ -71,15 +71,20 @@ export async function listCommitsOfPath(
     if (path === null || path.names.length === 0) return refuse({ code: 'path-not-found' });
     const tip = resolved.commit.id;
     const wanted = Math.min(page.offset + page.limit + 1, PATH_HISTORY_COMMITS_MAX);
-    const { ids, then } = await historyOf(context, reader, { tip, path: bytesOf(path), wanted, signal }, repository.id);
-    if (ids.length === 0 && then === 'end') return refuse({ code: 'path-not-found' });
+    const { ids, after } = await historyOf(
+      context,
+      reader,
+      { tip, path: bytesOf(path), wanted, signal },
+      repository.id,
+    );
+    if (ids.length === 0 && after === 'end') return refuse({ code: 'path-not-found' });
     const end = page.offset + page.limit;
     return {
       version: view.version,
       place: { names: path.names, ref: resolved.name, commit: tip },
       commits: await readCommitRows(reader, ids.slice(page.offset, end)),
       hasMore: ids.length > end,
-      truncated: then === 'bound' && ids.length <= end,
+      truncated: after === 'bound' && ids.length <= end,
     };
   });
 }
@@ -99,7 +104,7 @@ async function historyOf(
 ): Promise<KnownPathHistory> {
   const key = `${repository} ${search.tip} ${nameKey(search.path)}`;
   const known = knownPathHistories.get(key);
-  if (known !== undefined && (known.then !== 'more' || known.ids.length >= search.wanted)) return known;
+  if (known !== undefined && (known.after !== 'more' || known.ids.length >= search.wanted)) return known;
   const walked = await walk(reader, search);
   knownPathHistories.set(key, walked);
   return walked;
@@ -115,14 +120,14 @@ async function walk(reader: ObjectReader, { tip, path, wanted, signal }: Search)
     for await (const batch of reader.history.commitsOfPath(tip, path, { signal, spanMs: PATH_HISTORY_SPAN_MS })) {
       ids.push(...batch);
       if (ids.length <= count) continue;
-      const then = ids.length > PATH_HISTORY_COMMITS_MAX ? 'bound' : 'more';
-      return { ids: ids.slice(0, PATH_HISTORY_COMMITS_MAX), then };
+      const after = ids.length > PATH_HISTORY_COMMITS_MAX ? 'bound' : 'more';
+      return { ids: ids.slice(0, PATH_HISTORY_COMMITS_MAX), after };
     }
   } catch (error) {
     if (!isBeyondBounds(error)) throw error;
-    return { ids, then: 'bound' };
+    return { ids, after: 'bound' };
   }
   return ids.length > PATH_HISTORY_COMMITS_MAX
-    ? { ids: ids.slice(0, PATH_HISTORY_COMMITS_MAX), then: 'bound' }
-    : { ids, then: 'end' };
+    ? { ids: ids.slice(0, PATH_HISTORY_COMMITS_MAX), after: 'bound' }
+    : { ids, after: 'end' };
 }

@@ -16,6 +16,7 @@ export const MEMORY = { name: 'memory', title: 'memory during a 1 GiB push and 2
 /** Scenarios measured alone, without the servers of the others. */
 export const LOG = { name: 'log', title: 'appends and subscribers of each event log, alone' };
 export const WEBHOOKS = { name: 'webhooks', title: 'a healthy receiver beside 10,000 deliveries to a dead one, alone' };
+export const READING = { name: 'reading', title: 'what pages read of 80,000 commits, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
@@ -23,4 +24,5 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   MEMORY,
   LOG,
   WEBHOOKS,
+  READING,
 ];

@@ -1,0 +1,63 @@
+/**
+ * The changes of a repository's refs, newest first.
+ *
+ * Must stay true: it names commits that no ref reaches any more, which have no page; only the owner comes here.
+ */
+import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import { pageNumbered } from '../../../core/kernel/page.ts';
+import type { ActivityKind, ActivityRow } from '../../../core/ports/activity.ts';
+import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { html, type Html } from '../layout/html.ts';
+import { timeAgo } from '../layout/times.ts';
+import { repositoryAddress } from './addresses.ts';
+import { type Asked, numberAsked } from './asked.ts';
+import { showRepositoryPage } from './frame.ts';
+import { pager } from './pager.ts';
+import { pusher } from './pushed-by.ts';
+import { shortId, shownName } from './shown-text.ts';
+
+export async function showActivity(asked: Asked): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const { items, total } = await listActivity(context, repository, page);
+  const content = html`<h1 class="unseen">Activity</h1>${
+    total === 0
+      ? html`<section class="box"><p class="empty">Nothing was pushed yet.</p></section>`
+      : html`<section class="box" aria-label="Changes of branches and tags"><ol class="strata">${items.map((row) =>
+          rowOf(asked, row),
+        )}</ol></section>`
+  }${pager(`${repositoryAddress(repository)}/activity`, page, total)}`;
+  return showRepositoryPage(asked, { title: 'Activity', tab: 'Activity' }, content);
+}
+
+const WORDS: Readonly<Record<ActivityKind, string>> = {
+  create: 'Made',
+  'fast-forward': 'Moved on',
+  'force-push': 'Forced',
+  delete: 'Deleted',
+  restore: 'Restored',
+};
+
+/** The stylesheet's names for what a change was. */
+const LAYERS: Readonly<Record<ActivityKind, string>> = {
+  create: 'made',
+  'fast-forward': 'moved',
+  'force-push': 'force',
+  delete: 'force',
+  restore: 'undone',
+};
+
+function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow): Html {
+  const [, refKind = '', short = ref] = /^refs\/(heads|tags)\/(.*)$/su.exec(ref) ?? [];
+  const what = refKind === 'heads' ? 'branch' : refKind === 'tags' ? 'tag' : 'ref';
+  const ids = [before, after]
+    .filter((id) => !/^0+$/.test(id))
+    .map((id) => html`<span class="id">${shortId(id)}</span>`);
+  const moved = ids.length === 2 ? html`${ids[0] ?? ''} → ${ids[1] ?? ''}` : ids;
+  return html`<li class="${LAYERS[kind]}">${timeAgo(push.at, visit.now)}<span class="what">${WORDS[kind]} the ${what} <strong><bdi>${shownName(
+    short,
+  )}</bdi></strong> ${moved}${kind === 'force-push' && html` <span class="mark bad">forced</span>`}</span><span class="by">${pusher(
+    push,
+  )}</span></li>`;
+}

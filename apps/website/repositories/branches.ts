@@ -1,0 +1,61 @@
+/** The branches of a repository, each with how far it is from the default branch. */
+import { commitTime } from '../../../core/git/commit-time.ts';
+import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import { pageNumbered } from '../../../core/kernel/page.ts';
+import {
+  type BranchPage,
+  type ListedBranch,
+  listBranchPage,
+} from '../../../core/use-cases/reading/list-branch-page.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
+import { timeAgo } from '../layout/times.ts';
+import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
+import { type Asked, numberAsked } from './asked.ts';
+import { showRepositoryPage } from './frame.ts';
+import { pager } from './pager.ts';
+import { refsSearch, searchAsked } from './refs-search.ts';
+import { counted, shownName, subjectOf } from './shown-text.ts';
+
+export async function showBranches(asked: Asked): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const search = searchAsked(asked);
+  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const list = await listBranchPage(context, repository, { search, page, signal: visit.signal });
+  const { items, total } = list.branches;
+  const address = `${repositoryAddress(repository)}/branches`;
+  const content = html`<h1 class="unseen">Branches</h1>${refsSearch(
+    address,
+    'Find a branch',
+    search,
+    counted(total, 'branch', 'branches'),
+  )}${items.length > 0 && table(asked, list)}${pager(address, page, total, { query: search === '' ? {} : { q: search } })}`;
+  return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
+}
+
+function table(asked: Asked, { branches, defaultBranch }: BranchPage): Html {
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table><thead><tr><th scope="col">Branch</th><th scope="col">Against ${shownName(
+    defaultBranch,
+  )}</th><th scope="col" class="wide">Last commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${branches.items.map(
+    (branch) => row(asked, branch),
+  )}</tbody></table></div></div>`;
+}
+
+function row({ visit, repository }: Asked, { name, isDefault, commit, apart }: ListedBranch): Html {
+  return html`<tr><td><a href="${placeAddress(repository, 'tree', name, [])}"><bdi>${shownName(name)}</bdi></a></td><td>${distance(
+    isDefault,
+    apart,
+  )}</td><td class="wide" dir="auto"><a class="subject" href="${commitAddress(repository, commit.id)}">${subjectOf(
+    commit.message,
+  )}</a></td><td class="number">${timeAgo(commitTime(commit.committedAt), visit.now)}</td></tr>`;
+}
+
+function distance(isDefault: boolean, apart: ListedBranch['apart']): Content {
+  if (isDefault) return html`<span class="mark">default</span>`;
+  if (apart === null) return html`<span class="soft">not counted</span>`;
+  const { ahead, behind } = apart;
+  if (ahead === 0 && behind === 0) return html`<span class="soft">even</span>`;
+  return html`<span class="plus">${ahead.toLocaleString('en-US')} ahead</span>, <span class="soft">${behind.toLocaleString(
+    'en-US',
+  )} behind</span>`;
+}

@@ -1,0 +1,57 @@
+/** The tags of a repository, the highest version first. */
+import { commitTime } from '../../../core/git/commit-time.ts';
+import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import { pageNumbered } from '../../../core/kernel/page.ts';
+import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { html, type Html } from '../layout/html.ts';
+import { timeAgo } from '../layout/times.ts';
+import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
+import { type Asked, numberAsked } from './asked.ts';
+import { copyBox, showRepositoryPage } from './frame.ts';
+import { shellWord } from './empty-home.ts';
+import { pager } from './pager.ts';
+import { refsSearch, searchAsked } from './refs-search.ts';
+import { counted, shortId, shownName, subjectOf } from './shown-text.ts';
+
+export async function showTags(asked: Asked): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const search = searchAsked(asked);
+  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const { tags } = await listTagPage(context, repository, { search, order: 'version', page });
+  const address = `${repositoryAddress(repository)}/tags`;
+  const isEmpty = tags.total === 0 && search === '';
+  const content = html`<h1 class="unseen">Tags</h1>${
+    isEmpty
+      ? noTags(repository.defaultBranch)
+      : html`${refsSearch(address, 'Find a tag', search, counted(tags.total, 'tag'))}${
+          tags.items.length > 0 &&
+          html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table><tbody>${tags.items.map(
+            (tag) => row(asked, tag),
+          )}</tbody></table></div></div>`
+        }${pager(address, page, tags.total, { query: search === '' ? {} : { q: search } })}`
+  }`;
+  return showRepositoryPage(asked, { title: 'Tags', tab: 'Tags' }, content);
+}
+
+function noTags(branch: string): Html {
+  return html`<section class="box"><div class="empty stack"><h2>No tags yet</h2><p class="soft">A tag names a commit for ever, such as a release:</p>${copyBox(
+    `git tag -a v1.0 -m "First release" ${shellWord(branch)} && git push origin v1.0`,
+    'The command that makes a tag',
+  )}</div></section>`;
+}
+
+function row({ visit, repository }: Asked, { name, target, annotation, commit }: ListedTag): Html {
+  const shown = html`<bdi>${shownName(name)}</bdi>`;
+  // The full name: a branch may have the same short one. A tag of a tree or a file has no page.
+  const link = html`<a href="${placeAddress(repository, 'tree', `refs/tags/${name}`, [])}">${shown}</a>`;
+  const seconds = annotation?.tagger?.seconds ?? commit?.committedAt ?? null;
+  const message = annotation?.message ?? commit?.message ?? null;
+  const id =
+    commit === null
+      ? html`<span class="id">${shortId(target)}</span>`
+      : html`<a class="id" href="${commitAddress(repository, commit.id)}">${shortId(commit.id)}</a>`;
+  return html`<tr><td>${commit === null ? shown : link}</td><td class="wide" dir="auto">${
+    message !== null && subjectOf(message)
+  }</td><td>${id}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
+}
