@@ -11,6 +11,9 @@ import { z } from 'zod';
 import { findChromium } from './chromium.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 
+/** How long a page may take to show what a test waits for. */
+const WAIT_MS = 15_000;
+
 export const WIDTHS = { phone: 390, desktop: 1_280 } as const;
 
 export interface VisitorOptions {
@@ -60,6 +63,7 @@ async function visit(browser: Browser, ending: Ending, origin: string, options: 
     locale: 'en-GB',
     timezoneId: 'UTC',
   });
+  context.setDefaultTimeout(WAIT_MS);
   const faults: string[] = [];
   watch(context, origin, faults);
   const page = await context.newPage();
@@ -99,7 +103,10 @@ const VIOLATIONS = z.array(
   }),
 );
 
-/** Checks the page as it stands with axe-core: no serious and no critical violation, and no sideways scrolling. */
+/**
+ * Checks the page as it stands with axe-core: no serious and no critical violation, and no sideways scrolling. The page
+ * must have scripts on, since axe-core waits for timers of the page.
+ */
 export async function assertAccessible(page: Page): Promise<void> {
   const at = page.url();
   await page.evaluate(axe.source);

@@ -11,10 +11,10 @@ const API = `${DOCS}/api`;
 export function apiOverview(visit: Visit, { version, text, subjects }: ApiReference): SiteAnswer {
   const lists = subjects.map(
     ({ name, slug, operations }) =>
-      html`<section class="box"><header><h2><a href="${API}/${slug}">${name}</a></h2></header><div class="scroll"><table><tbody>${operations.map(
+      html`<section class="box"><header><h2><a href="${API}/${slug}">${name}</a></h2></header><table class="operations"><tbody>${operations.map(
         ({ id, method, path, summary }) =>
           html`<tr><td><span class="mark">${method}</span></td><td><a href="${API}/${slug}#${id}">${summary}</a></td><td class="wide"><code>${path}</code></td></tr>`,
-      )}</tbody></table></div></section>`,
+      )}</tbody></table></section>`,
   );
   const content = html`<p>${words(text)}</p>
 <p>Requests carry an <a href="${DOCS}/tokens">access token</a>. The same as a document for programs: <a href="/v1/openapi.json">OpenAPI 3.1</a>, of version ${version}.</p>

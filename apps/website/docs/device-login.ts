@@ -10,7 +10,7 @@ const MINUTES = DEVICE_SESSION_SPAN_MS / 60_000;
 export function deviceLogin(visit: Visit): SiteAnswer {
   const { baseUrl } = visit;
   const content = html`<p>A command line on a server, a build agent or a machine without a browser signs in by asking you on another one. You compare a code and decide what it may do; no password and no token is typed into it.</p>
-<ol class="steps"><li><h2>The machine asks</h2>
+<ol class="guide"><li><h2>The machine asks</h2>
 ${commands('Begin a device login', `curl -X POST ${baseUrl}/v1/auth/sessions -H 'Content-Type: application/json' -d '{"hostname": "'"$(hostname)"'"}'`)}
 <p>The answer holds a <code>user_code</code> such as <code>WXYZ-1234</code>, the <code>verification_url</code> to open, and a <code>secret_token</code> that the machine keeps to itself.</p></li>
 <li><h2>You decide</h2>

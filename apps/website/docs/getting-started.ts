@@ -1,4 +1,5 @@
 /** From nothing to a first push. */
+import { PASSWORD_LENGTH_MIN } from '../../../core/kernel/limits.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html } from '../layout/html.ts';
 import type { Visit } from '../layout/visit.ts';
@@ -7,12 +8,12 @@ import { commands, DOCS, exampleName, showDocs } from './frame.ts';
 export function gettingStarted(visit: Visit): SiteAnswer {
   const { webUrl, baseUrl, person } = visit;
   const url = `${webUrl}/r/${exampleName(visit)}/hello.git`;
-  const content = html`<ol class="steps">
+  const content = html`<ol class="guide">
 <li><h2>${person === null ? html`<a href="/sign-up">Make an account</a>` : 'You have an account'}</h2>
-<p>A user name, an e-mail address and a password of 12 characters or more. The name becomes part of your addresses.</p></li>
+<p>A user name, an e-mail address and a password of ${PASSWORD_LENGTH_MIN} characters or more. The name becomes part of your addresses.</p></li>
 <li><h2><a href="/access-tokens/create">Create an access token</a></h2>
 <p>Git and the API take a token, never your password. It is shown once, when it is made. <a href="${DOCS}/tokens">More about tokens</a></p></li>
-<li><h2><a href="/repositories/create">Create a repository</a></h2>
+<li><h2><a href="/new">Create a repository</a></h2>
 <p>On the website, or with the token from anywhere:</p>
 ${commands(
   'Create a repository',

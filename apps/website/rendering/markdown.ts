@@ -81,7 +81,6 @@ function markTasks(tokens: readonly Token[]): void {
   }
 }
 
-const HEADINGS: Readonly<Record<string, string>> = { h1: 'h3', h2: 'h4', h3: 'h5', h4: 'h6', h5: 'h6', h6: 'h6' };
 const ALIGNED = { name: 'align', values: ['left', 'right', 'center'] };
 const ALLOWED: sanitizeHtml.IOptions = {
   allowedTags: [
@@ -125,9 +124,7 @@ function allowed(html: string, place: MarkdownPlace): string {
       if (name === 'a') linksOpen -= 1;
     },
     transformTags: {
-      ...Object.fromEntries(
-        Object.entries(HEADINGS).map(([from, to]) => [from, (_: string, attribs) => ({ tagName: to, attribs })]),
-      ),
+      ...headingsInOrder(),
       a: (tagName, { href, ...attribs }) => ({ tagName, attribs: { ...attribs, ...linkTo(href, place) } }),
       img: (tagName, { src, alt, ...attribs }) => imageOf({ tagName, src, alt, attribs }, place, linksOpen > 0),
       pre: (tagName) => ({ tagName, attribs: { tabindex: '0' } }),
@@ -135,6 +132,22 @@ function allowed(html: string, place: MarkdownPlace): string {
       td: (tagName, attribs) => ({ tagName, attribs: aligned(attribs) }),
     },
   });
+}
+
+/** The level of the page's own heading above a text. */
+const LEVEL_ABOVE = 2;
+const LEVEL_MAX = 6;
+
+/** Headings begin below those of the page, and go down one level at a time, whatever the text skips. */
+function headingsInOrder(): Record<string, sanitizeHtml.Transformer> {
+  let last = LEVEL_ABOVE;
+  const below = (level: number): sanitizeHtml.Transformer => {
+    return (_, attribs) => {
+      last = Math.min(level + LEVEL_ABOVE, last + 1, LEVEL_MAX);
+      return { tagName: `h${last}`, attribs };
+    };
+  };
+  return Object.fromEntries([1, 2, 3, 4, 5, 6].map((level) => [`h${level}`, below(level)]));
 }
 
 /** The library writes a column's alignment as a style, which the page's policy refuses. */

@@ -32,11 +32,11 @@ export async function showActivity(asked: Asked): Promise<SiteAnswer> {
 }
 
 const WORDS: Readonly<Record<ActivityKind, string>> = {
-  create: 'made',
-  'fast-forward': 'moved on',
-  'force-push': 'forced',
-  delete: 'deleted',
-  restore: 'restored',
+  create: 'Made',
+  'fast-forward': 'Moved on',
+  'force-push': 'Forced',
+  delete: 'Deleted',
+  restore: 'Restored',
 };
 
 /** The stylesheet's names for what a change was. */

@@ -4,11 +4,10 @@
  * Must stay true: every page reaches its repository through `onRepository`, which asks the front door. A repository
  * that the person does not see gets the same page as one that does not exist.
  */
-import type { Refusal } from '../../../core/kernel/refusal.ts';
+import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { Requirement } from '../../../core/use-cases/accounts/permission.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type RefPath, splitRefPath } from '../../../core/use-cases/reading/ref-path.ts';
-import { refusalText } from '../../api/refusals.ts';
 import { admitToRepository } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
@@ -50,35 +49,43 @@ export function onPlace(context: SiteContext, handler: (asked: Asked, place: Ref
   });
 }
 
+interface RefusalPage {
+  readonly status: number;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** What the use cases of reading refuse; anything else is no fault of the address. */
+const NO_PATH: RefusalPage = {
+  status: 404,
+  title: 'No such file or folder',
+  text: 'Nothing has this path at this commit. It may be on another branch.',
+};
+const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
+  'ref-not-found': {
+    status: 404,
+    title: 'No such branch, tag or commit',
+    text: 'It may have been deleted or renamed since this address was written. The repository’s page lists what there is.',
+  },
+  'path-not-found': NO_PATH,
+  'path-not-a-file': NO_PATH,
+  'repository-without-commits': {
+    status: 404,
+    title: 'Nothing was pushed yet',
+    text: 'The repository’s page has the commands for a first push.',
+  },
+  'file-too-large': { status: 403, title: 'This file is too large', text: 'A clone has it whole.' },
+  'transfer-quota-reached': {
+    status: 403,
+    title: 'No transfer left this month',
+    text: 'The plan’s quota of transfer is reached for this month.',
+  },
+};
+
 /** The page for what a use case refused to show. */
-export function showRefusal({ visit }: Pick<Asked, 'visit'>, refusal: Refusal): SiteAnswer {
-  switch (refusal.code) {
-    case 'ref-not-found':
-      return showProblem(visit, {
-        status: 404,
-        title: 'No such branch, tag or commit',
-        text: 'It may have been deleted or renamed since this address was written. The repository’s page lists what there is.',
-      });
-    case 'path-not-found':
-    case 'path-not-a-file':
-      return showProblem(visit, {
-        status: 404,
-        title: 'No such file or folder',
-        text: 'Nothing has this path at this commit. It may be on another branch.',
-      });
-    case 'repository-without-commits':
-      return showProblem(visit, {
-        status: 404,
-        title: 'Nothing was pushed yet',
-        text: 'The repository’s page has the commands for a first push.',
-      });
-    case 'file-too-large':
-      return showProblem(visit, { status: 403, title: 'This file is too large', text: refusalText(refusal) });
-    case 'transfer-quota-reached':
-      return showProblem(visit, { status: 403, title: 'No transfer left this month', text: refusalText(refusal) });
-    default:
-      return notFound(visit);
-  }
+export function showRefusal({ visit }: Pick<Asked, 'visit'>, { code }: Refusal): SiteAnswer {
+  const refused = PAGES[code];
+  return refused === undefined ? notFound(visit) : showProblem(visit, refused);
 }
 
 /** Returns a number of the query, `otherwise` if it is missing or none. */

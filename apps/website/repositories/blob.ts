@@ -105,7 +105,11 @@ async function textBox(
     const isWhole = markup !== null && (view === 'whole' || markup.markup().length <= PAGE_TEXT_LENGTH_MAX);
     if (isWhole) {
       const actions = [html`<a href="?view=source">Source</a>`];
-      return { facts: size, box: html`<article class="prose">${markup}</article>`, actions };
+      return {
+        facts: size,
+        box: html`<h2 class="unseen">Content</h2><article class="prose">${markup}</article>`,
+        actions,
+      };
     }
     if (markup !== null) return codeBox(asked, file, size, [html`<a href="?view=whole">Rendered</a>`]);
   }

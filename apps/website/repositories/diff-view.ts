@@ -74,9 +74,9 @@ function fileView(file: ChangedFile, { fits, address }: { readonly fits: boolean
     file.binary || file.additions === null || file.deletions === null
       ? null
       : html`<span class="plus">+${file.additions}</span> <span class="minus">−${file.deletions}</span>`;
-  return html`<details class="box"${fits && html` open`}><summary><header class="row"><code><bdi>${nameOf(
+  return html`<details class="box"${fits && html` open`}><summary><code><bdi>${nameOf(
     file,
-  )}</bdi></code>${STATUSES[file.status]}<span class="end">${counts}</span></header></summary>${
+  )}</bdi></code>${STATUSES[file.status]}<span class="end">${counts}</span></summary>${
     fits
       ? linesOf(file)
       : html`<p class="empty">Too many lines for this page. <a href="${address}">Show this file alone</a></p>`

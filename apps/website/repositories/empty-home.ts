@@ -4,8 +4,7 @@ import { buttonForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
-import { copyBox, refPicker, showRepositoryPage } from './frame.ts';
-import { cloneUrl } from './home.ts';
+import { cloneUrl, copyBox, refPicker, showRepositoryPage } from './frame.ts';
 import { shownName } from './shown-text.ts';
 
 export function emptyHome(asked: Asked): SiteAnswer {

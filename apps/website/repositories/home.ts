@@ -9,7 +9,7 @@ import { timeAgo } from '../layout/times.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderPage, lastCommit } from './tree.ts';
-import { copyBox, refPicker, showRepositoryPage } from './frame.ts';
+import { cloneUrl, copyBox, refPicker, showRepositoryPage } from './frame.ts';
 import { folderTable } from './folder-table.ts';
 import { pusher } from './pushed-by.ts';
 import { pager } from './pager.ts';
@@ -38,12 +38,7 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 
-/** The address that git clones from, without a secret. */
-export function cloneUrl({ visit, repository }: Asked): string {
-  return `${visit.webUrl}/r/${repository.account.username}/${repository.owned.name}.git`;
-}
-
-export function cloneBox(asked: Asked): Html {
+function cloneBox(asked: Asked): Html {
   return html`<section><h2>Clone</h2><p class="hint">Any user name; the password is an access token.</p>${copyBox(
     cloneUrl(asked),
     'The address to clone from',

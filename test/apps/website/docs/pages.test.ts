@@ -56,6 +56,19 @@ describe('The documentation', () => {
     }
   });
 
+  test('leads only to pages that there are', async () => {
+    const person = await fixture.signedIn(await fixture.api.account('kay'));
+    const paths = new Set<string>();
+    for (const path of PAGES) {
+      const { html } = await person.get(path);
+      for (const [, target = ''] of html.matchAll(/ href="(\/[^"#]*)/g)) paths.add(target);
+    }
+    for (const path of paths) {
+      if (path === '/v1/openapi.json') continue;
+      assert.notEqual((await person.get(path)).status, 404, path);
+    }
+  });
+
   test('answers 404 for a subject that the API does not have', async () => {
     const page = await fixture.browser().get('/docs/api/nothing');
     assert.equal(page.status, 404);

@@ -17,6 +17,10 @@ describe('Markdown', () => {
         '<h6 id="md-x-1">x</h6>',
       ].join('\n'),
     );
+    assert.equal(
+      rendered('### a\n\n###### b\n\n# c').replaceAll(/ id="[^"]*"/g, ''),
+      '<h3>a</h3>\n<h4>b</h4>\n<h3>c</h3>',
+    );
     assert.match(rendered('# Übung 1\n\n[there](#übung-1)'), /<a href="#md-%C3%BCbung-1">/);
   });
 

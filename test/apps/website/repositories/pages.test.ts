@@ -42,13 +42,13 @@ describe('The pages of repositories', () => {
     work = await newWorkTree(ending);
     const url = await createRepository(strata, ada, 'engine');
     await commitFile(work, 'src/lib/index.ts', 'const answer = 42;\n// <b>not bold</b>\n');
-    await commitFile(work, 'docs/guide.md', '# Guide\n\n[home](../README.md) ![logo](logo.png)\n');
-    await commitFile(work, 'docs/logo.png', 'not really an image');
+    await commitFile(work, 'manual/guide.md', '# Guide\n\n[home](../README.md) ![logo](logo.png)\n');
+    await commitFile(work, 'manual/logo.png', 'not really an image');
     await commitFile(work, 'long.txt', Array.from({ length: 3_000 }, (_, n) => `line number ${n + 1}\n`).join(''));
     await commitFile(work, 'binary', '\0\x01\x02');
     await commitFile(work, 'empty', '');
     await commitFile(work, 'große Datei #1?.txt', 'umlaut');
-    await commitFile(work, 'README.md', '# Engine\n\nReads [the guide](docs/guide.md).\n');
+    await commitFile(work, 'README.md', '# Engine\n\nReads [the guide](manual/guide.md).\n');
     await git(work, ['update-index', '--force-remove', 'README']);
     tip = (await git(work, ['rev-parse', 'HEAD'])).trim();
     await git(work, ['branch', 'feature/one', `${tip}~1`]);
@@ -78,11 +78,11 @@ describe('The pages of repositories', () => {
     assert.match(text, /A U Thor Write README.md/);
     assert.match(
       text,
-      /docs Write docs\/logo.png .* src Write src\/lib\/index.ts/,
+      /manual Write manual\/logo.png .* src Write src\/lib\/index.ts/,
       'folders first, each with its last commit',
     );
     assert.match(home.html, /<h3 id="md-engine">Engine<\/h3>/);
-    assert.match(home.html, /<a href="\/ada\/engine\/blob\/main\/docs\/guide.md">the guide<\/a>/);
+    assert.match(home.html, /<a href="\/ada\/engine\/blob\/main\/manual\/guide.md">the guide<\/a>/);
     const [, shownUrl = ''] = /<code[^>]*>(http[^<]*engine\.git)<\/code>/.exec(home.html) ?? [];
     assert.equal(shownUrl, `${strata.url}/r/ada/engine.git`);
     assert.match(home.html, /<title>ada\/engine · Strata<\/title>/);
@@ -138,11 +138,11 @@ describe('The pages of repositories', () => {
   });
 
   test('show Markdown rendered, and its source when asked', async () => {
-    const guide = await page('/ada/engine/blob/main/docs/guide.md');
+    const guide = await page('/ada/engine/blob/main/manual/guide.md');
     assert.match(guide.html, /<a href="\/ada\/engine\/blob\/main\/README.md">home<\/a>/);
-    assert.match(guide.html, /<img src="\/ada\/engine\/raw\/main\/docs\/logo.png" alt="logo" loading="lazy" \/>/);
+    assert.match(guide.html, /<img src="\/ada\/engine\/raw\/main\/manual\/logo.png" alt="logo" loading="lazy" \/>/);
     assert.match(
-      (await page('/ada/engine/blob/main/docs/guide.md?view=source')).html,
+      (await page('/ada/engine/blob/main/manual/guide.md?view=source')).html,
       /<span class=def># Guide<\/span>/,
     );
   });
@@ -177,7 +177,7 @@ describe('The pages of repositories', () => {
     assert.deepEqual([...binary.bytes], [0, 1, 2]);
     assert.equal(binary.headers['content-type'], 'application/octet-stream');
     assert.equal(binary.headers['content-disposition'], 'attachment; filename="binary"');
-    const image = await page('/ada/engine/raw/main/docs/logo.png');
+    const image = await page('/ada/engine/raw/main/manual/logo.png');
     assert.equal(image.headers['content-type'], 'image/png');
     assert.equal(image.headers['content-disposition'], 'attachment; filename="logo.png"');
     for (const { headers } of [text, binary, image]) {
@@ -194,8 +194,8 @@ describe('The pages of repositories', () => {
     assert.equal(subjects[0], 'Write README.md');
     assert.equal(subjects.length, Number((await git(work, ['rev-list', '--count', 'main'])).trim()));
     assert.match(commits.html, /<h2><time datetime="\d{4}-\d\d-\d\d">\w+day, \d+ \w+ \d{4}<\/time><\/h2>/);
-    const history = textOf(await page('/ada/engine/commits/main/docs'));
-    assert.match(history, /Write docs\/logo.png.*Write docs\/guide.md/);
+    const history = textOf(await page('/ada/engine/commits/main/manual'));
+    assert.match(history, /Write manual\/logo.png.*Write manual\/guide.md/);
     assert.doesNotMatch(history, /Write binary/);
   });
 
@@ -233,8 +233,8 @@ describe('The pages of repositories', () => {
     assert.match(tags.html, /<a href="\/ada\/engine\/tree\/refs\/tags\/v1\.0"><bdi>v1\.0<\/bdi><\/a>/);
     assert.match(textOf(tags), /1 tag v1\.0 one/);
     const activity = textOf(await page('/ada/engine/activity'));
-    assert.match(activity, /made the branch main [0-9a-f]{7} with the token scenario/);
-    assert.match(activity, /made the tag v1\.0/);
+    assert.match(activity, /Made the branch main [0-9a-f]{7} with the token scenario/);
+    assert.match(activity, /Made the tag v1\.0/);
   });
 
   test('find a ref whose name holds slashes, and lead to the one meant where two could be', async () => {
@@ -248,7 +248,7 @@ describe('The pages of repositories', () => {
     assert.doesNotMatch(textOf(await page('/ada/engine/tree/main/src')), /lib/);
     const home = await page('/ada/engine');
     assert.match(home.html, /href="\/ada\/engine\/tree\/refs\/heads\/main\/src"/);
-    assert.match(home.html, /href="\/ada\/engine\/tree\/main\/docs"/);
+    assert.match(home.html, /href="\/ada\/engine\/tree\/main\/manual"/);
     assert.match(textOf(await page('/ada/engine/tree/refs/heads/main/src')), /lib/);
     await git(work, ['push', '--quiet', gitUrl(strata, ada, 'engine'), ':refs/tags/main/src']);
     for (const [ref, location] of [
