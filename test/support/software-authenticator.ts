@@ -3,7 +3,7 @@
  * as Web Authentication says, and misbehaves where a test asks it to. CBOR and COSE are written here, so that what the
  * service reads does not come from the library that the service reads it with.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto';
 import type { JsonObject } from '../../core/kernel/json.ts';
 
 /** What the authenticator or the browser does differently than it should. */
@@ -21,6 +21,8 @@ export interface Misbehaviour {
   readonly signWith?: string;
   /** The attestation statement of a new credential: none, one with certificates, or one of another format. */
   readonly attestation?: readonly [format: string, statement: ReadonlyMap<string, Cbor>];
+  /** Signs the new credential with this certificate, as the security keys of FIDO U2F do. Both in PEM. */
+  readonly certified?: { readonly cert: string; readonly key: string };
   /** The length of the new credential's id. */
   readonly credentialIdBytes?: number;
   /** The length of the new public key: a member that nobody reads fills it up. */
@@ -87,14 +89,18 @@ export function createSoftwareAuthenticator(
       held.set(id, credential);
       const attested = attestedCredential(id, coseKey(publicKey, more.publicKeyBytes));
       const authData = authenticatorData(options.rp?.id ?? '', credential.signCount, more, attested);
-      const [format, statement] = more.attestation ?? (['none', new Map<string, Cbor>()] as const);
+      const client = clientData('webauthn.create', options, more);
+      const [format, statement] =
+        more.certified === undefined
+          ? (more.attestation ?? (['none', new Map<string, Cbor>()] as const))
+          : (['fido-u2f', u2fStatement(more.certified, authData, client, publicKey)] as const);
       const attestation = new Map<string, Cbor>([
         ['fmt', format],
         ['attStmt', statement],
         ['authData', authData],
       ]);
       const response = {
-        clientDataJSON: clientData('webauthn.create', options, more).toString('base64url'),
+        clientDataJSON: client.toString('base64url'),
         attestationObject: Buffer.from(cbor(attestation)).toString('base64url'),
         transports: ['usb'],
       };
@@ -154,6 +160,30 @@ function authenticatorData(
     .update(more.rpId ?? rpId)
     .digest();
   return Buffer.concat([rpIdHash, Buffer.from([flags]), counter, attested]);
+}
+
+/** Web Authentication, section 8.6. */
+function u2fStatement(
+  { cert, key }: { readonly cert: string; readonly key: string },
+  authData: Buffer,
+  client: Buffer,
+  publicKey: KeyObject,
+): ReadonlyMap<string, Cbor> {
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
+  const idLength = authData.readUInt16BE(53);
+  const signed = [
+    Buffer.from([0]),
+    authData.subarray(0, 32),
+    createHash('sha256').update(client).digest(),
+    authData.subarray(55, 55 + idLength),
+    Buffer.from([4]),
+    Buffer.from(x, 'base64url'),
+    Buffer.from(y, 'base64url'),
+  ];
+  return new Map<string, Cbor>([
+    ['x5c', [new X509Certificate(cert).raw]],
+    ['sig', sign('sha256', Buffer.concat(signed), key)],
+  ]);
 }
 
 function newKeyPair(algorithm: AuthenticatorOptions['algorithm'], rsaBits: number) {
