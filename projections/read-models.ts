@@ -16,12 +16,13 @@ import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
-import { readUsage } from './usage/queries.ts';
+import { readDailyTraffic, readUsage } from './usage/queries.ts';
 import {
   readDeliveryBacklog,
   readDueDeliveries,
   readDueWebhooks,
   readWebhookDeliveries,
+  readWebhookDelivery,
 } from './webhook-deliveries/queries.ts';
 
 export interface ReadModelsOptions {
@@ -78,10 +79,12 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
+    webhookDelivery: (account, webhook, delivery) => readWebhookDelivery(deliveries, account, webhook, delivery),
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
+    dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };
 }

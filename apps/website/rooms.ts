@@ -4,5 +4,7 @@ import { identityRoom } from './identity/routes.ts';
 import { mfaRoom } from './mfa/routes.ts';
 import type { Room } from './layout/room.ts';
 import { tokensRoom } from './tokens/routes.ts';
+import { usageRoom } from './usage/routes.ts';
+import { webhooksRoom } from './webhooks/routes.ts';
 
-export const ROOMS: readonly Room[] = [tokensRoom, identityRoom, mfaRoom, docsRoom];
+export const ROOMS: readonly Room[] = [tokensRoom, webhooksRoom, usageRoom, identityRoom, mfaRoom, docsRoom];

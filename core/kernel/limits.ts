@@ -207,6 +207,8 @@ export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
 export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
 /** The size of those commits together, in UTF-16 code units of their texts; a parent counts 64. */
 export const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
+/** Deliveries of a webhook whose outcomes its health counts: the newest. */
+export const WEBHOOK_HEALTH_DELIVERIES_MAX = 20;
 /** How long the bodies of deliveries are kept, unless a setting changes it. */
 export const RETENTION_DAYS_DEFAULT = 30;
 /** The time from a layer's put to its append; later appends are refused (docs/architecture.md, invariant 2). */

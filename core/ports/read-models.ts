@@ -8,7 +8,7 @@ import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccessTokenLists } from './access-token-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
-import type { UsageReader } from './usage.ts';
+import type { DailyTrafficReader, UsageReader } from './usage.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
 export interface ReadModelProgress {
@@ -22,7 +22,8 @@ export type ReadModels = ReadModelProgress &
   HistoryReader &
   AccessTokenLists &
   WebhookDeliveryLists &
-  UsageReader;
+  UsageReader &
+  DailyTrafficReader;
 
 export type ReadModelErrorCode =
   /** The model did not reach the position in time: retry. */

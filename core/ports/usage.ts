@@ -10,6 +10,19 @@ export interface AccountUsage {
   readonly ingressBytes: number;
 }
 
+/** What was sent and received on a day, UTC. */
+export interface DayTraffic {
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly transferBytes: number;
+  readonly ingressBytes: number;
+}
+
+export interface DailyTrafficReader {
+  /** Returns the days of the current calendar month on which something was sent or received, oldest first. */
+  dailyTraffic(account: AccountId): Promise<readonly DayTraffic[]>;
+}
+
 export interface UsageReader {
   /** Returns the sums that the projection has now; it is usually only moments behind the log. */
   usageOf(account: AccountId): Promise<AccountUsage>;

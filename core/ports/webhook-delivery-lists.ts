@@ -29,4 +29,10 @@ export interface WebhookDeliveryRow {
 export interface WebhookDeliveryLists {
   /** Returns at most `limit` deliveries to a webhook of the account, newest first. */
   webhookDeliveries(account: AccountId, webhook: WebhookId, limit: number): Promise<readonly WebhookDeliveryRow[]>;
+  /** Returns one delivery to a webhook of the account; null if there is none. */
+  webhookDelivery(
+    account: AccountId,
+    webhook: WebhookId,
+    delivery: WebhookDeliveryId,
+  ): Promise<WebhookDeliveryRow | null>;
 }

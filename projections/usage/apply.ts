@@ -1,8 +1,7 @@
 /**
  * Folds repositories, pushes and transfer into what an account uses.
  *
- * Must stay true: ingress counts in the month in which the push was committed, transfer in the month in which it was
- * sent. The storage of a repository counts until the repository is closed.
+ * Must stay true: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The storage of a repository counts until the repository is closed.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
@@ -16,7 +15,7 @@ import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 2,
+  version: 3,
   categories: ['account', 'repository', 'transfer'],
   tables: usageTables,
   onPoison: 'park',
@@ -29,9 +28,9 @@ export const usageProjection: Projection = {
   }),
 };
 
-/** Returns the month of an instant as `YYYY-MM`; instants are RFC 3339 in UTC. */
-export function monthOf(instant: string): string {
-  return instant.slice(0, 7);
+/** Returns the day of an instant as `YYYY-MM-DD`; instants are RFC 3339 in UTC. */
+function dayOf(instant: string): string {
+  return instant.slice(0, 10);
 }
 
 class Changes {
@@ -42,7 +41,7 @@ class Changes {
   readonly #reopened = new Set<string>();
   readonly #traffic = new Map<
     string,
-    { account_id: string; month: string; ingress_bytes: number; transfer_bytes: number }
+    { account_id: string; day: string; ingress_bytes: number; transfer_bytes: number }
   >();
 
   add(recorded: RecordedEvent): void {
@@ -55,7 +54,7 @@ class Changes {
         break;
       case 'transfer': {
         const { minute, sent_bytes } = readEvent(transferEventKinds, recorded).data;
-        this.#trafficOf(ownerOf(recorded), monthOf(minute)).transfer_bytes += sent_bytes;
+        this.#trafficOf(ownerOf(recorded), dayOf(minute)).transfer_bytes += sent_bytes;
         break;
       }
     }
@@ -90,7 +89,7 @@ class Changes {
         break;
       }
       case 'RefsUpdated':
-        this.#trafficOf(ownerOf(recorded), monthOf(recorded.occurredAt)).ingress_bytes += event.data.received_bytes;
+        this.#trafficOf(ownerOf(recorded), dayOf(recorded.occurredAt)).ingress_bytes += event.data.received_bytes;
         this.#addStorage(recorded, event);
         break;
       case 'LayersCompacted':
@@ -111,11 +110,11 @@ class Changes {
     this.#storage.set(id, stored);
   }
 
-  #trafficOf(account: string, month: string): { ingress_bytes: number; transfer_bytes: number } {
-    const key = `${account} ${month}`;
+  #trafficOf(account: string, day: string): { ingress_bytes: number; transfer_bytes: number } {
+    const key = `${account} ${day}`;
     let sums = this.#traffic.get(key);
     if (sums === undefined) {
-      sums = { account_id: account, month, ingress_bytes: 0, transfer_bytes: 0 };
+      sums = { account_id: account, day, ingress_bytes: 0, transfer_bytes: 0 };
       this.#traffic.set(key, sums);
     }
     return sums;
@@ -145,8 +144,8 @@ class Changes {
         items: [...this.#traffic.values()],
         text: `INSERT INTO ${table('usage_traffic')} AS t
             SELECT * FROM json_to_recordset($1)
-              AS r(account_id uuid, month text, ingress_bytes bigint, transfer_bytes bigint)
-            ON CONFLICT (account_id, month) DO UPDATE SET
+              AS r(account_id uuid, day text, ingress_bytes bigint, transfer_bytes bigint)
+            ON CONFLICT (account_id, day) DO UPDATE SET
               ingress_bytes = t.ingress_bytes + excluded.ingress_bytes,
               transfer_bytes = t.transfer_bytes + excluded.transfer_bytes`,
       },

@@ -1,18 +1,39 @@
-/** The query of what an account uses: the sums that REST returns and that quotas are checked against. */
+/** The queries of what an account uses: the sums that REST returns and that quotas are checked against, and each day's. */
 import type { AccountId, Timestamp } from '../../core/kernel/ids.ts';
-import type { AccountUsage } from '../../core/ports/usage.ts';
+import type { AccountUsage, DayTraffic } from '../../core/ports/usage.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
-import { monthOf } from './apply.ts';
+
+/** Days are `YYYY-MM-DD`, and the parameter is `YYYY-MM`. */
+const IN_MONTH = `day >= $2::text || '-01' AND day <= $2::text || '-31'`;
 
 const usageQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
     'storageBytes', (SELECT coalesce(sum(size_bytes), 0) FROM ${table('usage_storage')} WHERE account_id = $1),
-    'ingressBytes', coalesce(max(ingress_bytes), 0),
-    'transferBytes', coalesce(max(transfer_bytes), 0))
-    FROM ${table('usage_traffic')} WHERE account_id = $1 AND month = $2`,
+    'ingressBytes', coalesce(sum(ingress_bytes), 0),
+    'transferBytes', coalesce(sum(transfer_bytes), 0))
+    FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}`,
 };
 
 export async function readUsage(reader: LiveReader, account: AccountId, now: Timestamp): Promise<AccountUsage> {
   const { value } = await reader.read(usageQuery, [account, monthOf(now)], () => ({ account }));
   return value as AccountUsage;
+}
+
+const daysQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(traffic ORDER BY day), '[]') FROM (
+    SELECT day, ingress_bytes AS "ingressBytes", transfer_bytes AS "transferBytes"
+    FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}) AS traffic`,
+};
+
+export async function readDailyTraffic(
+  reader: LiveReader,
+  account: AccountId,
+  now: Timestamp,
+): Promise<readonly DayTraffic[]> {
+  const { value } = await reader.read(daysQuery, [account, monthOf(now)], () => ({ account }));
+  return value as readonly DayTraffic[];
+}
+
+function monthOf(instant: Timestamp): string {
+  return instant.slice(0, 7);
 }

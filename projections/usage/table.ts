@@ -28,18 +28,18 @@ const storage: ProjectionTable = {
   ],
 };
 
-/** Bytes by calendar month in UTC; `month` is `YYYY-MM`. Deleting a repository subtracts nothing from them. */
+/** Bytes by calendar day in UTC; `day` is `YYYY-MM-DD`. Deleting a repository subtracts nothing from them. */
 const traffic: ProjectionTable = {
   name: 'usage_traffic',
-  key: ['account_id', 'month'],
+  key: ['account_id', 'day'],
   compare: 'exact',
   create: (table) => [
     `CREATE TABLE ${table} (
       account_id uuid NOT NULL,
-      month text COLLATE "C" NOT NULL,
+      day text COLLATE "C" NOT NULL,
       ingress_bytes bigint NOT NULL,
       transfer_bytes bigint NOT NULL,
-      PRIMARY KEY (account_id, month))`,
+      PRIMARY KEY (account_id, day))`,
   ],
 };
 

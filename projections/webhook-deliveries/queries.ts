@@ -1,13 +1,15 @@
 /** The queries of a webhook's deliveries, for REST, and of due deliveries, for the dispatcher. */
-import type { AccountId, Timestamp, WebhookId } from '../../core/kernel/ids.ts';
+import type { AccountId, Timestamp, WebhookDeliveryId, WebhookId } from '../../core/kernel/ids.ts';
 import type { DueDeliveryRow, DueWebhook } from '../../core/ports/due-deliveries.ts';
 import type { WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
+const DELIVERY_COLUMNS = `id, event_id AS "eventId", event, status, created_at AS "createdAt",
+  next_attempt_at AS "nextAttemptAt", attempt_log AS "attemptLog"`;
+
 const deliveriesQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(delivery), '[]') FROM (
-    SELECT id, event_id AS "eventId", event, status, created_at AS "createdAt", next_attempt_at AS "nextAttemptAt",
-      attempt_log AS "attemptLog"
+    SELECT ${DELIVERY_COLUMNS}
     FROM ${table('webhook_deliveries')}
     WHERE webhook_id = $1 AND account_id = $2
     ORDER BY position DESC LIMIT $3) AS delivery`,
@@ -21,6 +23,23 @@ export async function readWebhookDeliveries(
 ): Promise<readonly WebhookDeliveryRow[]> {
   const { value } = await reader.read(deliveriesQuery, [webhook, account, limit], () => ({ account }));
   return value as readonly WebhookDeliveryRow[];
+}
+
+const deliveryQuery: ReadQuery = {
+  answer: (table) => `SELECT row_to_json(delivery) FROM (
+    SELECT ${DELIVERY_COLUMNS}
+    FROM ${table('webhook_deliveries')}
+    WHERE id = $3 AND webhook_id = $1 AND account_id = $2) AS delivery`,
+};
+
+export async function readWebhookDelivery(
+  reader: LiveReader,
+  account: AccountId,
+  webhook: WebhookId,
+  delivery: WebhookDeliveryId,
+): Promise<WebhookDeliveryRow | null> {
+  const { value } = await reader.read(deliveryQuery, [webhook, account, delivery], () => ({ account }));
+  return value as WebhookDeliveryRow | null;
 }
 
 const dueWebhooksQuery: ReadQuery = {

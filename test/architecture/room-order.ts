@@ -55,6 +55,8 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/mfa',
     'apps/website/docs',
     'apps/website/tokens',
+    'apps/website/webhooks',
+    'apps/website/usage',
     'apps/website',
     'apps/server',
     'apps/admin',

@@ -11,6 +11,7 @@ import {
   type ObjectId,
   type RepositoryId,
   timestamp,
+  type WebhookDeliveryId,
   type WebhookId,
   ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
@@ -311,6 +312,7 @@ function accessTokensContract(open: Open): void {
       [[first, null]],
     );
     assert.deepEqual(await reads.webhookDeliveries(account, newUuid<WebhookId>(), 10), []);
+    assert.equal(await reads.webhookDelivery(account, newUuid<WebhookId>(), newUuid<WebhookDeliveryId>()), null);
   });
 }
 
@@ -339,12 +341,24 @@ function usageContract(open: Open): void {
     append.now = timestamp('2026-11-30T12:00:00.000Z');
     const november = { storageBytes: 3_000, ingressBytes: 1_100, transferBytes: 11 };
     assert.deepEqual(await reads.usageOf(account), november);
+    assert.deepEqual(await reads.dailyTraffic(account), [
+      { day: '2026-11-30', ingressBytes: 1_100, transferBytes: 11 },
+    ]);
     append.now = timestamp('2026-12-01T00:00:00.000Z');
     const december = { storageBytes: 3_000, ingressBytes: 2_233, transferBytes: 7 };
     assert.deepEqual(await reads.usageOf(account), december);
+    append.now = timestamp('2026-12-31T23:59:00.000Z');
+    await transfer(append, account, '2026-12-31T23:58:00.000Z', 70);
+    await current(models);
+    assert.deepEqual(await reads.dailyTraffic(account), [
+      { day: '2026-12-01', ingressBytes: 2_233, transferBytes: 7 },
+      { day: '2026-12-31', ingressBytes: 0, transferBytes: 70 },
+    ]);
+    assert.equal((await reads.usageOf(account)).transferBytes, 77);
+    assert.deepEqual(await reads.dailyTraffic(newUuid()), []);
     await append.append(streamName('repository', second), account, 'RepositoryClosed', {});
     await current(models);
-    const closed = { ...december, storageBytes: 1_000 };
+    const closed = { ...december, transferBytes: 77, storageBytes: 1_000 };
     assert.deepEqual(await reads.usageOf(account), closed, 'its name is not free yet');
     const deleted = { repository_id: second, name: 'second' };
     await append.append(streamName('account', account), account, 'RepositoryDeleted', deleted);

@@ -130,7 +130,13 @@ describe('the list of deliveries', () => {
     for (const id of [webhook, other]) {
       assert.deepEqual(await reads.webhookDeliveries(account, id, 50), await twin.webhookDeliveries(account, id, 50));
       assert.deepEqual(await reads.dueDeliveries(id, 50), await twin.dueDeliveries(id, 50));
+      for (const delivery of [first, elsewhere]) {
+        const found = await reads.webhookDelivery(account, id, delivery);
+        assert.deepEqual(found, await twin.webhookDelivery(account, id, delivery));
+        assert.equal(found === null, (delivery === elsewhere) !== (id === other), 'only the deliveries of the webhook');
+      }
     }
+    assert.equal(await reads.webhookDelivery(newUuid<AccountId>(), webhook, first), null, 'another account sees none');
     const due = async (limit: number) =>
       (await (await current()).dueDeliveries(webhook, limit)).map(({ id, isFirst, isDue }) => [id, isFirst, isDue]);
     const firsts = [

@@ -17,7 +17,7 @@ import type { RateLimits } from '../../ports/rate-limits.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { changePassword } from './accounts.ts';
 import { changeEmail, type EmailContext } from './change-email.ts';
-import { countsOf } from './password-guesses.ts';
+import { countsOf, unlessFailed } from './password-guesses.ts';
 
 export interface OwnAccountContext extends EmailContext {
   readonly passwords: PasswordHasher;
@@ -57,8 +57,11 @@ export async function confirmPassword(
   const waitSeconds = await context.rateLimits.take(counts);
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
   if (codePointCount(password) > PASSWORD_LENGTH_MAX) return refuse({ code: 'password-wrong' });
-  const hash = await context.vault.get(account, 'password-hash', state.passwordHashRef);
-  if (!(await context.passwords.verify(password, hash))) return refuse({ code: 'password-wrong' });
+  const isRight = await unlessFailed(context.rateLimits, counts, async () => {
+    const hash = await context.vault.get(account, 'password-hash', state.passwordHashRef);
+    return context.passwords.verify(password, hash);
+  });
+  if (!isRight) return refuse({ code: 'password-wrong' });
   await context.rateLimits.giveBack(counts);
   return null;
 }

@@ -13,7 +13,7 @@ import {
   SIGN_IN_FAILURES_SPAN_MS,
 } from '../../kernel/limits.ts';
 import { networkOf } from '../../kernel/network.ts';
-import type { RateCount, RateLimit } from '../../ports/rate-limits.ts';
+import type { RateCount, RateLimit, RateLimits } from '../../ports/rate-limits.ts';
 
 const spanMs = SIGN_IN_FAILURES_SPAN_MS;
 const PAIR: RateLimit = { name: 'guess-pair', timesMax: SIGN_IN_FAILURES_PAIR_MAX, spanMs };
@@ -41,4 +41,18 @@ export function countsOf({ of, address, browser }: Guess): readonly RateCount[] 
     { limit: PAIR, key: `${of} ${network}` },
     { limit: LOGIN, key: of },
   ];
+}
+
+/** Compares a secret, and gives the counts back if that fails: a guess that was not compared is none. */
+export async function unlessFailed<Result>(
+  rateLimits: Pick<RateLimits, 'giveBack'>,
+  counts: readonly RateCount[],
+  comparing: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await comparing();
+  } catch (error) {
+    await rateLimits.giveBack(counts);
+    throw error;
+  }
 }

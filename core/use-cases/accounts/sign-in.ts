@@ -24,7 +24,7 @@ import type { Factor, SignInEvent } from '../../sign-in/events.ts';
 import { signIns, signInsOn } from '../../sign-in/evolve.ts';
 import { findAccountState } from './accounts.ts';
 import { isEnterable } from './authenticate.ts';
-import { countsOf } from './password-guesses.ts';
+import { countsOf, unlessFailed } from './password-guesses.ts';
 
 export interface SignInContext extends Context {
   readonly vault: Pick<Vault, 'put' | 'get' | 'fingerprint'>;
@@ -74,7 +74,7 @@ export async function signIn(
   const counts = countsOf({ of: `sign-in ${emailKey(typed)}`, address: origin.address, browser });
   const waitSeconds = await context.rateLimits.take(counts);
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
-  const isRight = await compare(context, found, password);
+  const isRight = await unlessFailed(context.rateLimits, counts, () => compare(context, found, password));
   if (found === null || !isRight) {
     if (found !== null)
       context.background.run('sign-in-failed', () => recordFailure(context, origin, found.account, 'password'));

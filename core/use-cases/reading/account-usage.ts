@@ -1,4 +1,4 @@
-/** Reports what an account has used and what its plan allows. */
+/** Reports what an account has used, in all and each day, and what its plan allows. */
 import { accounts } from '../../account/evolve.ts';
 import type { Plans } from '../../account/plans.ts';
 import { refuse } from '../../kernel/decider.ts';
@@ -6,7 +6,8 @@ import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
-import type { UsageReader } from '../../ports/usage.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { DailyTrafficReader, DayTraffic, UsageReader } from '../../ports/usage.ts';
 import type { Context } from '../../runtime/execute.ts';
 import type { TransferMeter } from '../../usage/meter.ts';
 
@@ -53,4 +54,26 @@ export async function accountUsage(
     transferBytes: { used: transferBytes + context.transfer.unflushedBytes(id), quota: quotas.transfer_bytes },
     ingressBytes: { used: ingressBytes, quota: quotas.ingress_bytes },
   };
+}
+
+/**
+ * Returns the days of the current calendar month on which the account sent or received something, oldest first. As in
+ * `accountUsage`, today includes the bytes that this node has not written to the log yet.
+ */
+export async function accountTraffic(
+  context: Pick<UsageContext, 'transfer'> & {
+    readonly readModels: ReadModelProgress & DailyTrafficReader;
+    readonly clock: Pick<Clock, 'now'>;
+  },
+  id: AccountId,
+  seen: LogPosition,
+): Promise<readonly DayTraffic[]> {
+  await context.readModels.caughtUp(seen);
+  const days = await context.readModels.dailyTraffic(id);
+  const unflushed = context.transfer.unflushedBytes(id);
+  if (unflushed === 0) return days;
+  const today = context.clock.now().slice(0, 10);
+  const known = days.find(({ day }) => day === today) ?? { day: today, transferBytes: 0, ingressBytes: 0 };
+  const others = days.filter(({ day }) => day !== today);
+  return [...others, { ...known, transferBytes: known.transferBytes + unflushed }];
 }

@@ -3,7 +3,7 @@ import { categoryOf, entityIdOf, LOG_START } from '../../../core/kernel/envelope
 import { timestamp, uuid } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { DueDeliveries, DueDeliveryRow, DueWebhook } from '../../../core/ports/due-deliveries.ts';
-import type { WebhookDeliveryLists } from '../../../core/ports/webhook-delivery-lists.ts';
+import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { foldDelivery, type StoredDelivery } from '../../../projections/webhook-deliveries/fold.ts';
 
 export function createMemoryDeliveries(events: Pick<EventStore, 'readAll'>): DueDeliveries & WebhookDeliveryLists {
@@ -23,15 +23,11 @@ export function createMemoryDeliveries(events: Pick<EventStore, 'readAll'>): Due
         .filter((row) => row.account_id === account && row.webhook_id === webhook)
         .toReversed()
         .slice(0, limit)
-        .map((row) => ({
-          id: uuid(row.id),
-          eventId: uuid(row.event_id),
-          event: row.event,
-          status: row.status,
-          createdAt: timestamp(row.created_at),
-          nextAttemptAt: row.next_attempt_at === null ? null : timestamp(row.next_attempt_at),
-          attemptLog: row.attempt_log,
-        })),
+        .map(deliveryRow),
+    webhookDelivery: async (account, webhook, delivery) => {
+      const row = (await rows()).find(({ id }) => id === delivery);
+      return row?.account_id === account && row.webhook_id === webhook ? deliveryRow(row) : null;
+    },
     dueWebhooks: async () => {
       const due = new Map<string, DueWebhook>();
       for (const { webhook_id, account_id, due_since } of await rows()) {
@@ -59,4 +55,16 @@ function dueRow({ id, account_id, repository_id, is_first: isFirst, due_since }:
   if (account_id === null) throw new TypeError(`Delivery ${id} has no account`);
   const repository = repository_id === null ? null : uuid<NonNullable<DueDeliveryRow['repository']>>(repository_id);
   return { id: uuid(id), account: uuid(account_id), repository, isFirst, isDue: due_since !== null };
+}
+
+function deliveryRow(row: StoredDelivery): WebhookDeliveryRow {
+  return {
+    id: uuid(row.id),
+    eventId: uuid(row.event_id),
+    event: row.event,
+    status: row.status,
+    createdAt: timestamp(row.created_at),
+    nextAttemptAt: row.next_attempt_at === null ? null : timestamp(row.next_attempt_at),
+    attemptLog: row.attempt_log,
+  };
 }

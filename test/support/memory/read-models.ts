@@ -29,7 +29,7 @@ import type { CommitRow } from '../../../core/ports/history.ts';
 import type { ReadModels } from '../../../core/ports/read-models.ts';
 import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
-import type { AccountUsage } from '../../../core/ports/usage.ts';
+import type { AccountUsage, DayTraffic } from '../../../core/ports/usage.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { OpenRepository, Repository } from '../../../core/repository/state.ts';
 import { readEvent as readStored } from '../../../core/kernel/decider.ts';
@@ -70,6 +70,7 @@ export function createMemoryReadModels(options: {
   const { events, objects, clock } = options;
   let failure: ReadModelError | null = null;
   let branchReads = 0;
+  const deliveries = createMemoryDeliveries(events);
 
   async function fold(): Promise<Fold> {
     if (failure !== null) throw failure;
@@ -157,6 +158,25 @@ export function createMemoryReadModels(options: {
     };
   }
 
+  async function dailyTraffic(account: AccountId): Promise<readonly DayTraffic[]> {
+    const all = await fold();
+    const month = clock.now().slice(0, 7);
+    const days = new Map<string, { day: string; ingressBytes: number; transferBytes: number }>();
+    const dayOf = (at: string) => {
+      const day = at.slice(0, 10);
+      const sums = days.get(day) ?? { day, ingressBytes: 0, transferBytes: 0 };
+      days.set(day, sums);
+      return sums;
+    };
+    for (const { account: id, minute, bytes } of all.sent) {
+      if (id === account && minute.startsWith(month)) dayOf(minute).transferBytes += bytes;
+    }
+    for (const { account: id, at, bytes } of all.received) {
+      if (id === account && at.startsWith(month)) dayOf(at).ingressBytes += bytes;
+    }
+    return [...days.values()].sort((a, b) => (a.day < b.day ? -1 : 1));
+  }
+
   return {
     failWith: (error) => {
       failure = error;
@@ -231,8 +251,10 @@ export function createMemoryReadModels(options: {
       });
       return rows.reverse();
     },
-    webhookDeliveries: createMemoryDeliveries(events).webhookDeliveries,
+    webhookDeliveries: deliveries.webhookDeliveries,
+    webhookDelivery: deliveries.webhookDelivery,
     usageOf,
+    dailyTraffic,
   };
 }
 

@@ -15,6 +15,7 @@ import {
   USER_AGENT_LENGTH_MAX,
 } from '../../../../core/kernel/limits.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
+import { PasswordHasherError } from '../../../../core/ports/password-hasher.ts';
 import { type VaultRef, vaultRef } from '../../../../core/ports/vault.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
 import { type Origin, signIn, type SignInAttempt } from '../../../../core/use-cases/accounts/sign-in.ts';
@@ -219,6 +220,16 @@ describe('An attacker who guesses passwords', () => {
     }
     assert.equal(codeOf(await wrong({ knownBrowser })), 'too-many-attempts');
     accepted(await attempt({ knownBrowser: () => 'browser-2' }));
+  });
+
+  test('does not use up the tries of others while the service is too busy to compare passwords', async () => {
+    const { node, attempt } = await started();
+    const busy = { ...node, passwords: { ...node.passwords, verify: () => Promise.reject(new PasswordHasherError()) } };
+    const wrong = { login: 'ada', password: 'wrong horse battery', knownBrowser: () => null };
+    for (let n = 0; n < 2 * SIGN_IN_FAILURES_PAIR_MAX; n += 1) {
+      await assert.rejects(signIn(busy, HERE, wrong), { code: 'password-hasher-busy' });
+    }
+    accepted(await attempt());
   });
 
   test('uses up nothing by successes', async () => {

@@ -1,0 +1,17 @@
+/** Byte counts as people read them. */
+
+const UNITS = ['KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** Returns `512 B`, `1.5 MiB` and so on: three figures at most, in binary units like the quotas. */
+export function byteText(bytes: number): string {
+  let value = bytes;
+  let unit: string = 'B';
+  for (const larger of UNITS) {
+    // 1023.96 would round to 1024.
+    if (value < 1_023.95) break;
+    value /= 1_024;
+    unit = larger;
+  }
+  const text = unit === 'B' || value >= 99.95 ? value.toFixed(0) : value.toFixed(1).replace(/\.0$/, '');
+  return `${text} ${unit}`;
+}

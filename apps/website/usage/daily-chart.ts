@@ -1,0 +1,44 @@
+/**
+ * The traffic of a month as stacked days: what was fetched below, what was pushed above it.
+ *
+ * Must stay true: the chart holds numbers alone, and the table behind it says the same in words.
+ */
+import { daysInMonth } from '../../../core/kernel/calendar.ts';
+import type { Timestamp } from '../../../core/kernel/ids.ts';
+import type { DayTraffic } from '../../../core/ports/usage.ts';
+import { html, type Html } from '../layout/html.ts';
+import { byteText } from './byte-text.ts';
+
+const WIDTH = 780;
+const HEIGHT = 120;
+const GAP = 6;
+/** Something that is not nothing is at least this high. */
+const HEIGHT_MIN = 2;
+
+export function dailyChart(days: readonly DayTraffic[], now: Timestamp): Html {
+  const count = daysInMonth(Number(now.slice(0, 4)), Number(now.slice(5, 7)));
+  const step = WIDTH / count;
+  const most = Math.max(1, ...days.map(({ transferBytes, ingressBytes }) => transferBytes + ingressBytes));
+  const heightOf = (bytes: number): number =>
+    bytes === 0 ? 0 : Math.max(HEIGHT_MIN, Math.round((bytes / most) * (HEIGHT - 10)));
+  const bars = days.map(({ day, transferBytes, ingressBytes }) => {
+    const x = Math.round((Number(day.slice(8, 10)) - 1) * step + GAP / 2);
+    const width = Math.max(1, Math.round(step - GAP));
+    const sent = heightOf(transferBytes);
+    const received = heightOf(ingressBytes);
+    return html`<rect class="sent" x="${x}" y="${HEIGHT - sent}" width="${width}" height="${sent}"></rect><rect class="received" x="${x}" y="${HEIGHT - sent - received}" width="${width}" height="${received}"></rect>`;
+  });
+  const labels = [1, 8, 15, 22, count].map(
+    (day) => html`<text x="${Math.round((day - 1) * step + GAP / 2)}" y="${HEIGHT + 16}">${day}</text>`,
+  );
+  return html`<div class="chart"><svg viewBox="0 0 ${WIDTH} ${HEIGHT + 22}" role="img" aria-label="Bytes fetched and pushed each day; the table below says the same">${bars}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"></line>${labels}</svg></div>`;
+}
+
+export function dailyTable(days: readonly DayTraffic[]): Html {
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Each day"><table><thead><tr><th>Day (UTC)</th><th class="number">Fetched</th><th class="number">Pushed</th></tr></thead><tbody>
+${days.toReversed().map(
+  ({ day, transferBytes, ingressBytes }) =>
+    html`<tr><td>${day}</td><td class="number">${byteText(transferBytes)}</td><td class="number">${byteText(ingressBytes)}</td></tr>
+`,
+)}</tbody></table></div>`;
+}

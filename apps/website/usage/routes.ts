@@ -1,0 +1,57 @@
+/** The page of what the account uses: each figure against its quota, and the month's traffic day by day. */
+import type { DayTraffic } from '../../../core/ports/usage.ts';
+import {
+  accountTraffic,
+  accountUsage,
+  type UsageOfPlan,
+  type UsedOfQuota,
+} from '../../../core/use-cases/reading/account-usage.ts';
+import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { html, type Html } from '../layout/html.ts';
+import { page } from '../layout/page.ts';
+import { notFound } from '../layout/problems.ts';
+import type { Room } from '../layout/room.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { byteText } from './byte-text.ts';
+import { dailyChart, dailyTable } from './daily-chart.ts';
+
+export const usageRoom: Room = {
+  navigation: () => ({ label: 'Usage', path: '/usage' }),
+  routes({ context, page: add }) {
+    add('/usage', async (visit) => {
+      const { account } = visit.person;
+      const usage = await accountUsage(context, account, visit.position);
+      if ('refused' in usage) return notFound(visit);
+      return showUsage(visit, usage, await accountTraffic(context, account, visit.position));
+    });
+  },
+};
+
+const MONTHS = [
+  ...['January', 'February', 'March', 'April', 'May', 'June', 'July'],
+  ...['August', 'September', 'October', 'November', 'December'],
+];
+
+function showUsage(visit: PersonVisit, usage: UsageOfPlan, days: readonly DayTraffic[]): SiteAnswer {
+  const month = `${MONTHS[Number(visit.now.slice(5, 7)) - 1]} ${visit.now.slice(0, 4)}`;
+  const head = html`<h1 class="title">Usage</h1><p>${month} (UTC), as of this moment. A crash may lose up to a minute of what was fetched, and nothing else.</p>`;
+  const content = html`<div class="meters">${meter('Repositories', usage.repositories, String)}${meter(
+    'Storage',
+    usage.storageBytes,
+    byteText,
+  )}${meter('Fetched this month', usage.transferBytes, byteText)}${meter('Pushed this month', usage.ingressBytes, byteText)}</div>
+<section class="box"><header><h2>Each day</h2><span class="end soft">fetched below, pushed above</span></header>${
+    days.length === 0
+      ? html`<div class="empty"><p>Nothing was fetched or pushed this month yet.</p></div>`
+      : html`${dailyChart(days, visit.now)}<details class="inside"><summary>As a table</summary>${dailyTable(days)}</details>`
+  }</section>`;
+  return showPage(page(visit, { title: 'Usage', head }, content));
+}
+
+function meter(label: string, { used, quota }: UsedOfQuota, textOf: (amount: number) => string): Html {
+  if (quota === null) {
+    return html`<section class="box meter"><h2>${label}</h2><p><b>${textOf(used)}</b> <span class="soft">unlimited</span></p></section>`;
+  }
+  const percent = used === 0 ? 0 : Math.min(100, Math.ceil((used / Math.max(1, quota)) * 100));
+  return html`<section class="box meter"><h2>${label}</h2><p><b>${textOf(used)}</b> <span class="soft">of ${textOf(quota)}</span></p><meter aria-label="${label}" min="0" max="100" value="${percent}">${percent} %</meter></section>`;
+}

@@ -1,0 +1,33 @@
+/** The attempts of a delivery as a line of layers: those made, and those still to come. */
+import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_RETRY_WAITS_MS } from '../../../core/kernel/limits.ts';
+import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
+import { attemptError } from '../../api/attempt-errors.ts';
+import { html, type Html, NOTHING } from '../layout/html.ts';
+
+/** The attempts of the last series; each redelivery begins one. */
+export function attemptLine({ status, attemptLog }: WebhookDeliveryRow): Html {
+  const series = attemptLog.at(-1)?.series ?? 1;
+  const made = attemptLog.filter((attempt) => attempt.series === series);
+  const coming = status === 'PENDING' ? WEBHOOK_RETRY_WAITS_MS.slice(Math.max(0, made.length - 1)) : [];
+  if (made.length === 0 && coming.length === 0) return NOTHING;
+  const first = status === 'PENDING' && made.length === 0 && html`<li>at once</li>`;
+  return html`<ol class="attempts">${made.map(madeItem)}${first}${coming.map(
+    (waitMs) => html`<li>after ${waitMs / 1_000} s</li>`,
+  )}</ol>`;
+}
+
+function madeItem(attempt: AttemptRow, index: number): Html {
+  const { error, httpStatus, durationMs } = attempt;
+  const waitMs = WEBHOOK_RETRY_WAITS_MS[index - 1];
+  const when = waitMs === undefined ? 'at once' : `after ${waitMs / 1_000} s`;
+  return html`<li class="${error === null ? 'good' : 'bad'}" title="${attemptError(attempt) ?? 'Delivered'}"><b>${
+    httpStatus ?? 'no answer'
+  }</b>${when}, ${durationMs} ms</li>`;
+}
+
+/** Says in words how a delivery stands. */
+export function attemptText({ attemptLog }: WebhookDeliveryRow): string {
+  const series = attemptLog.at(-1)?.series ?? 1;
+  const count = attemptLog.filter((attempt) => attempt.series === series).length;
+  return series === 1 ? `${count} of ${WEBHOOK_ATTEMPTS_MAX}` : `${count} of ${WEBHOOK_ATTEMPTS_MAX}, series ${series}`;
+}

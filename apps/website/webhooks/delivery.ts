@@ -1,0 +1,125 @@
+/**
+ * The page of one delivery: its attempts, what was sent and what came back.
+ *
+ * Must stay true: bodies are shown as text and cut, so that no receiver and no commit message makes a page large. The
+ * whole payload is an attachment that no browser runs.
+ */
+import { parseUuid, type WebhookDeliveryId, type WebhookId } from '../../../core/kernel/ids.ts';
+import { startOfText } from '../../../core/kernel/text.ts';
+import type { AttemptRow } from '../../../core/ports/webhook-delivery-lists.ts';
+import { readWebhookDelivery } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
+import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
+import { attemptError } from '../../api/attempt-errors.ts';
+import { refusalText } from '../../api/refusals.ts';
+import type { SiteContext } from '../context.ts';
+import { redirectTo, showContent, type SiteAnswer, showPage } from '../layout/answer.ts';
+import { buttonForm } from '../layout/forms.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
+import { page } from '../layout/page.ts';
+import { notFound } from '../layout/problems.ts';
+import type { Site } from '../layout/room.ts';
+import { timeAgo } from '../layout/times.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { attemptLine, attemptText } from './attempts.ts';
+import { shortUrl } from './list.ts';
+import { statusMark } from './webhook.ts';
+import { pathOf, viewerOf, webhookOrigin } from './webhook-visit.ts';
+
+/** UTF-16 code units of a body on the page: escaped, each takes up to six bytes. */
+const SHOWN_LENGTH_MAX = 4_096;
+/** Attempts in the log on the page: the newest. A delivery may have hundreds. */
+const ATTEMPTS_SHOWN_MAX = 16;
+
+type Read = Exclude<Awaited<ReturnType<typeof readWebhookDelivery>>, { readonly refused: object }>;
+
+export function deliveryRoutes(site: Site): void {
+  const { context } = site;
+  site.page('/webhooks/:id/deliveries/:delivery', async (visit) => {
+    const read = await deliveryOf(context, visit);
+    return read === null ? notFound(visit) : showDelivery(visit, read);
+  });
+  site.page('/webhooks/:id/deliveries/:delivery/payload', async (visit) => {
+    const read = await deliveryOf(context, visit);
+    if (read === null || read.payload === null) return notFound(visit);
+    return showContent(read.payload, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-disposition': `attachment; filename="${read.delivery.id}.json"`,
+      'content-security-policy': "default-src 'none'; sandbox",
+    });
+  });
+  site.form('/webhooks/:id/deliveries/:delivery/redeliver', async (visit) => {
+    const ids = idsIn(visit);
+    if (ids === null) return notFound(visit);
+    const again = await redeliver(context, await webhookOrigin(visit), ids.webhook, ids.delivery);
+    const path = pathOf(ids.webhook, `/deliveries/${ids.delivery}`);
+    if (!('refused' in again)) return redirectTo(path, 'The delivery is made again.');
+    if (again.refused.code === 'webhook-not-found') return notFound(visit);
+    return redirectTo(path, `${refusalText(again.refused)}.`, 'failed');
+  });
+}
+
+function idsIn({ params }: PersonVisit): { readonly webhook: WebhookId; readonly delivery: WebhookDeliveryId } | null {
+  const webhook = parseUuid<WebhookId>(params['id'] ?? '');
+  const delivery = parseUuid<WebhookDeliveryId>(params['delivery'] ?? '');
+  return webhook === null || delivery === null ? null : { webhook, delivery };
+}
+
+async function deliveryOf(context: SiteContext, visit: PersonVisit): Promise<Read | null> {
+  const ids = idsIn(visit);
+  if (ids === null) return null;
+  const read = await readWebhookDelivery(context, { viewer: viewerOf(visit), seen: visit.position, ...ids });
+  return 'refused' in read ? null : read;
+}
+
+function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
+  const { webhook, url, delivery, answer, payload } = read;
+  const { id, event, eventId, status, createdAt, nextAttemptAt } = delivery;
+  const path = pathOf(webhook.id, `/deliveries/${id}`);
+  const head = html`<h1 class="title">${event} to ${shortUrl(url)}</h1><p>${statusMark(status)} requested ${timeAgo(createdAt, visit.now)}${
+    nextAttemptAt !== null && html`, the next attempt ${timeAgo(nextAttemptAt, visit.now)}`
+  }</p>`;
+  const again = buttonForm(
+    { action: `${path}/redeliver`, csrf: visit.csrf() },
+    html`<button class="button">Deliver again</button>`,
+  );
+  const content = html`<div class="row"><a class="button" href="${pathOf(webhook.id)}">All deliveries</a>${
+    status !== 'PENDING' && payload !== null && again
+  }</div>
+<section class="box"><header><h2>Attempts</h2><span class="end soft">${attemptText(delivery)}</span></header><div class="inside stack">${attemptLine(delivery)}${attemptLog(visit, delivery.attemptLog)}</div></section>
+<section class="box"><header><h2>Request</h2>${
+    payload !== null && html`<a class="end" href="${path}/payload">Whole payload</a>`
+  }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd>${event}</dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
+    payload,
+    'The payload is no longer kept.',
+  )}</div></section>
+<section class="box"><header><h2>Last answer</h2></header><div class="inside stack">${bodyText(
+    answer === null ? null : new TextDecoder().decode(answer),
+    'No answer is kept.',
+  )}</div></section>`;
+  return showPage(page(visit, { title: `Delivery ${id}`, head }, content));
+}
+
+function attemptLog(visit: PersonVisit, attempts: readonly AttemptRow[]): Content {
+  if (attempts.length === 0) return html`<p class="soft">No attempt was made yet.</p>`;
+  const shown = attempts.slice(-ATTEMPTS_SHOWN_MAX).toReversed();
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table><thead><tr><th>When</th><th>Outcome</th><th class="number">Code</th><th class="number">Took</th></tr></thead><tbody>
+${shown.map(
+  (attempt) =>
+    html`<tr><td>${timeAgo(attempt.at, visit.now)}</td><td>${attemptError(attempt) ?? 'Delivered'}</td><td class="number">${
+      attempt.httpStatus ?? '—'
+    }</td><td class="number">${attempt.durationMs} ms</td></tr>
+`,
+)}</tbody></table></div>${
+    attempts.length > shown.length &&
+    html`<p class="soft">The newest ${shown.length} of ${attempts.length} attempts.</p>`
+  }`;
+}
+
+function bodyText(body: string | null, none: string): Html {
+  if (body === null) return html`<p class="soft">${none}</p>`;
+  if (body === '') return html`<p class="soft">The body is empty.</p>`;
+  const isCut = body.length > SHOWN_LENGTH_MAX;
+  return html`<pre class="scroll" tabindex="0">${startOfText(body, SHOWN_LENGTH_MAX)}</pre>${
+    isCut && html`<p class="soft">The first ${SHOWN_LENGTH_MAX} of ${body.length} characters.</p>`
+  }`;
+}

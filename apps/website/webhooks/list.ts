@@ -1,0 +1,58 @@
+/** The list of webhooks, with the health of each. */
+import { WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
+import { listWebhookHealths, type WebhookHealth } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
+import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { html, type Html } from '../layout/html.ts';
+import { page } from '../layout/page.ts';
+import type { Site } from '../layout/room.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { pathOf, viewerOf } from './webhook-visit.ts';
+
+export function listRoutes({ context, page: add }: Site): void {
+  add('/webhooks', async (visit) => {
+    const webhooks = await listWebhookHealths(context, viewerOf(visit), visit.position);
+    return showList(visit, webhooks);
+  });
+}
+
+function showList(visit: PersonVisit, webhooks: readonly WebhookHealth[]): SiteAnswer {
+  const head = html`<h1 class="title">Webhooks</h1><p>Strata tells your own servers when somebody pushes. Each delivery is signed, and tried again when it fails.</p>`;
+  const content = html`${webhooks.length > 0 && table(webhooks)}${webhooks.length === 0 && emptyList()}${
+    webhooks.length < WEBHOOKS_MAX
+      ? html`<div class="row"><a class="button main" href="/webhooks/create">New webhook</a><span class="soft">${webhooks.length} of ${WEBHOOKS_MAX}</span></div>`
+      : html`<p class="soft">An account has at most ${WEBHOOKS_MAX} webhooks. Delete one to make another.</p>`
+  }`;
+  return showPage(page(visit, { title: 'Webhooks', head }, content));
+}
+
+function emptyList(): Html {
+  return html`<div class="box empty"><h2>No webhooks yet</h2><p>A webhook sends a request to a URL of yours whenever a branch or tag is pushed, made or deleted: to start a build, or to tell a chat.</p></div>`;
+}
+
+function table(webhooks: readonly WebhookHealth[]): Html {
+  return html`<section class="box"><div class="scroll" tabindex="0" role="group" aria-label="Webhooks"><table><thead><tr><th>URL</th><th class="wide">Events</th><th>State</th><th>Last deliveries</th></tr></thead><tbody>
+${webhooks.map(rowOf)}</tbody></table></div></section>`;
+}
+
+function rowOf(health: WebhookHealth): Html {
+  const { webhook, url } = health;
+  return html`<tr><td class="wrap"><a href="${pathOf(webhook.id)}">${shortUrl(url)}</a></td><td class="wide">${webhook.events.join(', ')}</td><td>${
+    webhook.active ? 'active' : html`<span class="soft">inactive</span>`
+  }</td><td>${healthMark(health)}</td></tr>
+`;
+}
+
+/** How the newest deliveries ended, in words and in colour. */
+function healthMark({ succeeded, failed, pending }: WebhookHealth): Html {
+  const total = succeeded + failed + pending;
+  if (total === 0) return html`<span class="soft">none yet</span>`;
+  const colour = failed > 0 ? 'bad' : pending > 0 ? 'warn' : 'good';
+  return html`<span class="mark ${colour}">${succeeded} of ${total} delivered</span>${
+    pending > 0 && html` <span class="soft">${pending} pending</span>`
+  }`;
+}
+
+/** Returns the URL without its scheme, which is always HTTPS. */
+export function shortUrl(url: string): string {
+  return url.replace(/^https:\/\//, '');
+}

@@ -1,0 +1,67 @@
+/**
+ * The form that makes and changes a webhook.
+ *
+ * Must stay true: a form is checked by the API's own schema, so the page takes exactly what the API takes.
+ */
+import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
+import type { NewWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
+import { NEW_WEBHOOK } from '../../api/schemas/webhooks.ts';
+import { checkBox, type FieldErrors, type Fields, fieldSet, textField } from '../layout/forms.ts';
+import { html, type Html } from '../layout/html.ts';
+
+/** The field at fault for each refusal that one field causes. */
+export const FIELD_OF = {
+  'webhook-url-refused': 'url',
+  'webhook-events-empty': 'events',
+} as const;
+
+/** What stands in the fields. */
+export interface EnteredWebhook {
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly active: boolean;
+}
+
+export const NEW_WEBHOOK_ENTERED: EnteredWebhook = { url: '', events: ['push'], active: true };
+
+export function enteredIn(fields: Fields): EnteredWebhook {
+  return { url: fields.text('url').trim(), events: fields.all('events'), active: fields.has('active') };
+}
+
+/** Returns the settings, or the errors of a form that no browser sends. */
+export function parseWebhook(entered: EnteredWebhook): NewWebhook | { readonly errors: FieldErrors } {
+  const parsed = NEW_WEBHOOK.safeParse(entered);
+  if (parsed.success) return parsed.data;
+  return { errors: Object.fromEntries(parsed.error.issues.map(({ path, message }) => [String(path[0]), message])) };
+}
+
+const EVENT_TEXTS = {
+  push: 'A branch or tag moved',
+  create: 'A branch or tag was made',
+  delete: 'A branch or tag was deleted',
+  ping: 'Sent when you ask for it, whether ticked or not',
+} as const;
+
+export function webhookFields({ url, events, active }: EnteredWebhook, errors: FieldErrors): Html {
+  const boxes = WEBHOOK_EVENT_KINDS.map((kind) =>
+    checkBox({ name: 'events', value: kind, label: kind, checked: events.includes(kind), hint: EVENT_TEXTS[kind] }),
+  );
+  return html`${textField({
+    name: 'url',
+    type: 'url',
+    label: 'URL',
+    value: url,
+    error: errors['url'],
+    hint: 'HTTPS, at a public address. Each delivery is a POST to it.',
+    required: true,
+    lengthMax: OUTGOING_URL_LENGTH_MAX,
+    verbatim: true,
+  })}${fieldSet({ name: 'events', legend: 'Events', error: errors['events'] }, boxes)}${checkBox({
+    name: 'active',
+    value: 'true',
+    label: 'Active',
+    checked: active,
+    hint: 'An inactive webhook gets no request.',
+  })}`;
+}

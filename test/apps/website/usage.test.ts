@@ -1,0 +1,94 @@
+/** The page of usage: every figure against its quota, and the days of the month. */
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { byteText } from '../../../apps/website/usage/byte-text.ts';
+import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
+import { streamName } from '../../../core/kernel/envelope.ts';
+import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
+import { CAUSE } from '../../support/node.ts';
+import { createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
+
+describe('The page of usage', () => {
+  let fixture: WebsiteFixture;
+
+  beforeAll(async () => {
+    const FREE = { ...DEFAULT_PLANS.FREE, repos: 4, storage_bytes: 0, transfer_bytes: 10 * 1024 };
+    fixture = await createWebsiteFixture({ api: { plans: { ...DEFAULT_PLANS, FREE } } });
+  });
+  afterAll(() => fixture.close());
+
+  const fetched = async (account: AccountId, minute: string, bytes: number): Promise<void> => {
+    const { events, clock, ids } = fixture.context;
+    await events.append({
+      stream: streamName('transfer', `${account}-${ids.next().replaceAll('-', '')}-20261121`),
+      expected: 'none',
+      events: [
+        {
+          ...{ ...CAUSE, id: ids.next<EventId>(), type: 'TransferRecorded', version: 2, accountId: account },
+          ...{ occurredAt: clock.now(), isRecord: false },
+          data: { minute, sent_bytes: bytes, by_reader: [], details: null },
+        },
+      ],
+    });
+  };
+
+  test('shows each figure against its quota', async () => {
+    const ada = await fixture.api.account('ada', 'FREE');
+    await fixture.api.repository(ada, 'tools');
+    await fetched(ada, '2026-11-03T10:00:00.000Z', 7_000);
+    const { status, html } = await (await fixture.signedIn(ada)).get('/usage');
+    assert.equal(status, 200);
+    assert.match(html, /<title>Usage · Strata<\/title>/);
+    assert.match(
+      html,
+      /<h2>Repositories<\/h2><p><b>1<\/b> <span class="soft">of 4<\/span><\/p><meter [^>]*value="25">/,
+    );
+    assert.match(html, /<h2>Fetched this month<\/h2><p><b>6.8 KiB<\/b> <span class="soft">of 10 KiB<\/span>/);
+    assert.match(html, /<h2>Storage<\/h2><p><b>0 B<\/b> <span class="soft">of 0 B<\/span><\/p><meter [^>]*value="0">/);
+  });
+
+  test('shows what is unlimited without a bar', async () => {
+    const pro = await fixture.api.account('pro', 'PRO');
+    const { html } = await (await fixture.signedIn(pro)).get('/usage');
+    assert.match(html, /unlimited/);
+    assert.doesNotMatch(html, /<meter/);
+    assert.match(html, /Nothing was fetched or pushed this month yet/);
+  });
+
+  test('shows each day of this month as a bar and in a table, and no other month', async () => {
+    const bob = await fixture.api.account('bob', 'FREE');
+    await fetched(bob, '2026-10-31T23:59:00.000Z', 999);
+    await fetched(bob, '2026-11-01T00:00:00.000Z', 2_048);
+    await fetched(bob, '2026-11-20T12:00:00.000Z', 1_024);
+    const { html } = await (await fixture.signedIn(bob)).get('/usage');
+    assert.match(
+      html,
+      /<tr><td>2026-11-20<\/td><td class="number">1 KiB<\/td><td class="number">0 B<\/td><\/tr>\s*<tr><td>2026-11-01<\/td><td class="number">2 KiB<\/td>/,
+    );
+    assert.doesNotMatch(html, /2026-10-31/);
+    assert.equal(html.match(/<rect class="sent"/g)?.length, 2);
+    assert.doesNotMatch(html, / style=/);
+    assert.ok(Buffer.byteLength(html) < 60_000);
+  });
+
+  test('includes what this node has sent and not written to the log yet, today', async () => {
+    const cyd = await fixture.api.account('cyd', 'FREE');
+    const reader = { kind: 'user', id: cyd } as const;
+    const { transfer, ids } = fixture.context;
+    transfer.add({ account: cyd, reader, repository: ids.next(), sentBytes: 3_072 });
+    const { html } = await (await fixture.signedIn(cyd)).get('/usage');
+    assert.match(html, /<tr><td>2026-11-21<\/td><td class="number">3 KiB<\/td>/);
+  });
+
+  test('is for who is signed in, and shows only the own account', async () => {
+    assert.equal((await fixture.browser().get('/usage')).location, '/sign-in?next=%2Fusage');
+  });
+});
+
+test('byte counts have three figures at most', () => {
+  const texts = [0, 1, 1_023, 1_024, 1_536, 102_400, 1_048_000, 1_048_576, 5 * 1024 ** 3, 2_000 * 1024 ** 4].map(
+    byteText,
+  );
+  const expected = ['0 B', '1 B', '1023 B', '1 KiB', '1.5 KiB', '100 KiB', '1023 KiB', '1 MiB', '5 GiB', '2000 TiB'];
+  assert.deepEqual(texts, expected);
+});
