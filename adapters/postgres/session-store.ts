@@ -25,10 +25,10 @@ const ADD = `
     address_ref, agent_ref)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
 
-/** Updates only: a request that was under way while the session was revoked must not bring it back. */
-const UPDATE = `
-  UPDATE web_sessions SET kept = $2, seen_at = $3, expires_at = $4, address_ref = $5, agent_ref = $6
-  WHERE id_hash = $1`;
+/** Two statements, so that neither of two requests at once takes back what the other changed. */
+const KEEP = 'UPDATE web_sessions SET kept = $2 WHERE id_hash = $1';
+const NOTE_SEEN = `
+  UPDATE web_sessions SET seen_at = $2, expires_at = $3, address_ref = $4, agent_ref = $5 WHERE id_hash = $1`;
 
 const REMOVE_OLDEST = `
   DELETE FROM web_sessions WHERE id_hash IN (
@@ -63,8 +63,11 @@ export function createPostgresSessionStore(pool: pg.Pool): SessionStore {
       const max = session.status === 'pending' ? PENDING_SIGN_INS_MAX : SESSIONS_MAX;
       await query(pool, REMOVE_OLDEST, [session.account, session.status, max]);
     },
-    async update({ idHash, kept, seenAt, expiresAt, addressRef, agentRef }) {
-      await query(pool, UPDATE, [idHash, JSON.stringify(kept), seenAt, expiresAt, addressRef, agentRef]);
+    async keep(idHash, kept) {
+      await query(pool, KEEP, [idHash, JSON.stringify(kept)]);
+    },
+    async noteSeen({ idHash, seenAt, expiresAt, addressRef, agentRef }) {
+      await query(pool, NOTE_SEEN, [idHash, seenAt, expiresAt, addressRef, agentRef]);
     },
     async find(idHash, now) {
       const text = 'SELECT * FROM web_sessions WHERE id_hash = $1 AND expires_at > $2';

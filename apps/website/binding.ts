@@ -4,9 +4,10 @@
  * Must stay true: the checks have one order. A form of another site is refused first, then who sends it is identified,
  * then its token is checked, and its handler runs last. A page for a person is never run for a stranger.
  */
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { FORM_BYTES_MAX, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
-import { redirectTo, type SiteAnswer } from './layout/answer.ts';
+import { BODY_IDLE_MS, FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
 import { notFound } from './layout/problems.ts';
 import type { FormOptions, Site } from './layout/room.ts';
@@ -15,7 +16,10 @@ import { CrossSiteForm, isCrossSite } from './sessions/cross-site.ts';
 import { leaveFlash } from './sessions/flash.ts';
 import { identifyVisitor, personVisit, STRANGER, type VisitMaking, visitOf } from './sessions/visits.ts';
 
-export type Serving = VisitMaking;
+export interface Serving extends VisitMaking {
+  /** A form that takes longer to arrive ends its connection. */
+  readonly bodySpanMs: number;
+}
 
 type Run = (request: FastifyRequest, reply: FastifyReply) => Promise<SiteAnswer>;
 
@@ -33,7 +37,7 @@ export function siteOf(serving: Serving, app: FastifyInstance): Site {
     const options = {
       bodyLimit: bytesMax,
       onRequest: [async (request: FastifyRequest) => refuseCrossSite(serving, request), identify],
-      preParsing: async (request: FastifyRequest) => limitBodyTime(request),
+      preParsing: async (request: FastifyRequest) => limitBodyTime(request, serving.bodySpanMs),
       preHandler: app.csrfProtection,
     };
     app.post(path, options, async (request, reply) => send(serving, reply, await run(request, reply)));
@@ -82,8 +86,8 @@ function wayIn(visit: Visit, method: string): SiteAnswer {
   if (visit.closed !== null) return redirectTo(REOPEN);
   if (visit.pending !== null) return redirectTo('/sign-in/verify-mfa');
   // The address of a form need not have a page.
-  const next = method === 'POST' ? '/' : `${visit.url.pathname}${visit.url.search}`;
-  return redirectTo(next === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
+  const next = method === 'POST' ? null : nextPath(`${visit.url.pathname}${visit.url.search}`);
+  return redirectTo(next === null ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
 }
 
 function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): void {
@@ -96,9 +100,8 @@ function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): voi
   if (isCrossSite(sender, context.addresses().webUrl)) throw new CrossSiteForm();
 }
 
-/** A body that takes longer ends its connection. */
-function limitBodyTime({ raw }: FastifyRequest): void {
-  const timer = setTimeout(() => raw.destroy(), JSON_BODY_SPAN_MS).unref();
+function limitBodyTime({ raw }: FastifyRequest, spanMs: number): void {
+  const timer = setTimeout(() => raw.destroy(), spanMs).unref();
   raw.once('close', () => clearTimeout(timer));
   raw.once('end', () => clearTimeout(timer));
 }
@@ -118,6 +121,8 @@ export function send({ cookies }: Pick<Serving, 'cookies'>, reply: FastifyReply,
       if (answer.flash !== null) leaveFlash(cookies, reply, answer.flash);
       return reply.redirect(answer.path, 303);
     case 'content':
+      // A client that stops reading must not keep open what a stream reads from.
+      if (answer.body instanceof Readable) reply.raw.setTimeout(BODY_IDLE_MS, () => reply.raw.destroy());
       return reply.code(answer.status).headers(answer.headers).send(answer.body);
   }
 }

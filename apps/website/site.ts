@@ -9,7 +9,7 @@ import fastifyFormBody from '@fastify/formbody';
 import fastifyHelmet from '@fastify/helmet';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { EventId } from '../../core/kernel/ids.ts';
-import { FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { FORM_BYTES_MAX, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
 import { routableTarget } from '../api/http/targets.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { ASSETS_BY_PATH } from './assets/files.ts';
@@ -28,8 +28,16 @@ const PARAM_LENGTH_MAX = 64 * 1024;
 /** A path that no route has, for targets that are not paths. */
 const NOWHERE = '/.not-a-path';
 
+export interface WebsiteOptions {
+  /** All rooms by default. */
+  readonly rooms?: readonly Room[];
+  /** A form that takes longer than this to arrive ends its connection. */
+  readonly bodySpanMs?: number;
+}
+
 /** Creates the website. It takes requests through `routing`, from a server that others share. */
-export function createWebsite(context: SiteContext, rooms: readonly Room[] = ROOMS): FastifyInstance {
+export function createWebsite(context: SiteContext, options: WebsiteOptions = {}): FastifyInstance {
+  const { rooms = ROOMS, bodySpanMs = JSON_BODY_SPAN_MS } = options;
   const cookies = cookiesFor(context.addresses().webUrl);
   const scheme = cookies.secure ? 'https' : 'http';
   const app = Fastify({
@@ -45,7 +53,7 @@ export function createWebsite(context: SiteContext, rooms: readonly Room[] = ROO
     },
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: true },
   });
-  const serving: Serving = { context, cookies, navigation: (person) => linksOf(rooms, person) };
+  const serving: Serving = { context, cookies, bodySpanMs, navigation: (person) => linksOf(rooms, person) };
   app.decorateRequest('identity', null);
   secureHeaders(app, cookies);
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));

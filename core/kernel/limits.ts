@@ -104,11 +104,13 @@ export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
 export const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
 /** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
 export const SESSION_KEPT_LENGTH_MAX = 4_096;
+/** The path that a sign-in leads on to; a longer one is left out. */
+export const NEXT_PATH_LENGTH_MAX = 2_048;
 /** How long a browser is known by its sign-ins, and to how many accounts: the newest. */
 export const KNOWN_BROWSER_SPAN_MS = 365 * 24 * 60 * 60_000;
 export const KNOWN_ACCOUNTS_MAX = 5;
-/** A message that one page of the website leaves for the next. */
-export const FLASH_LENGTH_MAX = 500;
+/** A message that one page of the website leaves for the next: encoded, it must fit into a cookie of 4,096 bytes. */
+export const FLASH_LENGTH_MAX = 400;
 /** The body of a form of the website. */
 export const FORM_BYTES_MAX = 64 * KIB;
 /** Second factors of one account, those that are still pending included. */

@@ -35,8 +35,10 @@ export interface SessionStore {
    * `PENDING_SIGN_INS_MAX`.
    */
   add(session: StoredSession): Promise<void>;
-  /** Replaces what a session keeps and when it was seen; does nothing if the session was removed meanwhile. */
-  update(session: StoredSession): Promise<void>;
+  /** Replaces the texts that a session keeps. Neither this nor `noteSeen` brings a removed session back. */
+  keep(idHash: string, kept: StoredSession['kept']): Promise<void>;
+  /** Replaces when, where and with what a session was seen, and when it expires. */
+  noteSeen(session: Omit<StoredSession, 'kept'>): Promise<void>;
   /** Returns the session, or null if there is none or it has expired. */
   find(idHash: string, now: Timestamp): Promise<StoredSession | null>;
   remove(idHash: string): Promise<void>;

@@ -19,7 +19,13 @@ const scratch = mkdtempSync(join(tmpdir(), 'strata-tools-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const SETTINGS = ['package.json', '.gitignore', '.biome.json', '.knip.jsonc', '.oxlintrc.json', 'tsconfig.json'];
-const FOLDER_SETTINGS = ['core/tsconfig.json', 'core/platform.d.ts', 'apps/launcher/tsconfig.json'];
+const BROWSER = 'apps/website/assets/scripts';
+const FOLDER_SETTINGS = [
+  'core/tsconfig.json',
+  'core/platform.d.ts',
+  'apps/launcher/tsconfig.json',
+  `${BROWSER}/tsconfig.json`,
+];
 const LINT_RULES = 'test/architecture/lint';
 
 interface Verdict {
@@ -47,7 +53,7 @@ function runOnSamples(folder: string, checkNames: readonly string[]): { root: st
 /** Returns the samples of a folder with the message that their first lines expect; null for accepted ones. */
 function samplesIn(folder: string): { path: string; expected: string | null }[] {
   const base = join(import.meta.dirname, 'samples', folder);
-  return globSync('**/*.{ts,mjs}', { cwd: base })
+  return globSync('**/*.{ts,mjs,js}', { cwd: base })
     .sort()
     .flatMap((path) => {
       const line = /^\/\/ (accepted|refused: (.+))\n/.exec(readFileSync(join(base, path), 'utf8'));
@@ -56,7 +62,7 @@ function samplesIn(folder: string): { path: string; expected: string | null }[] 
 }
 
 for (const { folder, checks } of [
-  { folder: 'types', checks: ['types', 'types of core', 'types of apps/launcher'] },
+  { folder: 'types', checks: ['types', 'types of core', 'types of apps/launcher', `types of ${BROWSER}`] },
   { folder: 'lint', checks: ['lint'] },
   { folder: 'format', checks: ['format'] },
 ]) {

@@ -57,18 +57,23 @@ export function sessionStoreContract(name: string, open: (context: Ending) => Pr
       assert.equal(await store.find(idHash, plusMs(NOW, 1)), null);
     });
 
-    test('updates what a session keeps, and when and where it was seen', async () => {
-      const added = await add();
+    test('replaces what a session keeps, and notes when and where it was seen, each without the other', async () => {
+      const added = await add({ kept: { former: '1' } });
       const seenAt = plusMs(NOW, HOUR_MS);
-      const changed = { ...added, kept: { step: '2' }, seenAt, expiresAt: plusMs(seenAt, HOUR_MS), addressRef: null };
-      await store.update(changed);
-      assert.deepEqual(await store.find(added.idHash, NOW), changed);
+      const seen = { ...added, seenAt, expiresAt: plusMs(seenAt, HOUR_MS), addressRef: null };
+      await store.keep(added.idHash, { step: '2' });
+      // As of a request that read the session before it kept something else.
+      await store.noteSeen(seen);
+      assert.deepEqual(await store.find(added.idHash, NOW), { ...seen, kept: { step: '2' } });
+      await store.keep(added.idHash, {});
+      assert.deepEqual(await store.find(added.idHash, NOW), { ...seen, kept: {} });
     });
 
-    test('does not bring a removed session back when a request that was under way updates it', async () => {
+    test('does not bring a removed session back when a request that was under way writes to it', async () => {
       const added = await add();
       await store.remove(added.idHash);
-      await store.update(added);
+      await store.noteSeen(added);
+      await store.keep(added.idHash, {});
       assert.equal(await store.find(added.idHash, NOW), null);
     });
 

@@ -69,6 +69,7 @@ export interface WebsiteOptions {
   readonly context?: Partial<SiteContext>;
   /** All rooms by default. */
   readonly rooms?: readonly Room[];
+  readonly bodySpanMs?: number;
   readonly sessions?: SessionStore;
 }
 
@@ -92,7 +93,11 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     onFinished: (request) => finished.push(request),
     ...options.context,
   };
-  const site = createWebsite(context, options.rooms);
+  const { rooms, bodySpanMs } = options;
+  const site = createWebsite(context, {
+    ...(rooms === undefined ? {} : { rooms }),
+    ...(bodySpanMs === undefined ? {} : { bodySpanMs }),
+  });
   await site.ready();
   const browser = (): Browser => createBrowser(site, context.addresses().webUrl);
   return {

@@ -7,7 +7,7 @@
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { signIn } from '../../../core/use-cases/accounts/sign-in.ts';
 import { upToDate } from '../../front-door/admission.ts';
-import { localPath, redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
+import { nextPath, redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
@@ -24,13 +24,13 @@ const SECOND_FACTOR = '/sign-in/verify-mfa';
 export function signInRoutes(site: Site): void {
   const { context } = site;
   site.publicPage('/sign-in', async (visit) => {
-    const next = localPath(visit.url.searchParams.get('next') ?? '');
+    const next = nextPath(visit.url.searchParams.get('next') ?? '');
     if (visit.person !== null) return redirectTo(next ?? homeOf(visit.person.username));
     if (visit.closed !== null) return redirectTo(REOPEN);
     return showSignIn(visit, NO_FIELDS, next, NEW_FORM);
   });
   site.publicForm('/sign-in', async (visit, fields) => {
-    const next = localPath(fields.text('next'));
+    const next = nextPath(fields.text('next'));
     // A node that is behind the log would still take a password that was changed.
     await upToDate(context);
     const signedIn = await signIn(context, senderOf(visit), {

@@ -4,6 +4,7 @@
  * Must stay true: a redirect leads only to a path of this site.
  */
 import type { Readable } from 'node:stream';
+import { NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Html } from './html.ts';
 
 /** A message on the next page that the person sees. */
@@ -25,7 +26,7 @@ export function showPage(html: Html, status = 200, headers: Headers = {}): SiteA
   return { kind: 'page', status, headers, html };
 }
 
-/** Sends the person on with 303. `text` is shown once on the page that they reach. */
+/** Sends the person on with 303. `path` is percent-encoded. `text` is shown once on the page that they reach. */
 export function redirectTo(path: string, text: string | null = null, kind: Flash['kind'] = 'done'): SiteAnswer {
   if (localPath(path) !== path) throw new TypeError('A redirect leaves the site');
   return { kind: 'redirect', path, flash: text === null ? null : { kind, text } };
@@ -43,9 +44,14 @@ const ANY_ORIGIN = 'http://site.invalid';
  * take `//host`, `/\host` and paths with tabs or line ends for other hosts.
  */
 export function localPath(text: string): string | null {
-  if (!/^\/(?![/\\])[\x21-\x7e]*$/.test(text) || text.includes('\\')) return null;
+  if (!/^\/(?![/\\])[\x21-\x7e]*$/.test(text)) return null;
   const url = URL.parse(text, ANY_ORIGIN);
   if (url === null || url.origin !== ANY_ORIGIN) return null;
   // `/.//host` resolves to the path `//host`.
   return url.pathname.startsWith('//') ? null : text;
+}
+
+/** Returns the place that a sign-in may lead on to: as `localPath`, and null for a text that is too long to pass on. */
+export function nextPath(text: string): string | null {
+  return text.length > NEXT_PATH_LENGTH_MAX ? null : localPath(text);
 }

@@ -115,7 +115,7 @@ export function sessionOf(
       const kept = text === null ? others : { ...others, [name]: text };
       if (JSON.stringify(kept).length > SESSION_KEPT_LENGTH_MAX) throw new TypeError(`${name} is too long to keep`);
       request.session.stored = { ...stored, kept };
-      await context.sessions.update(request.session.stored);
+      await context.sessions.keep(stored.idHash, kept);
     },
   };
 }
@@ -129,7 +129,7 @@ export async function noteSeen(context: SiteContext, request: FastifyRequest): P
   const idle = plusMs(now, SESSION_IDLE_SPAN_MS);
   const last = plusMs(stored.createdAt, SESSION_SPAN_MS);
   request.session.stored = { ...stored, ...seen, seenAt: now, expiresAt: earlier(idle, last) };
-  await context.sessions.update(request.session.stored);
+  await context.sessions.noteSeen(request.session.stored);
 }
 
 function earlier(a: Timestamp, b: Timestamp): Timestamp {

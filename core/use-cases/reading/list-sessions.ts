@@ -26,8 +26,14 @@ export async function listSessions(
   epoch: number,
 ): Promise<readonly ListedSession[]> {
   const stored = await context.sessions.list(account, context.clock.now());
-  const read = (field: VaultField, ref: VaultRef | null): Promise<string | null> =>
-    ref === null ? Promise.resolve(null) : context.vault.get(account, field, ref);
+  // Most sessions share their address and browser with others.
+  const known = new Map<VaultRef, Promise<string | null>>();
+  const read = (field: VaultField, ref: VaultRef | null): Promise<string | null> => {
+    if (ref === null) return Promise.resolve(null);
+    const value = known.get(ref) ?? context.vault.get(account, field, ref);
+    known.set(ref, value);
+    return value;
+  };
   const valid = stored.filter((session) => session.epoch === epoch);
   return Promise.all(
     valid.map(async ({ handle, createdAt, seenAt, addressRef, agentRef }) => {

@@ -6,7 +6,10 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresSessionStore } from '../../../adapters/postgres/session-store.ts';
 import { changePassword } from '../../../core/use-cases/accounts/accounts.ts';
+import { KNOWN_ACCOUNTS_MAX, NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
+import { exchange, parseAnswer } from '../../support/raw-http.ts';
 import { testDatabase, type TestDatabase } from '../../support/postgres.ts';
 import {
   type Browser,
@@ -250,16 +253,28 @@ describe('The website withstands', () => {
     const other = await signIn('other');
     const proof = other.cookies.get('strata_browser') ?? '';
     assert.match(proof, /^[\w-]{22}\.[\w-]{22}$/);
-    const [id = ''] = proof.split('.');
-    for (let guess = 0; guess < 10; guess += 1) {
+    // The proof of another account, and guesses at a proof, each with an id that no count has.
+    const forged = (count: number): string => `${String(count).padStart(22, '0')}.${proof.split('.')[1]}`;
+    const guess = async (cookie: string): Promise<number> => {
       const attacker = fixture.browser();
-      attacker.cookies.set('strata_browser', guess % 2 === 0 ? proof : `${id}.${'A'.repeat(22)}`);
-      const { status } = await attacker.submit('/sign-in', { login: 'proven', password: 'a wrong password' });
-      assert.equal(status, 422);
+      attacker.cookies.set('strata_browser', cookie);
+      return (await attacker.submit('/sign-in', { login: 'proven', password: 'a wrong password' })).status;
+    };
+    for (let count = 0; count < 9; count += 1) assert.equal(await guess(forged(count)), 422);
+    assert.equal(await guess(proof), 422);
+    assert.equal(await guess(forged(10)), 429);
+    assert.equal(await guess(proof), 429);
+  });
+
+  test('a cookie that grows: a browser is known to the accounts that it signed in to last', async () => {
+    const browser = fixture.browser();
+    const proofs = (): number => (browser.cookies.get('strata_browser') ?? '').split('.').length - 1;
+    for (let count = 1; count <= KNOWN_ACCOUNTS_MAX + 1; count += 1) {
+      await fixture.account(`shared-${count}`);
+      await signIn(`shared-${count}`, browser);
+      assert.equal(proofs(), Math.min(count, KNOWN_ACCOUNTS_MAX));
+      await browser.submit('/sign-out', {}, '/settings');
     }
-    const attacker = fixture.browser();
-    attacker.cookies.set('strata_browser', proof);
-    assert.equal((await attacker.submit('/sign-in', { login: 'proven', password: 'a wrong password' })).status, 429);
   });
 
   test('an open redirect: a link to the sign-in page that leads to another site', async () => {
@@ -286,6 +301,20 @@ describe('The website withstands', () => {
       assert.equal(reached.origin, 'http://localhost:8080', next);
       assert.equal(location, '/led', next);
       assert.doesNotMatch(form.html, /name="next"/);
+    }
+  });
+
+  test('a place to lead on to that fills headers and the table of sessions', async () => {
+    await fixture.account('longest');
+    for (const [length, location] of [
+      [NEXT_PATH_LENGTH_MAX, `/${'n'.repeat(NEXT_PATH_LENGTH_MAX - 1)}`],
+      [NEXT_PATH_LENGTH_MAX + 1, '/longest'],
+    ] as const) {
+      const next = `/${'n'.repeat(length - 1)}`;
+      const sent = await fixture.browser().submit('/sign-in', { login: 'longest', password: PASSWORD, next });
+      assert.equal(sent.location, location);
+      const asked = await fixture.browser().get(`/settings?${'q'.repeat(length - '/settings?'.length)}`);
+      assert.equal(asked.location?.includes('next='), length === NEXT_PATH_LENGTH_MAX);
     }
   });
 
@@ -350,6 +379,23 @@ describe('The website withstands', () => {
     const fields = { _csrf: token, email: 'a\0b@example.org', current_password: PASSWORD };
     const nul = await browser.follow(await browser.post('/settings/email', fields, origin));
     assert.match(nul.html, /<dd>a\uFFFDb@example.org<\/dd>/);
+  });
+
+  test('requests that a proxy may read otherwise, and methods that no page has', async (context) => {
+    const own = await createWebsiteFixture();
+    cleanUp(context, () => own.close());
+    const port = Number(new URL(await own.site.listen({ port: 0, host: '127.0.0.1' })).port);
+    const answer = async (lines: readonly string[]) =>
+      parseAnswer(await exchange(port, [...lines, 'Connection: close', '', ''].join('\r\n')));
+    const twoHosts = await answer(['GET / HTTP/1.1', 'Host: localhost', 'Host: evil.example']);
+    assert.deepEqual([twoHosts.status, twoHosts.headers['connection']], [400, 'close']);
+    assert.equal(twoHosts.headers['x-content-type-options'], 'nosniff');
+    for (const line of ['PUT /sign-in', 'DELETE /settings', 'OPTIONS /', 'GET http://evil.example/', 'OPTIONS *']) {
+      const { status, headers, body } = await answer([`${line} HTTP/1.1`, 'Host: localhost']);
+      assert.equal(status, 404, line);
+      assert.match(headers['content-security-policy'] ?? '', /^default-src 'none'/);
+      assert.match(body, /<h1>Page not found<\/h1>/);
+    }
   });
 
   test('secrets in the log: nothing that a person typed is in a line about a request', async () => {

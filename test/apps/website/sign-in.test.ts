@@ -1,6 +1,7 @@
 /** Signing up, signing in and signing out, as people do it with a browser. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { SESSION_KEPT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { createWebsiteFixture, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
 
 describe('Sign-up', () => {
@@ -171,6 +172,9 @@ describe('Sign-in', () => {
     assert.equal((await browser.get('/settings')).location, '/sign-in/verify-mfa');
     await browser.submit('/keep', { challenge: 'abc' }, '/state');
     assert.match((await browser.get('/state')).html, /,"abc"\]/);
+    const bound = SESSION_KEPT_LENGTH_MAX - JSON.stringify({ next: '/settings', challenge: '' }).length;
+    assert.equal((await browser.submit('/keep', { challenge: 'x'.repeat(bound) }, '/state')).status, 303);
+    assert.equal((await browser.submit('/keep', { challenge: 'x'.repeat(bound + 1) }, '/state')).status, 500);
     const late = waiting.browser();
     for (const [name, value] of browser.cookies) late.cookies.set(name, value);
     await browser.submit('/finish', {}, '/state');

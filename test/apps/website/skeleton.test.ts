@@ -1,12 +1,18 @@
 /** What every page of the website has: its headers, its assets, its faults, and who may see it. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { redirectTo, showPage } from '../../../apps/website/layout/answer.ts';
+import { redirectTo, showContent, showPage } from '../../../apps/website/layout/answer.ts';
 import { postForm, textField } from '../../../apps/website/layout/forms.ts';
 import { html } from '../../../apps/website/layout/html.ts';
 import { page } from '../../../apps/website/layout/page.ts';
 import type { Room } from '../../../apps/website/layout/room.ts';
 import { ROOMS } from '../../../apps/website/rooms.ts';
+import { FLASH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { type SessionStore, SessionStoreError } from '../../../core/ports/session-store.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+import { createMemorySessionStore } from '../../support/memory/session-store.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
 
 /** A room with a page and a form for people, and a page that fails. */
@@ -18,6 +24,12 @@ const SAMPLE: Room = {
       return showPage(page(visit, { title: 'Notes' }, html`<h1>Notes of ${visit.person.username}</h1>${form}`));
     });
     site.form('/notes', async (_visit, fields) => redirectTo('/notes', `Kept ${fields.text('text')}`));
+    site.publicPage('/raw', async () =>
+      showContent(Buffer.from('<script>'), {
+        'content-type': 'text/plain; charset=utf-8',
+        'content-security-policy': "default-src 'none'; sandbox",
+      }),
+    );
     site.publicPage('/broken', async () => {
       throw new Error('the password is hunter2');
     });
@@ -64,6 +76,13 @@ describe('The website', () => {
     assert.deepEqual([answer.status, answer.location], [303, '/sign-in?next=%2Fnotes%3Fa%3D1%26b%3D2']);
   });
 
+  test('shows content that is no page under a policy of its own', async () => {
+    const raw = await fixture.browser().get('/raw');
+    assert.equal(raw.html, '<script>');
+    assert.equal(raw.headers['content-security-policy'], "default-src 'none'; sandbox");
+    assert.equal(raw.headers['x-content-type-options'], 'nosniff');
+  });
+
   test('names the request and nothing of the fault when a page fails', async () => {
     const broken = await fixture.browser().get('/broken');
     assert.equal(broken.status, 500);
@@ -76,6 +95,48 @@ describe('The website', () => {
       const missing = await fixture.browser().get(target);
       assert.equal(missing.status, 404, target);
       assert.match(missing.html, /<h1>Page not found<\/h1>/);
+    }
+  });
+
+  test('leads on when its storage is away, and shows nobody as signed in', async () => {
+    const sessions = createMemorySessionStore();
+    let isAway = false;
+    const find: SessionStore['find'] = async (idHash, now) => {
+      if (isAway) throw new SessionStoreError('connect ECONNREFUSED 10.0.0.7');
+      return sessions.find(idHash, now);
+    };
+    const away = await createWebsiteFixture({ sessions: { ...sessions, find } });
+    const ada = await away.signedIn(await away.account('ada'));
+    isAway = true;
+    const page = await ada.get('/settings');
+    assert.deepEqual([page.status, page.headers['retry-after']], [503, '5']);
+    assert.match(page.html, /<h1>Not available now<\/h1><p>The service cannot reach its storage, try again\.<\/p>/);
+    assert.doesNotMatch(page.html, /10\.0\.0\.7|Sign out/);
+    isAway = false;
+    assert.equal((await ada.get('/settings')).status, 200);
+    await away.close();
+  });
+
+  test('ends the connection of a form that takes too long to arrive', async (context) => {
+    const slow = await createWebsiteFixture({ bodySpanMs: 50 });
+    cleanUp(context, () => slow.close());
+    const port = Number(new URL(await slow.site.listen({ port: 0, host: '127.0.0.1' })).port);
+    const socket = connect(port, '127.0.0.1');
+    const head = 'POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n';
+    socket.write(`${head}Content-Length: 100\r\n\r\nlogin=`);
+    socket.on('error', () => undefined);
+    await once(socket, 'close');
+  });
+
+  test('cuts the message of a page to its bound', async () => {
+    const { length } = 'Kept ';
+    const dora = await fixture.signedIn(await fixture.account('dora'));
+    for (const [sent, shown] of [
+      [FLASH_LENGTH_MAX - length, FLASH_LENGTH_MAX - length],
+      [FLASH_LENGTH_MAX - length + 1, FLASH_LENGTH_MAX - length],
+    ] as const) {
+      const page = await dora.follow(await dora.submit('/notes', { text: 'x'.repeat(sent) }));
+      assert.match(page.html, new RegExp(`Kept x{${shown}}<`));
     }
   });
 

@@ -17,8 +17,13 @@ export function createMemorySessionStore(): SessionStore {
       const newestFirst = alike.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
       drop(newestFirst.slice(session.status === 'pending' ? PENDING_SIGN_INS_MAX : SESSIONS_MAX));
     },
-    async update(session) {
-      if (sessions.has(session.idHash)) sessions.set(session.idHash, session);
+    async keep(idHash, kept) {
+      const found = sessions.get(idHash);
+      if (found !== undefined) sessions.set(idHash, { ...found, kept });
+    },
+    async noteSeen({ idHash, seenAt, expiresAt, addressRef, agentRef }) {
+      const found = sessions.get(idHash);
+      if (found !== undefined) sessions.set(idHash, { ...found, seenAt, expiresAt, addressRef, agentRef });
     },
     async find(idHash, now) {
       const found = sessions.get(idHash);

@@ -1,0 +1,2 @@
+// accepted
+document.querySelector('.copy')?.remove();

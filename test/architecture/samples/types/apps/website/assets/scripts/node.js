@@ -1,0 +1,2 @@
+// refused: TS2591
+process.exit();

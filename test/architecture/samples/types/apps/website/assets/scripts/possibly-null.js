@@ -1,0 +1,3 @@
+// refused: TS18047
+const box = document.querySelector('.copy');
+box.remove();
