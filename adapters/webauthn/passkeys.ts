@@ -81,9 +81,8 @@ export function createWebauthnPasskeys({ webUrl, name }: PasskeysOptions): Passk
         if (id !== response.id || isTooLong(id, publicKey) || !isUsableKey(publicKey)) return null;
         return { passkey: { credentialId: id, publicKey: isoBase64URL.fromBuffer(publicKey) }, signCount: counter };
       }),
-    verifySignature: async ({ json, credentialId }, challenge, passkey) =>
+    verifySignature: async ({ json }, challenge, passkey) =>
       unlessRefused(async () => {
-        if (credentialId !== passkey.credentialId) return null;
         const { verified, authenticationInfo } = await verifyAuthenticationResponse({
           response: SIGNATURE.parse(json),
           expectedChallenge: challenge,

@@ -3,7 +3,7 @@
  * as Web Authentication says, and misbehaves where a test asks it to. CBOR and COSE are written here, so that what the
  * service reads does not come from the library that the service reads it with.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto';
 import type { JsonObject } from '../../core/kernel/json.ts';
 
 /** What the authenticator or the browser does differently than it should. */
@@ -21,8 +21,12 @@ export interface Misbehaviour {
   readonly signWith?: string;
   /** The attestation statement of a new credential: none, one with certificates, or one of another format. */
   readonly attestation?: readonly [format: string, statement: ReadonlyMap<string, Cbor>];
+  /** Signs the new credential with this certificate, as the security keys of FIDO U2F do. Both in PEM. */
+  readonly certified?: { readonly cert: string; readonly key: string };
   /** The length of the new credential's id. */
   readonly credentialIdBytes?: number;
+  /** The length of the new public key: a member that nobody reads fills it up. */
+  readonly publicKeyBytes?: number;
   /** Presents a credential that the authenticator holds already as a new one. */
   readonly reuse?: string | undefined;
 }
@@ -51,6 +55,8 @@ export interface AuthenticatorOptions {
   readonly origin: string;
   /** False for an authenticator whose counter is always 0. */
   readonly counts?: boolean;
+  readonly algorithm?: 'ES256' | 'EdDSA' | 'RS256';
+  readonly rsaBits?: number;
 }
 
 const USER_PRESENT = 0x01;
@@ -58,7 +64,7 @@ const USER_VERIFIED = 0x04;
 const HAS_CREDENTIAL = 0x40;
 
 export function createSoftwareAuthenticator(
-  { origin, counts = true }: AuthenticatorOptions,
+  { origin, counts = true, algorithm = 'ES256', rsaBits = 2_048 }: AuthenticatorOptions,
   credentials: readonly Credential[] = [],
 ): SoftwareAuthenticator {
   const held = new Map(credentials.map((credential) => [credential.id, { ...credential }]));
@@ -77,20 +83,24 @@ export function createSoftwareAuthenticator(
     create(given, more = {}) {
       const options = ceremonyOptions(given);
       if (options.excludeCredentials?.some(({ id }) => held.has(id)) === true) throw new Error('InvalidStateError');
-      const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const { publicKey, privateKey } = newKeyPair(algorithm, rsaBits);
       const id = more.reuse ?? randomBytes(more.credentialIdBytes ?? 16).toString('base64url');
       const credential = { id, privateKey, userHandle: options.user?.id ?? '', signCount: counts ? 1 : 0 };
       held.set(id, credential);
-      const attested = attestedCredential(id, publicKey);
+      const attested = attestedCredential(id, coseKey(publicKey, more.publicKeyBytes));
       const authData = authenticatorData(options.rp?.id ?? '', credential.signCount, more, attested);
-      const [format, statement] = more.attestation ?? (['none', new Map<string, Cbor>()] as const);
+      const client = clientData('webauthn.create', options, more);
+      const [format, statement] =
+        more.certified === undefined
+          ? (more.attestation ?? (['none', new Map<string, Cbor>()] as const))
+          : (['fido-u2f', u2fStatement(more.certified, authData, client, publicKey)] as const);
       const attestation = new Map<string, Cbor>([
         ['fmt', format],
         ['attStmt', statement],
         ['authData', authData],
       ]);
       const response = {
-        clientDataJSON: clientData('webauthn.create', options, more).toString('base64url'),
+        clientDataJSON: client.toString('base64url'),
         attestationObject: Buffer.from(cbor(attestation)).toString('base64url'),
         transports: ['usb'],
       };
@@ -108,7 +118,7 @@ export function createSoftwareAuthenticator(
       const response = {
         clientDataJSON: client.toString('base64url'),
         authenticatorData: authData.toString('base64url'),
-        signature: sign('sha256', signed, privateKey).toString('base64url'),
+        signature: sign(algorithm === 'EdDSA' ? null : 'sha256', signed, privateKey).toString('base64url'),
         userHandle: more.userHandle ?? credential.userHandle,
       };
       const { id } = credential;
@@ -117,7 +127,7 @@ export function createSoftwareAuthenticator(
     get credentialIds() {
       return [...held.keys()];
     },
-    clone: () => createSoftwareAuthenticator({ origin, counts }, [...held.values()]),
+    clone: () => createSoftwareAuthenticator({ origin, counts, algorithm, rsaBits }, [...held.values()]),
   };
 }
 
@@ -152,20 +162,75 @@ function authenticatorData(
   return Buffer.concat([rpIdHash, Buffer.from([flags]), counter, attested]);
 }
 
-/** The AAGUID, the id with its length, and the public key in COSE form (RFC 9053, section 7.1.1). */
-function attestedCredential(credentialId: string, publicKey: KeyObject): Buffer {
+/** Web Authentication, section 8.6. */
+function u2fStatement(
+  { cert, key }: { readonly cert: string; readonly key: string },
+  authData: Buffer,
+  client: Buffer,
+  publicKey: KeyObject,
+): ReadonlyMap<string, Cbor> {
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
+  const idLength = authData.readUInt16BE(53);
+  const signed = [
+    Buffer.from([0]),
+    authData.subarray(0, 32),
+    createHash('sha256').update(client).digest(),
+    authData.subarray(55, 55 + idLength),
+    Buffer.from([4]),
+    Buffer.from(x, 'base64url'),
+    Buffer.from(y, 'base64url'),
+  ];
+  return new Map<string, Cbor>([
+    ['x5c', [new X509Certificate(cert).raw]],
+    ['sig', sign('sha256', Buffer.concat(signed), key)],
+  ]);
+}
+
+function newKeyPair(algorithm: AuthenticatorOptions['algorithm'], rsaBits: number) {
+  if (algorithm === 'EdDSA') return generateKeyPairSync('ed25519');
+  if (algorithm === 'RS256') return generateKeyPairSync('rsa', { modulusLength: rsaBits });
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' });
+}
+
+/** The AAGUID, the id with its length, and the public key. */
+function attestedCredential(credentialId: string, key: Uint8Array): Buffer {
   const id = Buffer.from(credentialId, 'base64url');
   const length = Buffer.alloc(2);
   length.writeUInt16BE(id.length);
-  const key = new Map<number, Cbor>([
-    [1, 2],
-    [3, -7],
-    [-1, 1],
-    [-2, Buffer.from(x, 'base64url')],
-    [-3, Buffer.from(y, 'base64url')],
-  ]);
-  return Buffer.concat([Buffer.alloc(16), length, id, cbor(key)]);
+  return Buffer.concat([Buffer.alloc(16), length, id, key]);
+}
+
+/** The COSE form of a key (RFC 9053, section 7; RFC 8230, section 4), filled up to `bytes` if given. */
+function coseKey(publicKey: KeyObject, bytes?: number): Uint8Array {
+  const { kty, x = '', y = '', n = '', e = '' } = publicKey.export({ format: 'jwk' });
+  const member = (text: string): Buffer => Buffer.from(text, 'base64url');
+  const members: readonly (readonly [number, Cbor])[] =
+    kty === 'RSA'
+      ? [
+          [1, 3],
+          [3, -257],
+          [-1, member(n)],
+          [-2, member(e)],
+        ]
+      : kty === 'OKP'
+        ? [
+            [1, 1],
+            [3, -8],
+            [-1, 6],
+            [-2, member(x)],
+          ]
+        : [
+            [1, 2],
+            [3, -7],
+            [-1, 1],
+            [-2, member(x)],
+            [-3, member(y)],
+          ];
+  const filled = (fill: number): Uint8Array => cbor(new Map([...members, [-99, Buffer.alloc(fill)]]));
+  if (bytes === undefined) return cbor(new Map(members));
+  // The head of a longer member takes more bytes.
+  const fill = bytes - filled(256).length + 256;
+  return filled(fill);
 }
 
 /** RFC 8949, section 3: the major types that WebAuthn uses. */

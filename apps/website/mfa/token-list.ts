@@ -19,7 +19,7 @@ export interface ListOptions {
 export function showTokens(visit: PersonVisit, tokens: readonly MfaToken[], options: ListOptions): SiteAnswer {
   const content = html`<h1>MFA tokens</h1>
 <p>A second factor guards your sign-in on this site: besides the password it takes a code from an app, or a passkey. Git and the API take access tokens, which no second factor guards.</p>
-${tokens.length === 0 ? nothingYet() : tokenTable(visit, tokens)}
+${tokens.length === 0 ? nothingYet() : tokenList(visit, tokens)}
 ${adding(tokens, options)}
 <p class="note">There are no recovery codes. Add two tokens on two devices, so that you can still sign in when you lose one. If you lose all of them, only whoever runs this service can remove them. ${contactText(options.operatorContact)}</p>`;
   return showPage(page(visit, { title: 'MFA tokens', width: 'middle' }, content));
@@ -29,19 +29,19 @@ function nothingYet(): Html {
   return html`<div class="empty"><p>You have no MFA token: your password alone signs you in.</p></div>`;
 }
 
-function tokenTable(visit: PersonVisit, tokens: readonly MfaToken[]): Html {
-  return html`<div class="box scroll"><table><thead><tr><th scope="col">Name</th><th scope="col">Kind</th><th scope="col">State</th><th scope="col">Added</th><th scope="col">Last used</th></tr></thead><tbody>${tokens.map(
-    (token) => tokenRow(visit, token),
-  )}</tbody></table></div>`;
+function tokenList(visit: PersonVisit, tokens: readonly MfaToken[]): Html {
+  return html`<section class="box"><header><h2>Your tokens</h2></header><ul class="strata">${tokens.map((token) =>
+    tokenItem(visit, token),
+  )}</ul></section>`;
 }
 
-function tokenRow(visit: PersonVisit, token: MfaToken): Html {
+function tokenItem(visit: PersonVisit, token: MfaToken): Html {
   const { id, name, kind, createdAt } = token;
-  const used = token.status === 'active' ? token.lastUsedAt : null;
-  return html`<tr><td><a href="/mfa-tokens/${id}">${name}</a></td><td>${KINDS[kind]}</td><td>${stateMark(token)}</td><td>${timeAgo(
-    createdAt,
-    visit.now,
-  )}</td><td>${used === null ? 'never' : timeAgo(used, visit.now)}</td></tr>`;
+  const usedAt = token.status === 'active' ? token.lastUsedAt : null;
+  const used = usedAt === null ? 'not used yet' : html`last used ${timeAgo(usedAt, visit.now)}`;
+  return html`<li>${timeAgo(usedAt ?? createdAt, visit.now)}<div class="what"><a href="/mfa-tokens/${id}">${name}</a> ${stateMark(
+    token,
+  )}</div><div class="by">${KINDS[kind]}, added ${timeAgo(createdAt, visit.now)}, ${used}</div></li>`;
 }
 
 export function stateMark(token: MfaToken): Html {

@@ -13,7 +13,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import { isEnterable } from './authenticate.ts';
 import type { MfaOrigin } from './mfa-tokens.ts';
 import { type PasskeyContext, usePasskey } from './passkeys.ts';
-import { countsOf } from './password-guesses.ts';
+import { countsOf, unlessFailed } from './password-guesses.ts';
 import {
   causeOf,
   type Origin,
@@ -59,7 +59,7 @@ export async function giveSecondFactor(
   const waitSeconds = await context.rateLimits.take(counts);
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
   const cause = await causeOf(context, origin, account, { kind: 'user', id: account });
-  const used = await use(context, { account, cause }, factor);
+  const used = await unlessFailed(context.rateLimits, counts, () => use(context, { account, cause }, factor));
   if ('refused' in used) {
     const { kind } = factor;
     context.background.run('sign-in-failed', () => recordFailure(context, origin, account, kind));

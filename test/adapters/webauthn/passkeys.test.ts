@@ -3,10 +3,20 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test, vi } from 'vitest';
 import { createWebauthnPasskeys } from '../../../adapters/webauthn/passkeys.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { PASSKEY_ANSWER_LENGTH_MAX, PASSKEY_CREDENTIAL_ID_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import {
+  PASSKEY_ANSWER_LENGTH_MAX,
+  PASSKEY_CREDENTIAL_ID_BYTES_MAX,
+  PASSKEY_PUBLIC_KEY_BYTES_MAX,
+} from '../../../core/kernel/limits.ts';
 import type { Passkey, PasskeyAnswer } from '../../../core/ports/passkeys.ts';
 import { newAccount } from '../../support/events.ts';
-import { type Cbor, createSoftwareAuthenticator, type Misbehaviour } from '../../support/software-authenticator.ts';
+import { selfSignedCertificate } from '../../support/self-signed-certificate.ts';
+import {
+  type AuthenticatorOptions,
+  type Cbor,
+  createSoftwareAuthenticator,
+  type Misbehaviour,
+} from '../../support/software-authenticator.ts';
 
 const ORIGIN = 'https://git.example.org';
 const passkeys = createWebauthnPasskeys({ webUrl: ORIGIN, name: 'Strata' });
@@ -17,8 +27,9 @@ function parsed(text: string): PasskeyAnswer {
   return answer;
 }
 
-async function enrolled(misbehaviour: Misbehaviour = {}, account: AccountId = newAccount()) {
-  const authenticator = createSoftwareAuthenticator({ origin: ORIGIN });
+async function enrolled(misbehaviour: Misbehaviour = {}, options: Partial<AuthenticatorOptions> = {}) {
+  const account: AccountId = newAccount();
+  const authenticator = createSoftwareAuthenticator({ origin: ORIGIN, ...options });
   const prompt = await passkeys.creationPrompt({ account, username: 'ada' }, []);
   const text = authenticator.create(prompt.options, misbehaviour);
   return {
@@ -135,7 +146,30 @@ describe('A passkey', () => {
     for (const format of ['packed', 'fido-u2f', 'tpm', 'apple', 'android-key', 'android-safetynet', 'other']) {
       assert.equal((await enrolled({ attestation: [format, certified] })).created, null, format);
     }
+    // The library takes this one: it is well signed, and no root is configured that it would have to lead to.
+    assert.equal((await enrolled({ certified: selfSignedCertificate() })).created, null);
     assert.equal(fetched.mock.calls.length, 0);
+  });
+
+  test('is made by any of the algorithms that it is asked for', async () => {
+    for (const algorithm of ['ES256', 'EdDSA', 'RS256'] as const) {
+      const { created, authenticator } = await enrolled({}, { algorithm });
+      assert.ok(created !== null, algorithm);
+      const { challenge, options } = await passkeys.signaturePrompt([created.passkey]);
+      const answer = parsed(authenticator.get(options));
+      assert.deepEqual(await passkeys.verifySignature(answer, challenge, created.passkey), { signCount: 2 }, algorithm);
+    }
+  });
+
+  // The attack: a key that can be broken, or one that takes long to use.
+  test('has an RSA key of at least 2,048 bits, and a key of at most the limit', async () => {
+    assert.equal((await enrolled({}, { algorithm: 'RS256', rsaBits: 1_024 })).created, null);
+    for (const [publicKeyBytes, isTaken] of [
+      [PASSKEY_PUBLIC_KEY_BYTES_MAX, true],
+      [PASSKEY_PUBLIC_KEY_BYTES_MAX + 1, false],
+    ] as const) {
+      assert.equal((await enrolled({ publicKeyBytes })).created !== null, isTaken, String(publicKeyBytes));
+    }
   });
 
   test('has an id of at most the limit', async () => {

@@ -317,6 +317,17 @@ describe('Second factors', () => {
       assert.equal(codeAt(seed, now()).length, 6);
     });
 
+    test('are asked for before a closed account is opened again', async () => {
+      const { seed } = await enrolTotp(node(), ada);
+      const one = await fixture.signedIn(ada);
+      await one.submit('/settings/delete', { username: name(), ...confirmed });
+      const other = await halfSignedIn();
+      assert.equal((await other.get('/sign-in/reopen')).location, '/sign-in');
+      const sent = await other.submit(VERIFY, { code: codeAt(seed, now()) });
+      assert.equal(sent.location, '/sign-in/reopen');
+      assert.match((await other.get('/sign-in/reopen')).html, /This account is closed/);
+    });
+
     test('say who helps a person who lost all of them', async () => {
       await enrolTotp(node(), ada);
       assert.match((await (await halfSignedIn()).get(VERIFY)).html, /There are no recovery codes/);
