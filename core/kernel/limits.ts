@@ -113,6 +113,8 @@ export const KNOWN_ACCOUNTS_MAX = 5;
 export const FLASH_LENGTH_MAX = 400;
 /** The body of a form of the website. */
 export const FORM_BYTES_MAX = 64 * KIB;
+/** The body of a form about a token, which may name as many repositories as a token lists. */
+export const TOKEN_FORM_BYTES_MAX = 256 * KIB;
 /** The time in which a device login must be granted and claimed. */
 export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
 /** The least time between two polls of one device login; each node measures it alone. */
