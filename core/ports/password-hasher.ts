@@ -6,6 +6,11 @@
  */
 
 export interface PasswordHasher {
+  /**
+   * Throws `PasswordHasherError` if `hash` and `verify` would. Call it first, so that a flood of passwords costs nothing
+   * else.
+   */
+  expectRoom(): void;
   /** Returns a self-describing hash (PHC string) with a fresh salt. Throws `PasswordHasherError` if too many wait. */
   hash(password: string): Promise<string>;
   /**

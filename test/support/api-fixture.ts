@@ -179,7 +179,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   };
   const app = createApi(context, options.timeouts === undefined ? {} : { timeouts: options.timeouts });
   await app.ready();
-  const passwords = { hash: async () => 'hash', verify: async () => false };
+  const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
 
   return {
     app,

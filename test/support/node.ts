@@ -70,6 +70,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     digest,
     vault: options.vault ?? createMemoryVault(),
     passwords: {
+      expectRoom: () => undefined,
       hash: async (password) => `hash of ${password}`,
       verify: async (password, hash) => hash === `hash of ${password}`,
     },

@@ -76,6 +76,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     ...api.context,
     sessions: options.sessions ?? createMemorySessionStore(),
     passwords: {
+      expectRoom: () => undefined,
       hash: async (password) => `hash of ${password}`,
       verify: async (password, hash) => hash === `hash of ${password}`,
     },

@@ -52,7 +52,7 @@ async function newLogin(context: TestContext, form: Form) {
   const deviceRequests = createMemoryDeviceLoginRequests();
   const stores = { events, entities, vault: createMemoryVault(), deviceRequests };
   const base = { ...stores, clock, ids: uuids, digest, failpoint, newTokenSecret };
-  const passwords = { hash: async () => 'hash', verify: async () => false };
+  const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
   const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
   const account = await createAccount({ ...base, passwords }, CAUSE, wanted);
   assert.ok('id' in account);

@@ -51,6 +51,7 @@ export async function confirmPassword(
   account: AccountId,
   { password, address, browser }: Confirmation,
 ): Promise<Refused | null> {
+  context.passwords.expectRoom();
   const { state } = await context.entities.get(accounts, account);
   if (state.status !== 'open') return refuse({ code: 'session-no-longer-valid' });
   const counts = countsOf({ of: `confirm ${account}`, address, browser });

@@ -68,6 +68,7 @@ export async function signIn(
   origin: Origin,
   { login, password, knownBrowser }: SignInAttempt,
 ): Promise<SignedInPerson | { readonly refused: Refusal }> {
+  context.passwords.expectRoom();
   const typed = login.trim();
   const found = await findEnterable(context, typed);
   const browser = found === null ? null : knownBrowser(found.account);

@@ -33,6 +33,7 @@ export async function signUp(
   // A form that is only filled in wrongly costs nothing.
   const invalid = creationRefusal(wanted);
   if (invalid !== null) return refuse(invalid);
+  context.passwords.expectRoom();
   const { requestId, address } = origin;
   const waitSeconds = await context.rateLimits.take([{ limit: SIGN_UPS, key: networkOf(address) }]);
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });

@@ -87,23 +87,25 @@ for (const [kind, argon2id] of Object.entries(KINDS))
     });
   });
 
-test('two passwords are hashed at once, a bounded number waits, and one more is refused without being begun', async () => {
+test('a bounded number of passwords is hashed at once, a bounded number waits, and one more is refused without being begun', async () => {
   const running: (() => void)[] = [];
   let begun = 0;
   const hasher = createPasswordHasher(async () => {
     begun += 1;
     await new Promise<void>((resolve) => running.push(resolve));
     return Buffer.alloc(32);
-  });
+  }, 2);
   const taken = Array.from({ length: PASSWORDS_WAITING_MAX + 2 }, () => hasher.verify('correct horse', null));
   await assert.rejects(hasher.verify('correct horse', null), { code: 'password-hasher-busy' });
   await assert.rejects(hasher.hash('correct horse'), { code: 'password-hasher-busy' });
+  assert.throws(() => hasher.expectRoom(), { code: 'password-hasher-busy' });
   assert.equal(begun, 2);
   while (begun < taken.length || running.length > 0) {
     running.shift()?.();
     await new Promise((resolve) => setImmediate(resolve));
   }
   await Promise.all(taken);
+  hasher.expectRoom();
   const next = hasher.verify('correct horse', null);
   await new Promise((resolve) => setImmediate(resolve));
   running.shift()?.();

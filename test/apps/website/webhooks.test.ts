@@ -192,6 +192,7 @@ describe('The pages of webhooks', () => {
     const shown = await browser.get(delivery);
     assert.match(shown.html, /The payload is no longer kept/);
     assert.doesNotMatch(shown.html, /Deliver again/);
+    assert.equal((await browser.get(`${delivery}/payload`)).status, 404);
     const refused = await browser.submit(`${delivery}/redeliver`, {}, path);
     assert.match((await browser.follow(refused)).html, /Webhook delivery not found\./);
   });

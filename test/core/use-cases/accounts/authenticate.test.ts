@@ -7,7 +7,7 @@ import { plusMs, uuid } from '../../../../core/kernel/ids.ts';
 import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
 import { changePassword } from '../../../../core/use-cases/accounts/accounts.ts';
 import { authenticate, guardedBy, identifyPerson } from '../../../../core/use-cases/accounts/authenticate.ts';
-import { createRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { createRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { stillPermitted } from '../../../../core/use-cases/accounts/permission.ts';
 import {
   type AccessTokenPrincipal,
@@ -16,7 +16,7 @@ import {
   readerOf,
   selectionOf,
 } from '../../../../core/use-cases/accounts/principal.ts';
-import { newAccount, newToken } from '../../../support/accounts.ts';
+import { newAccount, newRepository, newToken } from '../../../support/accounts.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { watchLog } from '../../../support/watched-log.ts';
 
@@ -209,6 +209,18 @@ describe("A session's person", () => {
     assert.ok(!('refused' in (await changePassword(other, { account, cause: CAUSE }, 'another password'))));
     assert.deepEqual(await create('tools'), refused);
     assert.deepEqual(await guarding(), refused);
+  });
+
+  test('commits nothing on another stream either, on a node that does not know of the change yet', async () => {
+    const { log, node, account } = await signedIn();
+    const { id } = await newRepository(node, account, 'tools');
+    const person = await identifyPerson(node, { account, epoch: 0 });
+    assert.ok(person?.status === 'open');
+    const guarding = guardedBy(node, person.principal, () => true);
+    const other = await startNode(log, { vault: node.vault });
+    log.on.deliver = () => new Promise(() => undefined);
+    assert.ok(!('refused' in (await changePassword(other, { account, cause: CAUSE }, 'another password'))));
+    assert.deepEqual(await deleteRepository(node, { account, cause: CAUSE, guarding }, id), refused);
   });
 
   test('makes several changes in one request, although each moves the account', async () => {

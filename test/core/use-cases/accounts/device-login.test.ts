@@ -83,7 +83,7 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
     vault = createMemoryVault(() => clock.now());
     deviceRequests = createMemoryDeviceLoginRequests();
     one = await newNode();
-    const passwords = { hash: async () => 'hash', verify: async () => false };
+    const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
     const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
     const account = await createAccount({ ...one, passwords }, CAUSE, wanted);
     assert.ok('id' in account);

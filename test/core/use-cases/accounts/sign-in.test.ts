@@ -222,6 +222,19 @@ describe('An attacker who guesses passwords', () => {
     accepted(await attempt({ knownBrowser: () => 'browser-2' }));
   });
 
+  test('costs nothing while the service is too busy to compare passwords', async () => {
+    const { node, log } = await started();
+    const expectRoom = (): never => {
+      throw new PasswordHasherError();
+    };
+    const untouched = { take: () => assert.fail(), giveBack: () => assert.fail() };
+    const busy = { ...node, passwords: { ...node.passwords, expectRoom }, rateLimits: untouched };
+    const { reads } = log.counts;
+    const wrong = { login: 'nobody', password: 'wrong horse battery', knownBrowser: () => null };
+    await assert.rejects(signIn(busy, HERE, wrong), { code: 'password-hasher-busy' });
+    assert.equal(log.counts.reads, reads);
+  });
+
   test('does not use up the tries of others while the service is too busy to compare passwords', async () => {
     const { node, attempt } = await started();
     const busy = { ...node, passwords: { ...node.passwords, verify: () => Promise.reject(new PasswordHasherError()) } };
