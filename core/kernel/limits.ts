@@ -158,6 +158,8 @@ export const PASSKEY_ANSWER_LENGTH_MAX = 16 * KIB;
 export const PASSKEY_CREDENTIAL_ID_BYTES_MAX = 1_023;
 /** A key in COSE form: an RSA key of 4,096 bits takes 530 bytes. */
 export const PASSKEY_PUBLIC_KEY_BYTES_MAX = 1_024;
+/** The body of a form about a token, which may name as many repositories as a token lists. */
+export const TOKEN_FORM_BYTES_MAX = 256 * KIB;
 /** The time in which a device login must be granted and claimed. */
 export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
 /** The least time between two polls of one device login; each node measures it alone. */

@@ -1,5 +1,6 @@
 /** The pages of access tokens, and of the devices that ask for one. */
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
+import { TOKEN_FORM_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { revokeAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
 import {
   type AccessTokenWithLastUse,
@@ -17,7 +18,6 @@ import { makeToken, showCreate } from './create.ts';
 import { decideGrant, sessionNamed, showGrant } from './device-grant.ts';
 import { changeToken, showEdit } from './edit.ts';
 import { showList, showRevoke } from './list.ts';
-import { TOKEN_FORM_BYTES_MAX } from './token-form.ts';
 
 const BYTES = { bytesMax: TOKEN_FORM_BYTES_MAX };
 

@@ -43,8 +43,6 @@ export interface TokenChoice {
 
 /** Repositories that get a box each; with more of them, their names are typed. */
 const BOXES_MAX = 100;
-/** Ids and names of as many repositories as a token may list. */
-export const TOKEN_FORM_BYTES_MAX = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60_000;
 
 const NEVER = 'never';

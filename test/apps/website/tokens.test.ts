@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessTokenId, AccountId } from '../../../core/kernel/ids.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
-import { TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { TOKEN_FORM_BYTES_MAX, TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import {
   type Browser,
   createWebsiteFixture,
@@ -138,6 +138,18 @@ describe('The pages of access tokens', () => {
     assert.deepEqual(await tokens(), []);
     const taken = await make({ name: 'n'.repeat(TOKEN_NAME_LENGTH_MAX) });
     assert.equal(taken.status, 200);
+  });
+
+  test('take a form of the size of all names that a token lists, and no larger one', async () => {
+    const opened = await browser.get('/access-tokens/create');
+    const fields = { _csrf: csrfTokenOf(opened), form_id: await formId(), ...CHOICE, repository_names: '' };
+    const headers = { origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' };
+    const rest = new URLSearchParams(fields).toString().length;
+    const names = 'n'.repeat(TOKEN_FORM_BYTES_MAX - rest);
+    const tooLarge = { ...fields, repository_names: `${names}n` };
+    assert.equal((await browser.post('/access-tokens/create', tooLarge, headers)).status, 413);
+    const largest = { ...fields, repository_names: names };
+    assert.equal((await browser.post('/access-tokens/create', largest, headers)).status, 200);
   });
 
   test('change a token, and keep its secret and its expiry', async () => {
