@@ -5,7 +5,7 @@
  * a link that shows one of them alone.
  */
 import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
-import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { PAGE_TEXT_LENGTH_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Commit } from '../../../core/ports/object-database.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { markInvisible } from '../rendering/invisible.ts';
@@ -24,7 +24,8 @@ export function diffView(asked: Asked, commit: Commit, diff: Diff): Html {
   const isAlone = asked.visit.url.searchParams.has('file');
   let room = PAGE_TEXT_LENGTH_MAX;
   const shown = isAlone ? diff.files.slice(first, first + 1) : diff.files.slice(0, FILES_SHOWN_MAX);
-  const files = shown.map((file, index) => {
+  const files = shown.map((whole, index) => {
+    const file = isAlone ? withinLength(whole, PAGE_WHOLE_LENGTH_MAX) : whole;
     room -= FILE_OVERHEAD_LENGTH;
     const length = lengthOf(file);
     const fits = isAlone || length <= room;
@@ -67,6 +68,17 @@ function lengthOf({ hunks }: ChangedFile): number {
       sum + lines.reduce((length, { text }) => length + text.length + LINE_OVERHEAD_LENGTH, LINE_OVERHEAD_LENGTH),
     0,
   );
+}
+
+/** Leaves out the lines beyond a length. */
+function withinLength(file: ChangedFile, lengthMax: number): ChangedFile {
+  if (lengthOf(file) <= lengthMax) return file;
+  let room = lengthMax;
+  const hunks = file.hunks.map((hunk) => {
+    const lines = hunk.lines.filter(({ text }) => (room -= text.length + LINE_OVERHEAD_LENGTH) >= 0);
+    return { ...hunk, lines };
+  });
+  return { ...file, hunks: hunks.filter(({ lines }) => lines.length > 0), cut: true };
 }
 
 function fileView(file: ChangedFile, { fits, address }: { readonly fits: boolean; readonly address: string }): Html {
