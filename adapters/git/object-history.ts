@@ -4,6 +4,7 @@
  * Must stay true: git gets ids in full, and paths as literal bytes; neither attributes nor configuration of the machine
  * change what it prints. Each command holds one of the few slots for reading, and ends with its request.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import {
   DIFF_RENAME_FILES_MAX,
@@ -58,7 +59,7 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
     try {
       const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs };
       const accepted = accepts ?? ((code: number | null) => code === 0);
-      yield* git.stream(command, inputOf(input), ({ killed, code }) => killed === 'no' && accepted(code));
+      yield* inTurns(git.stream(command, inputOf(input), ({ killed, code }) => killed === 'no' && accepted(code)));
     } finally {
       release();
     }
@@ -81,7 +82,7 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
       if (include.length === 0) return;
       const revisions = [...include, ...exclude.map((id) => `^${id}`)];
       const args = ['rev-list', '--topo-order', '--parents', '--stdin'];
-      for await (const batch of idBatches(output(args, revisions, bounded))) yield batch.map(linksOf);
+      yield* inTurns(linksIn(idBatches(output(args, revisions, bounded))));
     },
     async commitsBetween(exclude, tip, { offset, limit }, bounded) {
       const args = ['rev-list', `--skip=${offset}`, `--max-count=${limit}`, '--stdin'];
@@ -108,6 +109,8 @@ interface PathArguments {
   readonly input: readonly (string | Uint8Array)[];
 }
 
+/** Linux takes 128 KiB in one argument; execve(2). */
+const ARGUMENTS_BYTES_MAX = 64 * 1024;
 const NO_PATHS: PathArguments = { args: [], input: [] };
 
 /**
@@ -117,6 +120,7 @@ const NO_PATHS: PathArguments = { args: [], input: [] };
 function pathArguments(paths: readonly Uint8Array[]): PathArguments | null {
   const input: Uint8Array[] = [];
   const args: string[] = [];
+  let argumentBytes = 0;
   for (const path of paths) {
     // git splits its input at line feeds, and drops a carriage return before them.
     if (!path.includes(0x0a) && path.at(-1) !== 0x0d) {
@@ -124,7 +128,8 @@ function pathArguments(paths: readonly Uint8Array[]): PathArguments | null {
       continue;
     }
     const text = decodeUtf8(path);
-    if (text !== null) args.push(text);
+    argumentBytes += path.length;
+    if (text !== null && argumentBytes <= ARGUMENTS_BYTES_MAX) args.push(text);
   }
   if (input.length + args.length === 0) return null;
   return { args: args.length === 0 ? [] : ['--', ...args], input: input.length === 0 ? [] : ['--', ...input] };
@@ -143,6 +148,29 @@ async function* inputOf(items: Iterable<string | Uint8Array>): AsyncGenerator<Ui
 
 const LINE_END = Buffer.from('\n');
 const INPUT_BATCH = 2_000;
+
+/** How long a reader may block the event loop with what has arrived already. */
+const TURN_MS = 5;
+
+/** Lets others have the event loop between items, whose reader may take long for each. */
+async function* inTurns<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
+  let sinceMs = performance.now();
+  for await (const item of items) {
+    yield item;
+    if (performance.now() - sinceMs < TURN_MS) continue;
+    await nextTurn();
+    sinceMs = performance.now();
+  }
+}
+
+/** Few, because the reader of links works for each. */
+const LINKS_AT_ONCE = 200;
+
+async function* linksIn(batches: AsyncIterable<readonly string[]>): AsyncGenerator<readonly CommitLinks[]> {
+  for await (const lines of batches) {
+    for (let at = 0; at < lines.length; at += LINKS_AT_ONCE) yield lines.slice(at, at + LINKS_AT_ONCE).map(linksOf);
+  }
+}
 
 function linksOf(line: string): CommitLinks {
   const [id = '', ...parents] = line.split(' ');

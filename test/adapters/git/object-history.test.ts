@@ -1,0 +1,100 @@
+/** Walks and diffs by git: their bounds, and what must not change what git prints. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { HISTORY_READS_PER_REPOSITORY_MAX } from '../../../core/kernel/limits.ts';
+import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
+import { temporaryFolder, testRepository } from '../../support/git.ts';
+import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
+
+describe('the history of a repository', () => {
+  const folder = temporaryFolder('object-history');
+  const repository = testRepository(join(folder.path, 'repository'));
+  const signal = new AbortController().signal;
+  const bounded = { signal, spanMs: 60_000 };
+  let database: TestDatabase;
+  let objects: CommittedObjects;
+  let reader: ObjectReader;
+  let small: ObjectId;
+  let large: ObjectId;
+
+  beforeAll(async () => {
+    database = await testDatabase();
+    small = repository.commit({ text: 'one\n', '.gitattributes': '* -diff\n*.c diff=cpp\n' });
+    // More than sockets and pipes hold, so that git waits for its reader.
+    large = repository.commit({ text: 'one line\n'.repeat(1_500_000) });
+    objects = await database.push(database.newObjects(), repository.pack([large]));
+    reader = await database.database.open(objects);
+  });
+  afterAll(async () => {
+    reader.close();
+    await database.close();
+    folder.remove();
+  });
+
+  test('is not changed by attributes, neither of the repository nor of the machine', async () => {
+    const parser = createDiffParser();
+    for await (const chunk of reader.history.diff(null, small, bounded)) parser.add(chunk);
+    const { files } = parser.end('whole');
+    assert.deepEqual(
+      files.map(({ binary, additions }) => [binary, additions]),
+      [
+        [false, 2],
+        [false, 1],
+      ],
+    );
+  });
+
+  // The attack: open many pages whose diff is large, and read none of them.
+  test('ends a diff with its request, whose slot the next one gets; no more than the limit run at once', async () => {
+    const running: { readonly stop: AbortController; readonly chunks: AsyncIterator<Uint8Array> }[] = [];
+    const begin = () => {
+      const stop = new AbortController();
+      const chunks = reader.history.diff(small, large, { ...bounded, signal: stop.signal })[Symbol.asyncIterator]();
+      running.push({ stop, chunks });
+      return chunks.next();
+    };
+    for (let count = 0; count < HISTORY_READS_PER_REPOSITORY_MAX; count += 1) assert.equal((await begin()).done, false);
+    const later = begin();
+    const waits = await Promise.race([later.then(() => 'began'), reader.lookup([large]).then(() => 'waits')]);
+    assert.equal(waits, 'waits');
+    running[0]?.stop.abort(new Error('The client left'));
+    const rest = async (): Promise<void> => {
+      for (let done = false; !done; ) done = (await running[0]?.chunks.next())?.done ?? true;
+    };
+    await assert.rejects(rest(), /The client left/);
+    assert.equal((await later).done, false);
+    for (const { stop } of running) stop.abort(new Error('The client left'));
+    for (const { chunks } of running.slice(1)) await chunks.return?.();
+  });
+
+  test('says that git reached its limit of time, which a retry would reach again', async () => {
+    const read = async (): Promise<void> => {
+      for await (const _chunk of reader.history.diff(small, large, { ...bounded, spanMs: 50 })) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    await assert.rejects(
+      read(),
+      (error) => error instanceof ObjectDatabaseError && error.code === 'reading-too-costly',
+    );
+  });
+
+  test('refuses a path that git cannot be asked for, and leaves it out of a list of several', async () => {
+    const none = Buffer.from([0xff, 0x0a]);
+    const long = Buffer.from(`${'x'.repeat(200_000)}\n`);
+    for (const path of [none, long]) {
+      await assert.rejects(
+        Array.fromAsync(reader.history.commitsOfPath(large, path, bounded)),
+        (error) => error instanceof ObjectDatabaseError && error.code === 'reading-too-costly',
+      );
+    }
+    assert.deepEqual(await Array.fromAsync(reader.history.changesBelow(large, [], [none, long], bounded)), []);
+    const both = await Array.fromAsync(
+      reader.history.changesBelow(large, [], [none, long, Buffer.from('text')], bounded),
+    );
+    assert.match(Buffer.concat(both).toString(), new RegExp(`^${large}.*${small}`, 's'));
+  });
+});
