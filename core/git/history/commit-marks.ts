@@ -1,5 +1,5 @@
 /**
- * Maps commits to small numbers, in a few bytes each: a history of a million commits takes some 40 MB.
+ * Maps commits to small numbers, in some 40 bytes each: a history of a million commits takes 50 MB.
  *
  * Must stay true: a lookup is exact, since all 20 bytes of an id are compared; growing never stops the event loop for
  * long, because only one of 256 parts grows at a time.
