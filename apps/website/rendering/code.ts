@@ -6,6 +6,8 @@
  */
 import hljs from 'highlight.js';
 import { markInvisible } from './invisible.ts';
+import { lineWindow } from './line-window.ts';
+import type { CodeJob, CodeLines } from './rendering-job.ts';
 
 /** The library's scopes that get a colour, and their class in the stylesheet. Other scopes stay plain. */
 const CLASSES: Readonly<Record<string, string>> = {
@@ -71,4 +73,19 @@ export function highlightedLines(text: string, language: string): readonly strin
   }
   lines.push(line);
   return lines;
+}
+
+/** Returns the lines that fit, with the number of all lines. A line feed ends a line: nothing follows the last. */
+export function codeLines({ text, language, from, lengthMax }: CodeJob): CodeLines {
+  const lines = language === null ? markInvisible(text).split('\n') : highlightedLines(text, language);
+  const all = text === '' || text.endsWith('\n') ? lines.slice(0, -1) : lines;
+  const window = lineWindow(all, from, lengthMax);
+  const shown = all.slice(window.from - 1, window.to);
+  return { ...window, lines: language === null ? shown.map(escapedText) : shown };
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+function escapedText(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? '');
 }

@@ -12,7 +12,7 @@ import {
   RENDERED_MARKDOWN_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
 import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
-import type { MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
+import type { CodeJob, CodeLines, MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
 
 export interface RenderedText {
   /** Names the text: the id of its blob. */
@@ -23,8 +23,8 @@ export interface RenderedText {
 export interface Renderer {
   /** Null if the text is too long or could not be rendered in time. `person` takes turns with others. */
   markdown(person: string, source: RenderedText & { readonly place: MarkdownPlace }): Promise<string | null>;
-  /** Returns a markup for each line, or null as `markdown` does. */
-  code(person: string, source: RenderedText & { readonly language: string }): Promise<readonly string[] | null>;
+  /** Returns some lines, without colours if the text is too long for them; null if that took too long. */
+  code(person: string, source: Pick<RenderedText, 'id'> & CodeJob): Promise<CodeLines | null>;
   close(): Promise<void>;
 }
 
@@ -61,10 +61,10 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
       const rendered = await render(person, key, { kind: 'markdown', text, place });
       return typeof rendered === 'string' ? rendered : null;
     },
-    async code(person, { id, text, language }) {
-      if (text.length > RENDERED_CODE_LENGTH_MAX) return null;
-      const key = JSON.stringify(['code', id, text.length, language]);
-      const rendered = await render(person, key, { kind: 'code', text, language });
+    async code(person, { id, text, language, from, lengthMax }) {
+      const colours = text.length > RENDERED_CODE_LENGTH_MAX ? null : language;
+      const key = JSON.stringify(['code', id, text.length, colours, from, lengthMax]);
+      const rendered = await render(person, key, { kind: 'code', text, language: colours, from, lengthMax });
       return typeof rendered === 'object' ? rendered : null;
     },
     close: () => pool.close(),
@@ -73,5 +73,7 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
 
 /** The bookkeeping of a line's text counts as 16 characters. */
 function lengthOf(rendered: Rendered): number {
-  return typeof rendered === 'string' ? rendered.length : rendered.reduce((sum, line) => sum + line.length + 16, 16);
+  return typeof rendered === 'string'
+    ? rendered.length
+    : rendered.lines.reduce((sum, line) => sum + line.length + 16, 16);
 }

@@ -1,5 +1,7 @@
 /** What a rendering thread is asked to do, and what it answers: plain data, which is copied from thread to thread. */
 
+import type { LineWindow } from './line-window.ts';
+
 /** Where a Markdown text stands in its repository, so that its relative links lead into the repository's pages. */
 export interface MarkdownPlace {
   /** The address of the page of files at the text's commit or ref, such as `/ada/engine/blob/main`. */
@@ -12,10 +14,23 @@ export interface MarkdownPlace {
 
 export type RenderingJob =
   | { readonly kind: 'markdown'; readonly text: string; readonly place: MarkdownPlace }
-  | { readonly kind: 'code'; readonly text: string; readonly language: string };
+  | ({ readonly kind: 'code' } & CodeJob);
 
-/** Markup, as one text or a text for each line. */
-export type Rendered = string | readonly string[];
+export interface CodeJob {
+  readonly text: string;
+  /** Null: without colours. */
+  readonly language: string | null;
+  /** The first line wanted, counted from 1, and how much markup may follow. */
+  readonly from: number;
+  readonly lengthMax: number;
+}
+
+/** Some lines of a text, each as markup of its own. */
+export interface CodeLines extends LineWindow {
+  readonly lines: readonly string[];
+}
+
+export type Rendered = string | CodeLines;
 
 export type ThreadMessage =
   /** The thread has loaded its libraries. */

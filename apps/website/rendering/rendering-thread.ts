@@ -5,7 +5,7 @@
  * network, and a job leaves nothing behind for the next one, so the pool may end it at any moment.
  */
 import { parentPort } from 'node:worker_threads';
-import { highlightedLines } from './code.ts';
+import { codeLines } from './code.ts';
 import { renderMarkdown } from './markdown.ts';
 import type { Rendered, RenderingJob, ThreadMessage } from './rendering-job.ts';
 
@@ -17,7 +17,7 @@ function render(job: RenderingJob): Rendered {
     case 'markdown':
       return renderMarkdown(job.text, job.place);
     case 'code':
-      return highlightedLines(job.text, job.language);
+      return codeLines(job);
   }
 }
 

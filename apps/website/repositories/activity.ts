@@ -59,5 +59,5 @@ function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow
     short,
   )}</bdi></strong> ${moved}${kind === 'force-push' && html` <span class="mark bad">forced</span>`}</span><span class="by">${pusher(
     push,
-  )}</span></li>`;
+  )} · event ${push.revision}</span></li>`;
 }

@@ -5,20 +5,20 @@
  * lets nothing run either.
  */
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
-import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { PAGE_TEXT_LENGTH_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Contents, FileContents, SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { markInvisible } from '../rendering/invisible.ts';
+import type { LineWindow } from '../rendering/line-window.ts';
 import { isMarkdown, languageOf } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import { type Asked, numberAsked, showRefusal } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
-import { lineWindow } from './line-window.ts';
 import { imageType } from './raw.ts';
-import { colouredLines, renderedMarkdown, type TextFile } from './rendered.ts';
+import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
 import { counted, pathText, shownName, shownSize } from './shown-text.ts';
 
 export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
@@ -118,41 +118,44 @@ async function textBox(
 
 async function codeBox(asked: Asked, file: TextFile, size: string, actions: readonly Html[]): Promise<Box> {
   const { visit } = asked;
+  const { id, text } = file;
   const language = languageOf(decodeUtf8Lossy(file.names.at(-1) ?? new Uint8Array()));
-  const coloured = language === null ? null : await colouredLines(asked, { ...file, language });
-  const plain = coloured === null ? markInvisible(file.text).split('\n') : null;
-  const lines = coloured?.map((line) => line.markup()) ?? plain ?? [];
-  // A line feed ends a line: what follows the last one is no line.
-  const all = lines.at(-1) === '' ? lines.slice(0, -1) : lines;
-  const isWhole = visit.url.searchParams.has('all');
-  const window = isWhole
-    ? { from: 1, to: all.length, total: all.length }
-    : lineWindow(all, numberAsked(visit, 'from', 1));
-  const numbers = Array.from({ length: window.to - window.from + 1 }, (_, index) => window.from + index);
-  const rows = numbers.map(
-    (number) => html`${lineNumber(number)}${coloured?.[number - 1] ?? plain?.[number - 1] ?? ''}
+  const lengthMax = visit.url.searchParams.has('all') ? PAGE_WHOLE_LENGTH_MAX : PAGE_TEXT_LENGTH_MAX;
+  const job = { id, text, language, from: numberAsked(visit, 'from', 1), lengthMax };
+  const shown = (await renderedLines(asked, job)) ?? (await renderedLines(asked, { ...job, language: null }));
+  if (shown === null) return { facts: size, box: startOfFile(text), actions };
+  const rows = shown.lines.map(
+    (line, index) => html`${lineNumber(shown.from + index)}${line}
 `,
   );
   const pre = html`<pre class="lines" tabindex="0"><code>${rows}</code></pre>`;
-  const facts = `${counted(all.length, 'line')} · ${size}`;
-  return { facts, box: html`${pre}${windowPager(window, asked)}`, actions };
+  const facts = `${counted(shown.total, 'line')} · ${size}`;
+  return { facts, box: html`${pre}${windowPager(shown, asked)}`, actions };
+}
+
+/** For a text that could not be rendered in time: as much of it as costs nothing. */
+const START_LENGTH_MAX = 8 * 1_024;
+
+function startOfFile(text: string): Html {
+  const start = markInvisible(text.slice(0, START_LENGTH_MAX));
+  return html`<p class="note">The server is too busy to show this file whole. Its start, and all of it under Raw:</p><pre class="plain" tabindex="0">${start}</pre>`;
 }
 
 function lineNumber(number: number): Html {
   return html`<a id="L${number}" href="#L${number}">${number}</a>`;
 }
 
-function windowPager(
-  { from, to, total }: { readonly from: number; readonly to: number; readonly total: number },
-  { visit }: Asked,
-): Content {
+function windowPager({ from, to, total }: LineWindow, { visit }: Asked): Content {
   if (from === 1 && to === total) return null;
   const view = visit.url.searchParams.get('view');
-  const query = (name: string, value: string): string =>
-    `?${new URLSearchParams({ ...(view === null ? {} : { view }), [name]: value }).toString()}`;
+  const isLong = visit.url.searchParams.has('all');
+  const query = (wanted: Readonly<Record<string, string>>): string => {
+    const kept = { ...(view === null ? {} : { view }), ...(isLong ? { all: 'yes' } : {}) };
+    return `?${new URLSearchParams({ ...kept, ...wanted }).toString()}`;
+  };
   return html`<nav class="row pager" aria-label="Lines">${
-    from > 1 && html`<a class="button" href="${query('from', '1')}">From the start</a>`
+    from > 1 && html`<a class="button" href="${query({ from: '1' })}">From the start</a>`
   }<span class="soft">Lines ${from}–${to} of ${total}</span>${
-    to < total && html`<a class="button" rel="next" href="${query('from', String(to + 1))}">Go on</a>`
-  }<a class="button quiet end" href="${query('all', 'yes')}">All on one page</a></nav>`;
+    to < total && html`<a class="button" rel="next" href="${query({ from: String(to + 1) })}">Go on</a>`
+  }${!isLong && html`<a class="button quiet end" href="${query({ all: 'yes' })}">Longer pages</a>`}</nav>`;
 }

@@ -12,6 +12,7 @@ import { type Content, html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
 import { type Asked, numberAsked } from './asked.ts';
+import { compareAddress } from './compare.ts';
 import { showRepositoryPage } from './frame.ts';
 import { pager } from './pager.ts';
 import { refsSearch, searchAsked } from './refs-search.ts';
@@ -42,16 +43,16 @@ function table(asked: Asked, { branches, defaultBranch }: BranchPage): Html {
 }
 
 function row({ visit, repository }: Asked, { name, isDefault, commit, apart }: ListedBranch): Html {
-  return html`<tr><td><a href="${placeAddress(repository, 'tree', name, [])}"><bdi>${shownName(name)}</bdi></a></td><td>${distance(
-    isDefault,
-    apart,
-  )}</td><td class="wide" dir="auto"><a class="subject" href="${commitAddress(repository, commit.id)}">${subjectOf(
+  return html`<tr><td><a href="${placeAddress(repository, 'tree', name, [])}"><bdi>${shownName(name)}</bdi></a></td><td>${
+    isDefault
+      ? html`<span class="mark">default</span>`
+      : html`<a href="${compareAddress(repository, repository.defaultBranch, name)}">${distance(apart)}</a>`
+  }</td><td class="wide" dir="auto"><a class="subject" href="${commitAddress(repository, commit.id)}">${subjectOf(
     commit.message,
   )}</a></td><td class="number">${timeAgo(commitTime(commit.committedAt), visit.now)}</td></tr>`;
 }
 
-function distance(isDefault: boolean, apart: ListedBranch['apart']): Content {
-  if (isDefault) return html`<span class="mark">default</span>`;
+function distance(apart: ListedBranch['apart']): Content {
   if (apart === null) return html`<span class="soft">not counted</span>`;
   const { ahead, behind } = apart;
   if (ahead === 0 && behind === 0) return html`<span class="soft">even</span>`;

@@ -22,6 +22,8 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
   const push = (await pushesOfCommits(context, repository, [commit.id], visit.signal)).get(commit.id);
   const subject = subjectOf(commit.message);
   const body = bodyOf(commit.message);
+  const address = (file: number | null): string =>
+    `${commitAddress(repository, commit.id)}${file === null ? '' : `?file=${file}`}`;
   const content = html`<div class="stack"><div class="row"><h1 dir="auto">${subject}</h1><a class="button end" href="${placeAddress(
     repository,
     'tree',
@@ -29,7 +31,7 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
     [],
   )}">Browse the files</a></div><div>${people(asked, commit)}${parents(asked, commit)}</div>${copyBox(commit.id, 'The whole id')}</div>${
     push !== undefined && html`<p class="note">${pushedBy(asked, push)}</p>`
-  }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${diffView(asked, commit, diff)}`;
+  }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${diffView(asked, address, diff)}`;
   return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);
 }
 

@@ -56,7 +56,7 @@ export async function showHistory(asked: Asked, { ref, names }: RefPath): Promis
 }
 
 /** One list for each day on which commits were made, in UTC. */
-function daysOf(asked: Asked, commits: readonly CommitRow[]): readonly Html[] {
+export function daysOf(asked: Asked, commits: readonly CommitRow[]): readonly Html[] {
   const days: { readonly day: string; readonly rows: Html[] }[] = [];
   for (const commit of commits) {
     const day = commitTime(commit.committedAt).slice(0, 10);

@@ -5,11 +5,9 @@
  * a link that shows one of them alone.
  */
 import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
-import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import type { Commit } from '../../../core/ports/object-database.ts';
+import { PAGE_TEXT_LENGTH_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { markInvisible } from '../rendering/invisible.ts';
-import { commitAddress } from './addresses.ts';
 import { type Asked, numberAsked } from './asked.ts';
 import { counted, shownName } from './shown-text.ts';
 
@@ -19,23 +17,25 @@ const FILE_OVERHEAD_LENGTH = 400;
 /** Files listed on one page; a commit may change thousands. */
 const FILES_SHOWN_MAX = 100;
 
-export function diffView(asked: Asked, commit: Commit, diff: Diff): Html {
+/** `address` returns the page's address that shows one file alone, or all files. */
+export function diffView(asked: Asked, address: (file: number | null) => string, diff: Diff): Html {
   const first = numberAsked(asked.visit, 'file', 0);
   const isAlone = asked.visit.url.searchParams.has('file');
   let room = PAGE_TEXT_LENGTH_MAX;
   const shown = isAlone ? diff.files.slice(first, first + 1) : diff.files.slice(0, FILES_SHOWN_MAX);
-  const files = shown.map((file, index) => {
+  const files = shown.map((whole, index) => {
+    const file = isAlone ? withinLength(whole, PAGE_WHOLE_LENGTH_MAX) : whole;
     room -= FILE_OVERHEAD_LENGTH;
     const length = lengthOf(file);
     const fits = isAlone || length <= room;
     if (fits) room -= length;
-    return fileView(file, { fits, address: `${commitAddress(asked.repository, commit.id)}?file=${index}` });
+    return fileView(file, { fits, address: address(index) });
   });
   return html`<div class="row"><h2>${countOf(diff)}</h2> <span class="plus">+${sumOf(
     diff,
     'additions',
   )}</span> <span class="minus">−${sumOf(diff, 'deletions')}</span>${
-    isAlone && html`<a class="button end" href="${commitAddress(asked.repository, commit.id)}">All files</a>`
+    isAlone && html`<a class="button end" href="${address(null)}">All files</a>`
   }</div>${boundsNote(diff)}${files}${
     !isAlone && diff.files.length > shown.length && html`<p class="note">The first ${shown.length} files are shown.</p>`
   }`;
@@ -67,6 +67,17 @@ function lengthOf({ hunks }: ChangedFile): number {
       sum + lines.reduce((length, { text }) => length + text.length + LINE_OVERHEAD_LENGTH, LINE_OVERHEAD_LENGTH),
     0,
   );
+}
+
+/** Leaves out the lines beyond a length. */
+function withinLength(file: ChangedFile, lengthMax: number): ChangedFile {
+  if (lengthOf(file) <= lengthMax) return file;
+  let room = lengthMax;
+  const hunks = file.hunks.map((hunk) => {
+    const lines = hunk.lines.filter(({ text }) => (room -= text.length + LINE_OVERHEAD_LENGTH) >= 0);
+    return { ...hunk, lines };
+  });
+  return { ...file, hunks: hunks.filter(({ lines }) => lines.length > 0), cut: true };
 }
 
 function fileView(file: ChangedFile, { fits, address }: { readonly fits: boolean; readonly address: string }): Html {

@@ -1,6 +1,6 @@
 /** The head of every page of a repository: its names, its description and its tabs; and parts that several pages show. */
 import { parseObjectId } from '../../../core/kernel/ids.ts';
-import { sortedRefNames } from '../../../core/repository/state.ts';
+import { findRefs } from '../../../core/use-cases/reading/find-refs.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
@@ -69,14 +69,12 @@ export function refPicker({ repository }: Asked, kind: PlaceKind, ref: string, n
 }
 
 function refsToPick(repository: Asked['repository']) {
-  const branches = findDefaultBranch(repository) === null ? [] : [repository.defaultBranch];
-  const tags: string[] = [];
-  for (const name of sortedRefNames(repository.entity.state.refs)) {
-    const [, kind, short = ''] = /^refs\/(heads|tags)\/(.*)$/su.exec(name) ?? [];
-    if (kind === 'heads' && branches.length < PICKED_MAX && short !== repository.defaultBranch) branches.push(short);
-    if (kind === 'tags') tags.push(short);
-  }
-  return { branches, tags: tags.slice(-PICKED_MAX).reverse() };
+  const { state } = repository.entity;
+  const first = { offset: 0, limit: PICKED_MAX };
+  const branches = findRefs(state, 'branch', '', 'name', first).items.map(({ name }) => name);
+  const tags = findRefs(state, 'tag', '', 'version', first).items.map(({ name }) => name);
+  const others = branches.filter((name) => name !== repository.defaultBranch).slice(0, PICKED_MAX);
+  return { branches: findDefaultBranch(repository) === null ? others : [repository.defaultBranch, ...others], tags };
 }
 
 /** The path as links to its folders; its own name is last and no link. */

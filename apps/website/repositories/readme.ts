@@ -4,6 +4,7 @@ import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { html, type Html, NOTHING } from '../layout/html.ts';
+import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
@@ -73,7 +74,10 @@ function article(markup: Html): Html {
 
 function plain(text: string, lengthMax: number): Shortened {
   const start = startOf(text, lengthMax);
-  return { markup: html`<pre class="plain" tabindex="0">${start}</pre>`, isWhole: start.length === text.length };
+  return {
+    markup: html`<pre class="plain" tabindex="0">${markInvisible(start)}</pre>`,
+    isWhole: start.length === text.length,
+  };
 }
 
 function startOf(text: string, lengthMax: number): string {

@@ -6,6 +6,8 @@
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { type Html, trustedHtml } from '../layout/html.ts';
+import type { LineWindow } from '../rendering/line-window.ts';
+import type { CodeJob } from '../rendering/rendering-job.ts';
 import { encodeName, repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
@@ -29,11 +31,15 @@ export async function renderedMarkdown(asked: Asked, { id, text, ref, names }: T
   return markup === null ? null : trustedHtml(markup);
 }
 
-/** Returns the coloured markup of each line, or null as `renderedMarkdown` does. */
-export async function colouredLines(
+export interface ShownLines extends LineWindow {
+  readonly lines: readonly Html[];
+}
+
+/** Returns some lines with their colours. Null if that took too long. */
+export async function renderedLines(
   { context, visit }: Asked,
-  { id, text, language }: { readonly id: ObjectId; readonly text: string; readonly language: string },
-): Promise<readonly Html[] | null> {
-  const lines = await context.renderer.code(visit.person.account, { id, text, language });
-  return lines === null ? null : lines.map(trustedHtml);
+  source: CodeJob & { readonly id: ObjectId },
+): Promise<ShownLines | null> {
+  const rendered = await context.renderer.code(visit.person.account, source);
+  return rendered === null ? null : { ...rendered, lines: rendered.lines.map(trustedHtml) };
 }

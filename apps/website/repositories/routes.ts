@@ -11,6 +11,7 @@ import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
 import { showCommit } from './commit.ts';
 import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
+import { showComparison } from './compare.ts';
 import { showHome } from './home.ts';
 import { showList } from './list.ts';
 import { beginWithReadme, makeRepository, showNew } from './new.ts';
@@ -41,6 +42,7 @@ export const repositoriesRoom: Room = {
       ),
     );
     site.page('/:username/:repository/branches', onRepository(context, showBranches));
+    site.page('/:username/:repository/compare', onRepository(context, showComparison));
     site.page('/:username/:repository/tags', onRepository(context, showTags));
     site.page('/:username/:repository/activity', onRepository(context, showActivity));
     site.page('/:username/:repository/commit/:id', onRepository(context, showCommit));

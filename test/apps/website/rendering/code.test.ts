@@ -1,7 +1,7 @@
 /** Coloured code, line by line, and the language of a file's name. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { highlightedLines } from '../../../../apps/website/rendering/code.ts';
+import { codeLines, highlightedLines } from '../../../../apps/website/rendering/code.ts';
 import { languageOf } from '../../../../apps/website/rendering/language.ts';
 import hljs from 'highlight.js';
 import { readFileSync } from 'node:fs';
@@ -41,6 +41,22 @@ describe('Coloured code', () => {
 
   test('shows the marks that reverse what is read', () => {
     assert.match(highlightedLines('/* \u202E } */', 'c').join(''), /⟨U\+202E⟩/);
+  });
+});
+
+describe('Lines of code', () => {
+  test('without a language are text, and only those that fit are returned with the number of all', () => {
+    const text = '<b>&"\n\u202Etwo\r\nthree\n';
+    const job = { text, language: null, from: 1, lengthMax: 1_000 };
+    assert.deepEqual(codeLines(job), {
+      lines: ['&lt;b&gt;&amp;&quot;', '⟨U+202E⟩two', 'three'],
+      from: 1,
+      to: 3,
+      total: 3,
+    });
+    assert.deepEqual(codeLines({ ...job, from: 3, lengthMax: 1 }), { lines: ['three'], from: 3, to: 3, total: 3 });
+    assert.deepEqual(codeLines({ ...job, language: 'c', from: 2 }).lines.length, 2);
+    assert.deepEqual(codeLines({ ...job, text: '' }), { lines: [], from: 1, to: 1, total: 0 });
   });
 });
 

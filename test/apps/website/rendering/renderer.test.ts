@@ -12,6 +12,8 @@ import {
 } from '../../../../core/kernel/limits.ts';
 
 const PLACE = { blobs: '/ada/r/blob/main', raw: '/ada/r/raw/main', folder: '' };
+const WINDOW = { from: 1, lengthMax: 100 };
+const LINES = { lines: ['x'], from: 1, to: 1, total: 1 };
 const idOf = (number: number) => objectId(number.toString(16).padStart(40, '0'));
 
 function rendererWith(outcome: (job: RenderingJob) => RenderingOutcome) {
@@ -27,14 +29,16 @@ function rendererWith(outcome: (job: RenderingJob) => RenderingOutcome) {
 }
 
 test('a text at the limit of length is rendered, and one past it is not tried', async () => {
-  const { renderer, jobs } = rendererWith(({ kind }) => ({ rendered: kind === 'code' ? ['x'] : 'x' }));
+  const { renderer, jobs } = rendererWith(({ kind }) => ({ rendered: kind === 'code' ? LINES : 'x' }));
   for (const [index, more] of [0, 1].entries()) {
-    const code = { id: idOf(index), text: 'c'.repeat(RENDERED_CODE_LENGTH_MAX + more), language: 'c' };
-    assert.deepEqual(await renderer.code('ada', code), more === 0 ? ['x'] : null);
+    const code = { id: idOf(index), text: 'c'.repeat(RENDERED_CODE_LENGTH_MAX + more), language: 'c', ...WINDOW };
+    assert.deepEqual(await renderer.code('ada', code), LINES);
     const markdown = { id: idOf(index), text: 'm'.repeat(RENDERED_MARKDOWN_LENGTH_MAX + more), place: PLACE };
     assert.equal(await renderer.markdown('ada', markdown), more === 0 ? 'x' : null);
   }
-  assert.equal(jobs.length, 2);
+  const languages = jobs.flatMap((job) => (job.kind === 'code' ? [job.language] : []));
+  assert.deepEqual(languages, ['c', null], 'the longer one has no colours');
+  assert.equal(jobs.length, 3);
 });
 
 test('a text is rendered once for each place, also when it is asked for at the same time', async () => {

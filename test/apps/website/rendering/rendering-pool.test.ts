@@ -14,14 +14,16 @@ function poolFor(context: Ending, spans: { readonly spanMs?: number; readonly wa
   return pool;
 }
 
-const code = (text: string): RenderingJob => ({ kind: 'code', text, language: 'c' });
+const code = (text: string): RenderingJob => ({ kind: 'code', text, language: 'c', from: 1, lengthMax: 1_000 });
 
 describe('A rendering pool', () => {
   test('renders a text with the real program', async (context) => {
     const pool = createRenderingPool();
     cleanUp(context, () => pool.close());
-    const outcome = await pool.run('ada', { kind: 'code', text: 'int x;', language: 'c' });
-    assert.deepEqual(outcome, { rendered: ['<span class=typ>int</span> x;'] });
+    const outcome = await pool.run('ada', code('int x;'));
+    assert.deepEqual(outcome, {
+      rendered: { from: 1, to: 1, total: 1, lines: ['<span class=typ>int</span> x;'] },
+    });
   });
 
   test('ends the thread of a text that never ends, and renders the next one', async (context) => {

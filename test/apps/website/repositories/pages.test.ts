@@ -1,6 +1,7 @@
 /** The pages of repositories: what real git pushed, read in a browser without scripts on a real server. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
+import { PAGE_WHOLE_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import path from 'node:path';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import { type SiteBrowser, type SitePage, signIn } from '../../../support/site-browser.ts';
@@ -45,6 +46,7 @@ describe('The pages of repositories', () => {
     await commitFile(work, 'manual/guide.md', '# Guide\n\n[home](../README.md) ![logo](logo.png)\n');
     await commitFile(work, 'manual/logo.png', 'not really an image');
     await commitFile(work, 'long.txt', Array.from({ length: 3_000 }, (_, n) => `line number ${n + 1}\n`).join(''));
+    await commitFile(work, 'newlines', '\n'.repeat(1_000_000));
     await commitFile(work, 'binary', '\0\x01\x02');
     await commitFile(work, 'empty', '');
     await commitFile(work, 'große Datei #1?.txt', 'umlaut');
@@ -147,7 +149,7 @@ describe('The pages of repositories', () => {
     );
   });
 
-  test('show a long file in parts that each stay light, and whole when asked', async () => {
+  test('show a long file in parts that each stay light, and on longer pages when asked', async () => {
     let next: string | null = '/ada/engine/blob/main/long.txt';
     const numbers: number[] = [];
     let parts = 0;
@@ -166,6 +168,9 @@ describe('The pages of repositories', () => {
     );
     const whole = await page('/ada/engine/blob/main/long.txt?all=yes');
     assert.equal(whole.html.match(/<a id="L\d+"/g)?.length, 3_000);
+    const hostile = await page('/ada/engine/blob/main/newlines?all=yes');
+    assert.ok(hostile.bytes.length < 2 * PAGE_WHOLE_LENGTH_MAX, `${hostile.bytes.length} bytes`);
+    assert.match(textOf(hostile), /1,000,000 lines/);
     assert.match((await page('/ada/engine/blob/main/long.txt?from=99999999')).html, /<a id="L3000"/);
   });
 
@@ -243,7 +248,7 @@ describe('The pages of repositories', () => {
     assert.match(textOf(await page('/ada/engine/tree/feature%2Fone/src')), /lib/);
     assert.match(textOf(await page(`/ada/engine/tree/${tip}/src`)), /lib/);
     // The tag `main/src` is longer than the branch `main`, and holds another folder at the same address.
-    await git(work, ['tag', 'main/src', `${tip}~8`]);
+    await git(work, ['tag', 'main/src', `${tip}~9`]);
     await git(work, ['push', '--quiet', gitUrl(strata, ada, 'engine'), 'main/src']);
     assert.doesNotMatch(textOf(await page('/ada/engine/tree/main/src')), /lib/);
     const home = await page('/ada/engine');

@@ -1,10 +1,8 @@
 /**
  * Chooses the lines of a long text that one page shows.
  *
- * Must stay true: a page stays below its weight unless somebody asks for the whole text; every line is on a page.
+ * Must stay true: a page stays below the weight that its caller names; every line is on a page.
  */
-import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-
 export interface LineWindow {
   /** Numbers of lines, counted from 1; `to` is the last one shown. */
   readonly from: number;
@@ -16,12 +14,12 @@ export interface LineWindow {
 const LINE_OVERHEAD_LENGTH = 50;
 
 /** `from` is the first line wanted; `lengthMax` bounds the markup. At least one line is shown. */
-export function lineWindow(lines: readonly string[], from: number, lengthMax = PAGE_TEXT_LENGTH_MAX): LineWindow {
+export function lineWindow(lines: readonly string[], from: number, lengthMax: number): LineWindow {
   const first = Math.min(Math.max(1, from), Math.max(1, lines.length));
   let to = first - 1;
   let length = 0;
-  for (const line of lines.slice(first - 1)) {
-    length += line.length + LINE_OVERHEAD_LENGTH;
+  while (to < lines.length) {
+    length += (lines[to] ?? '').length + LINE_OVERHEAD_LENGTH;
     if (length > lengthMax && to >= first) break;
     to += 1;
   }

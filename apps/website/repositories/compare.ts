@@ -1,0 +1,102 @@
+/** What one branch, tag or commit has that another lacks: the commits, and the lines since both were the same. */
+import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import { pageNumbered } from '../../../core/kernel/page.ts';
+import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { type Comparison, compareRefs } from '../../../core/use-cases/reading/compare-refs.ts';
+import type { SiteAnswer } from '../layout/answer.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
+import { commitAddress, repositoryAddress } from './addresses.ts';
+import { type Asked, numberAsked, showRefusal } from './asked.ts';
+import { daysOf } from './commits.ts';
+import { diffView } from './diff-view.ts';
+import { showRepositoryPage } from './frame.ts';
+import { pager } from './pager.ts';
+import { counted, shortId, shownName } from './shown-text.ts';
+
+/** Refs are in the query: a name may hold any number of slashes. */
+export function compareAddress(
+  repository: FoundRepository,
+  base: string,
+  head: string,
+  more: Readonly<Record<string, string>> = {},
+): string {
+  return `${repositoryAddress(repository)}/compare?${new URLSearchParams({ base, head, ...more }).toString()}`;
+}
+
+export async function showComparison(asked: Asked): Promise<SiteAnswer> {
+  const { context, repository, visit } = asked;
+  const base = textAsked(asked, 'base', repository.defaultBranch);
+  const head = textAsked(asked, 'head', '');
+  const frame = { tab: 'Branches' } as const;
+  if (head === '') {
+    const content = html`<h1>Compare</h1>${form(asked, base, head)}<p class="soft">Name two branches, tags or commits.</p>`;
+    return showRepositoryPage(asked, { ...frame, title: 'Compare' }, content);
+  }
+  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const found = await compareRefs(context, repository, { base, head, page, signal: visit.signal });
+  if ('refused' in found) {
+    // The names stay in the form, so that one of them can be mended.
+    if (found.refused.code !== 'ref-not-found') return showRefusal(asked, found.refused);
+    const content = html`<h1>Compare</h1><p class="note bad" role="alert">One of these is no branch, tag or commit here.</p>${form(
+      asked,
+      base,
+      head,
+    )}`;
+    return showRepositoryPage(asked, { ...frame, title: 'Compare', status: 404 }, content);
+  }
+  const address = (file: number | null): string =>
+    compareAddress(repository, base, head, file === null ? {} : { file: String(file) });
+  const isAlone = visit.url.searchParams.has('file');
+  const content = html`<h1>Compare</h1>${form(asked, base, head)}${summary(asked, found)}${
+    !isAlone && commits(asked, found, { base, head, page })
+  }${diffView(asked, address, found.diff)}`;
+  const title = `${shownName(base)}…${shownName(head)}`;
+  return showRepositoryPage(asked, { ...frame, title }, content);
+}
+
+function textAsked({ visit }: Asked, name: string, otherwise: string): string {
+  const text = (visit.url.searchParams.get(name) ?? '').trim();
+  return text === '' ? otherwise : text;
+}
+
+function form({ repository }: Asked, base: string, head: string): Html {
+  const field = (name: string, label: string, value: string): Html =>
+    html`<label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false">`;
+  return html`<form class="row" action="${repositoryAddress(repository)}/compare">${field('base', 'From', base)}${field(
+    'head',
+    'to',
+    head,
+  )}<button class="button">Compare</button></form>`;
+}
+
+function summary({ repository }: Asked, { mergeBase, apart, base, head }: Comparison): Content {
+  const counts =
+    apart === null
+      ? 'How far they are apart took too long to count.'
+      : `${shownName(head.name)} has ${counted(apart.ahead, 'commit')} that ${shownName(base.name)} lacks, and lacks ${counted(
+          apart.behind,
+          'commit',
+        )}.`;
+  const since =
+    mergeBase === null
+      ? html`No common commit is known: the files of both are compared.`
+      : html`Shown is what changed since <a class="id" href="${commitAddress(repository, mergeBase)}">${shortId(mergeBase)}</a>.`;
+  return html`<p class="soft">${counts} ${since}</p>`;
+}
+
+interface Shown {
+  readonly base: string;
+  readonly head: string;
+  readonly page: ReturnType<typeof pageNumbered>;
+}
+
+function commits(asked: Asked, found: Comparison, { base, head, page }: Shown): Content {
+  if (found.commits === null) return html`<p class="note">The commits took too long to find.</p>`;
+  const end = page.offset + found.commits.length;
+  // Without a count there may be one more page after a full one.
+  const total = found.apart?.ahead ?? (found.commits.length === page.limit ? end + 1 : end);
+  return html`${daysOf(asked, found.commits)}${pager(`${repositoryAddress(asked.repository)}/compare`, page, total, {
+    query: { base, head },
+    isExact: found.apart !== null,
+  })}`;
+}

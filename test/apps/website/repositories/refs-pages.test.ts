@@ -1,0 +1,120 @@
+/** Comparisons, and what branches, commits and activity say of pushes: what real git pushed, in a browser without scripts. */
+import assert from 'node:assert/strict';
+import { beforeAll, describe, test } from 'vitest';
+import { suiteEnding } from '../../../support/cleanup.ts';
+import { type SiteBrowser, type SitePage, signIn } from '../../../support/site-browser.ts';
+import {
+  type Account,
+  commitFile,
+  createAccount,
+  createRepository,
+  git,
+  newWorkTree,
+  type Strata,
+} from '../../../support/strata.ts';
+import { sharedParts, startNode } from '../../../support/strata-on-postgres.ts';
+
+const PAGE_BYTES_MAX = 60 * 1024;
+const HOSTILE = '<img/src=x>"onerror=alert(1)';
+
+describe('The pages of comparisons and pushes', () => {
+  const ending = suiteEnding();
+  let strata: Strata;
+  let ada: Account;
+  let browser: SiteBrowser;
+  let work: string;
+  let url: string;
+  let base: string;
+  let forced: string;
+
+  const rev = async (name: string): Promise<string> => (await git(work, ['rev-parse', name])).trim();
+  const page = async (address: string): Promise<SitePage> => {
+    const shown = await browser.get(address);
+    assert.equal(shown.status, 200, `${address}: ${shown.html.slice(0, 2_000)}`);
+    assert.ok(shown.bytes.length < PAGE_BYTES_MAX, `${address} has ${shown.bytes.length} bytes`);
+    assert.ok(!shown.html.includes('<img/src'), address);
+    return shown;
+  };
+  const textOf = ({ html }: SitePage): string => html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+
+  const links = ({ html }: SitePage): string[] =>
+    [...html.matchAll(/href="([^"]*)"/g)].map(([, link = '']) =>
+      link.replaceAll('&#61;', '=').replaceAll('&#38;', '&'),
+    );
+
+  beforeAll(async () => {
+    strata = await startNode(ending, await sharedParts(ending));
+    ada = await createAccount(strata, 'ada');
+    browser = await signIn(strata, ada);
+    work = await newWorkTree(ending);
+    url = await createRepository(strata, ada, 'engine');
+    await commitFile(work, 'one', '1\n');
+    base = await rev('HEAD');
+    await git(work, ['push', '--quiet', url, 'HEAD:refs/heads/main']);
+    await git(work, ['checkout', '-q', '-b', 'feature/one']);
+    await commitFile(work, 'two', '2\n');
+    await commitFile(work, 'two', '3\n');
+    forced = await rev('HEAD');
+    await git(work, ['tag', '-a', 'v1.9', '-m', `Nine ${HOSTILE}`]);
+    await git(work, ['tag', 'v1.10', base]);
+    await git(work, ['branch', HOSTILE, base]);
+    await git(work, ['push', '--quiet', url, 'refs/heads/feature/*', `refs/heads/${HOSTILE}`, 'refs/tags/*']);
+    await git(work, ['checkout', '-q', '-B', 'main', base]);
+    await commitFile(work, 'three', '3\n');
+    await git(work, ['push', '--quiet', url, 'main', `+${forced}~1:refs/heads/feature/one`]);
+    await git(work, ['push', '--quiet', url, ':refs/tags/v1.9', ':refs/heads/feature/one']);
+    await git(work, ['push', '--quiet', url, `${forced}:refs/heads/feature/one`, 'refs/tags/v1.9']);
+  });
+
+  test('lead from each branch to what it has that the default branch lacks', async () => {
+    const branches = await page('/ada/engine/branches');
+    assert.ok(links(branches).includes('/ada/engine/compare?base=main&head=feature%2Fone'));
+    assert.match(textOf(branches), /feature\/one 2 ahead , 1 behind/);
+    assert.match(textOf(await page(`/ada/engine/branches?q=${encodeURIComponent(HOSTILE)}`)), /1 branch/);
+  });
+
+  test('compare two branches, and keep names that do not exist in the form', async () => {
+    const compared = await page('/ada/engine/compare?base=main&head=feature%2Fone');
+    const text = textOf(compared);
+    assert.match(text, /feature\/one has 2 commits that main lacks, and lacks 1 commit\./);
+    assert.match(text, new RegExp(`since ${base.slice(0, 7)}`));
+    assert.match(text, /Write two .*1 file \+1/);
+    const alone = await page('/ada/engine/compare?base=main&head=feature%2Fone&file=0');
+    assert.match(textOf(alone), /All files/);
+    assert.ok(links(alone).includes('/ada/engine/compare?base=main&head=feature%2Fone'));
+    const missing = await browser.get(`/ada/engine/compare?base=main&head=${encodeURIComponent(HOSTILE)}x`);
+    assert.equal(missing.status, 404);
+    assert.match(missing.html, /value="&#60;img\/src&#61;x&#62;&#34;onerror/);
+    assert.match(textOf(await page('/ada/engine/compare')), /Name two branches/);
+    for (const head of ['--output=/tmp/x', 'main~1', 'main..feature/one']) {
+      assert.equal((await browser.get(`/ada/engine/compare?head=${encodeURIComponent(head)}`)).status, 404, head);
+    }
+  });
+
+  test('show every change of a ref as an event, forced ones and deletions marked', async () => {
+    const activity = await page('/ada/engine/activity');
+    const text = textOf(activity);
+    assert.match(text, new RegExp(`Forced the branch feature/one ${forced.slice(0, 7)} → [0-9a-f]{7} .* · event 3`));
+    assert.match(text, /Deleted the tag v1\.9/);
+    assert.match(text, new RegExp(`Made the branch main ${base.slice(0, 7)}`));
+    assert.ok(text.indexOf('event 5') < text.indexOf('event 0'), 'newest first');
+    assert.doesNotMatch(activity.html, /[0-9]\.[0-9]+\.[0-9]+\.[0-9]+/, 'no address of a client');
+  });
+
+  test('say on a commit which push brought it, by which token, as which event', async () => {
+    assert.match(textOf(await page(`/ada/engine/commit/${base}`)), /Pushed .* with the token .*, as event 0 of the/);
+    assert.match(textOf(await page(`/ada/engine/commit/${forced}`)), /as event 2 of the/);
+  });
+
+  // The attack: somebody with an account of their own reads which commits were forced away elsewhere.
+  test('are not found for another account’s repository, as for one that does not exist', async () => {
+    const eve = await signIn(strata, await createAccount(strata, 'eve'));
+    await createRepository(strata, ada, 'fresh');
+    assert.equal((await browser.get('/ada/fresh/compare?head=main')).status, 404);
+    for (const kind of ['branches', 'tags', 'activity', 'compare?head=main']) {
+      const theirs = await eve.get(`/ada/engine/${kind}`);
+      const nothing = await eve.get(`/ada/nothing/${kind}`);
+      assert.deepEqual([theirs.status, nothing.status], [404, 404], kind);
+    }
+  });
+});
