@@ -1,7 +1,7 @@
 /** The pages of repositories: what real git pushed, read in a browser without scripts on a real server. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { PAGE_WHOLE_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import { PAGE_COMMITS_MAX, PAGE_ENTRIES_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import path from 'node:path';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import { type SiteBrowser, type SitePage, signIn } from '../../../support/site-browser.ts';
@@ -323,6 +323,35 @@ describe('The pages of repositories', () => {
     assert.match(textOf(await page('/ada/made')), /README.md/);
   });
 
+  test('page folders and commits: as many as a page takes are on one, and one more begins the next', async (context) => {
+    const url = await createRepository(strata, ada, 'wide');
+    const wide = await newWorkTree(context);
+    await git(wide, ['fast-import', '--quiet'], history(PAGE_COMMITS_MAX, PAGE_ENTRIES_MAX));
+    await git(wide, ['push', '--quiet', url, 'even', 'odd']);
+    const rows = ({ html }: SitePage, form: RegExp): number => html.match(form)?.length ?? 0;
+    for (const [address, form, most] of [
+      ['tree', /<tr>/g, PAGE_ENTRIES_MAX],
+      ['commits', /<li>/g, PAGE_COMMITS_MAX],
+    ] as const) {
+      const even = await page(`/ada/wide/${address}/even`);
+      const list = even.html.slice(even.html.indexOf('</details>'));
+      assert.equal(rows({ ...even, html: list }, form), most, address);
+      assert.doesNotMatch(even.html, /rel="next"/, address);
+      const odd = await page(`/ada/wide/${address}/odd`);
+      assert.match(odd.html, new RegExp(`rel="next" href="/ada/wide/${address}/odd\\?page(=|&#61;)1"`));
+      const next = await page(`/ada/wide/${address}/odd?page=1`);
+      assert.equal(
+        rows(
+          { ...next, html: next.html.slice(next.html.indexOf('</details>')) },
+          address === 'tree' ? /file-\d+<\/a>/g : form,
+        ),
+        1,
+        address,
+      );
+      assert.ok(odd.bytes.length < PAGE_BYTES_MAX, `${odd.bytes.length} bytes`);
+    }
+  });
+
   test('stay below their weight', async () => {
     for (const address of [
       '/ada',
@@ -340,3 +369,15 @@ describe('The pages of repositories', () => {
     }
   });
 });
+
+/** Branches `even` and `odd` for git fast-import: `odd` has one commit and one file more. */
+function history(commits: number, files: number): string {
+  const commit = (branch: string, number: number, from: string, changes: string): string =>
+    `commit refs/heads/${branch}\nmark :${number}\ncommitter C <c@example.org> ${1_700_000_000 + number} +0000\ndata 1\nx\n${from}${changes}\n`;
+  const file = (number: number): string => `M 100644 inline file-${number}\ndata 1\nx\n`;
+  const first = Array.from({ length: files }, (_, number) => file(number)).join('');
+  const even = Array.from({ length: commits }, (_, n) =>
+    commit('even', n + 1, n === 0 ? '' : `from :${n}\n`, n === 0 ? first : ''),
+  );
+  return even.join('') + commit('odd', commits + 1, `from :${commits}\n`, file(files));
+}

@@ -1,0 +1,70 @@
+/** What the website keeps of what it read. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createKnownAnswers } from '../../../apps/website/known-answers.ts';
+import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
+import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
+import {
+  KNOWN_APART_MAX,
+  KNOWN_FOLDERS_ENTRIES_MAX,
+  KNOWN_PATH_COMMITS_MAX,
+  KNOWN_PUSHES_BYTES_MAX,
+} from '../../../core/kernel/limits.ts';
+
+const TIP = objectId('0'.repeat(39) + '1');
+
+function marksOf(memoryBytes: number): CommitMarks {
+  return Object.defineProperty(new CommitMarks(), 'memoryBytes', { value: memoryBytes });
+}
+
+describe('What is known of commits', () => {
+  test('is bounded in entries of folders: one more, and the oldest folder is forgotten', () => {
+    const { knownFolders } = createKnownAnswers();
+    const folder = (count: number) => ({
+      tip: TIP,
+      entries: new Map(Array.from({ length: count }, (_, n) => [String(n), { left: '', commit: null }])),
+    });
+    // Each folder counts as one more than its entries.
+    knownFolders.set('first', folder(0));
+    knownFolders.set('rest', folder(KNOWN_FOLDERS_ENTRIES_MAX - 2));
+    assert.ok(knownFolders.get('first'));
+    assert.ok(knownFolders.get('rest'));
+    knownFolders.set('one more', folder(0));
+    assert.equal(knownFolders.get('first'), undefined);
+  });
+
+  test('is bounded in commits of paths', () => {
+    const { knownPathHistories } = createKnownAnswers();
+    const history = (count: number) => ({ ids: Array.from({ length: count }, () => TIP), after: 'end' as const });
+    knownPathHistories.set('first', history(0));
+    knownPathHistories.set('rest', history(KNOWN_PATH_COMMITS_MAX - 2));
+    assert.ok(knownPathHistories.get('first'));
+    knownPathHistories.set('one more', history(0));
+    assert.equal(knownPathHistories.get('rest'), undefined);
+  });
+
+  test('is bounded in memory for pushes', () => {
+    const { knownPushes } = createKnownAnswers();
+    const pushed = (memoryBytes: number) => ({
+      marks: marksOf(memoryBytes),
+      next: 0,
+      boundary: [],
+      incomplete: false,
+    });
+    const [first, rest, last] = ['1', '2', '3'] as unknown as [RepositoryId, RepositoryId, RepositoryId];
+    knownPushes.set(first, pushed(0));
+    knownPushes.set(rest, pushed(KNOWN_PUSHES_BYTES_MAX - 64 * 1_024));
+    assert.ok(knownPushes.get(rest));
+    assert.ok(knownPushes.get(first));
+    knownPushes.set(last, pushed(64 * 1_024));
+    assert.equal(knownPushes.get(rest), undefined);
+  });
+
+  test('is bounded in distances of branches', () => {
+    const { knownApart } = createKnownAnswers();
+    for (let n = 0; n < KNOWN_APART_MAX; n += 1) knownApart.set(String(n), { ahead: n, behind: 0 });
+    assert.deepEqual(knownApart.get('1'), { ahead: 1, behind: 0 });
+    knownApart.set('one more', { ahead: 0, behind: 0 });
+    assert.equal(knownApart.get('0'), undefined);
+  });
+});
