@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
+import { person } from '../support/person.ts';
 import { api, type Strata, tryGit } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
@@ -50,29 +51,3 @@ describe('A person on a service of two nodes', () => {
     assert.match((await tryGit('/', ['ls-remote', url.href])).stderr, /Authentication failed/);
   });
 });
-
-/** A browser that keeps its cookies, whichever node answers. */
-function person() {
-  const cookies = new Map<string, string>();
-  const send = async (strata: Strata, path: string, init: Omit<RequestInit, 'headers'> = {}): Promise<Response> => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const headers = { Cookie: cookie, Origin: strata.url };
-    const response = await fetch(strata.url + path, { ...init, headers, redirect: 'manual' });
-    for (const header of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? [];
-      if (value === '') cookies.delete(name);
-      else cookies.set(name, value);
-    }
-    return response;
-  };
-  const read = async (strata: Strata, path: string): Promise<string> => {
-    const response = await send(strata, path);
-    const location = response.headers.get('location');
-    return location === null ? response.text() : read(strata, location);
-  };
-  const submit = async (strata: Strata, path: string, fields: Readonly<Record<string, string>>): Promise<Response> => {
-    const [, token = ''] = /name="_csrf" value="([^"]+)"/.exec(await read(strata, path)) ?? [];
-    return send(strata, path, { method: 'POST', body: new URLSearchParams({ _csrf: token, ...fields }) });
-  };
-  return { read, submit };
-}
