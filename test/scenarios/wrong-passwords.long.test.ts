@@ -3,7 +3,6 @@
  * before and during the flood.
  */
 import assert from 'node:assert/strict';
-import { writeSync } from 'node:fs';
 import { Agent, request as send } from 'node:http';
 import { test } from 'vitest';
 import {
@@ -16,13 +15,14 @@ import {
   startStrata,
 } from '../support/strata.ts';
 import { median, percentile } from '../bench/statistics.ts';
+import { noteFigure } from '../support/figures.ts';
 
 const GUESSES = 10_000;
 /** Guesses under way at once, each on a connection of its own. */
 const AT_ONCE = 200;
 const BEFORE = 30;
-/** What git may have to wait at the worst, of a hundred commands one: it is a few times what a quiet node takes. */
-const P99_MS_MAX = 2_000;
+/** Git starves beyond this: so long one of a hundred commands may take, on a machine that runs other tests as well. */
+const P99_MS_MAX = 5_000;
 
 interface Form {
   readonly cookie: string;
@@ -66,11 +66,6 @@ function guess(strata: Strata, form: Form, login: string, password: string, addr
   const type = 'application/x-www-form-urlencoded';
   const headers = { 'content-type': type, cookie: form.cookie, origin: strata.url, 'x-forwarded-for': address };
   return visit(`${strata.url}/sign-in`, 'POST', headers, body);
-}
-
-/** Vitest shows what a test logs only if it fails; figures are shown always. */
-function print(line: string): void {
-  writeSync(1, `${line}\n`);
 }
 
 test('ten thousand wrong passwords from a thousand addresses leave git usable, and lock nobody out', async (context) => {
@@ -118,13 +113,13 @@ test('ten thousand wrong passwords from a thousand addresses leave git usable, a
   await commitFile(work, 'second', 'second\n');
   await git(work, ['push', '--quiet', url, 'main']);
   const counts = [...statuses].map(([status, count]) => `${count} with ${status}`).join(', ');
-  print(`${GUESSES} wrong passwords in ${seconds.toFixed(1)} s: ${counts}`);
+  noteFigure(context, `${GUESSES} wrong passwords in ${seconds.toFixed(1)} s: ${counts}`);
   for (const [when, times] of [
     ['before', quiet],
     ['during', during],
   ] as const) {
     const [p50, p99] = [median(times), percentile(times, 0.99)].map((ms) => `${ms.toFixed(0)} ms`);
-    print(`git ls-remote ${when}: p50 ${p50}, p99 ${p99}, of ${times.length}`);
+    noteFigure(context, `git ls-remote ${when}: p50 ${p50}, p99 ${p99}, of ${times.length}`);
   }
   const answered = new Set(statuses.keys());
   for (const status of answered) assert.ok([422, 429, 503].includes(status), counts);

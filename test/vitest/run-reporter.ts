@@ -1,6 +1,6 @@
 /**
- * Prints the end of a run, after vitest's own report: the slowest files, skipped tests with their reasons, optional
- * suites that did not run, processes that had to be killed, failures, and one line of counts.
+ * Prints the end of a run, after vitest's own report: the slowest files, figures that tests measured, skipped tests with
+ * their reasons, optional suites that did not run, processes that had to be killed, failures, and one line of counts.
  *
  * Must stay true: the last line is `N passed, N failed, N skipped`; the exit code is 0 only when at least one file ran
  * and nothing failed.
@@ -19,9 +19,10 @@ interface FileResults {
   readonly skipped: readonly { readonly test: string; readonly reason: string }[];
   /** Tests without a result, since their process ended before them. */
   readonly unfinished: readonly string[];
+  readonly figures: readonly string[];
 }
 
-const NOTHING: FileResults = { passed: 0, failed: [], skipped: [], unfinished: [] };
+const NOTHING: FileResults = { passed: 0, failed: [], skipped: [], unfinished: [], figures: [] };
 
 export function createRunReporter({ root, pool }: { readonly root: string; readonly pool: ProcessPool }): Reporter {
   let files: readonly string[] = [];
@@ -45,6 +46,10 @@ export function createRunReporter({ root, pool }: { readonly root: string; reado
         }),
       ];
       printSlowest(modules);
+      printList(
+        'figures',
+        [...results.values()].flatMap(({ figures }) => figures),
+      );
       printList(
         'skipped',
         [...results].flatMap(([file, { skipped }]) =>
@@ -75,6 +80,7 @@ function resultsOf(module: TestModule): FileResults {
   const failed: string[] = [];
   const skipped: FileResults['skipped'][number][] = [];
   const unfinished: string[] = [];
+  const figures: string[] = [];
   const note = (task: TestCase | TestSuite): void => {
     const { skippedFor } = task.meta();
     if (skippedFor !== undefined) {
@@ -87,6 +93,7 @@ function resultsOf(module: TestModule): FileResults {
       return;
     }
     const result = task.result();
+    figures.push(...(task.meta().figures ?? []));
     if (result.state === 'passed') passed += 1;
     if (result.state === 'failed') failed.push(task.fullName);
     if (result.state === 'pending') unfinished.push(task.fullName);
@@ -97,7 +104,7 @@ function resultsOf(module: TestModule): FileResults {
   };
   if (module.errors().length > 0) failed.push('outside its tests');
   for (const child of module.children) note(child);
-  return { passed, failed, skipped, unfinished };
+  return { passed, failed, skipped, unfinished, figures };
 }
 
 /** Returns one line for each failure. A file without any result has failed too. */

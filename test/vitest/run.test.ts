@@ -14,7 +14,7 @@ import { ROOT } from '../architecture/source-tree.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'strata-run-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const SUPPORT = ['after-process', 'optional-suites', 'skipped', 'temporal-tools'];
+const SUPPORT = ['after-process', 'optional-suites', 'figures', 'skipped', 'temporal-tools'];
 const COPIED = [
   '.gitignore',
   'test/vitest',
@@ -132,6 +132,14 @@ describe('npm test', () => {
       'test/a.test.ts: git > clones (no disk)',
       'test/a.test.ts: the log (needs STRATA_X)',
     ]);
+  });
+
+  test('lists the figures that tests measured, of those that passed too', async () => {
+    const source = `import { noteFigure } from './support/figures.ts';\n${IMPORT}
+      test('measures', (context) => { noteFigure(context, 'p50 3 ms'); noteFigure(context, 'p99 9 ms'); });`;
+    const ended = await npmTest(project({ 'test/a.test.ts': source }));
+    assert.deepEqual([ended.status, ended.lastLine], [0, '1 passed, 0 failed, 0 skipped'], ended.output);
+    assert.deepEqual(listed(ended, 'figures'), ['p50 3 ms', 'p99 9 ms']);
   });
 
   test('runs the files whose paths contain a word, and fails when none does', async () => {
