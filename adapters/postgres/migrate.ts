@@ -18,6 +18,7 @@ import * as appends from './migrations/008-appends.ts';
 import * as rateLimits from './migrations/009-rate-limits.ts';
 import * as webSessions from './migrations/010-web-sessions.ts';
 import * as deviceLogins from './migrations/011-device-logins.ts';
+import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -31,7 +32,7 @@ export interface MigrationSet {
 
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
- * rate limits, sessions of browsers, device logins.
+ * rate limits, sessions of browsers, device logins, challenges for passkeys.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -47,6 +48,7 @@ export const logMigrations: MigrationSet = {
     '009-rate-limits': rateLimits,
     '010-web-sessions': webSessions,
     '011-device-logins': deviceLogins,
+    '012-passkey-challenges': passkeyChallenges,
   },
 };
 

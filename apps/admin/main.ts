@@ -21,6 +21,7 @@ import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 import { addDeviceCommands } from './device-commands.ts';
 import { addLogCommands } from './log-commands.ts';
 import { addProjectionCommands } from './projection-commands.ts';
+import { addResetMfaCommand } from './reset-mfa-command.ts';
 import { addStorageCommands } from './storage-commands.ts';
 
 const program = new Command('strata-admin')
@@ -156,6 +157,7 @@ token
     }),
   );
 
+addResetMfaCommand(account, act);
 addProjectionCommands(program, act);
 addLogCommands(program, { act, print, wantsJson });
 addDeviceCommands(program, act);

@@ -24,6 +24,8 @@ interface Named {
   erased: boolean;
   /** The current records of each webhook. A secret before the last rotation may be gone, and is not checked. */
   readonly webhooks: Map<string, { readonly url: string; readonly secret: string }>;
+  /** The current record of each MFA token that has one. */
+  readonly mfaTokens: Map<string, { readonly field: 'totp-seed' | 'passkey'; readonly ref: string }>;
   /** The references of source addresses, each with the first event that names it. */
   readonly addresses: Map<string, string>;
 }
@@ -37,6 +39,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       passwordHash: null,
       erased: false,
       webhooks: new Map(),
+      mfaTokens: new Map(),
       addresses: new Map(),
     };
     named.set(account, known);
@@ -54,7 +57,8 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
     }
   }
 
-  async function checkOpen(account: AccountId, { email, passwordHash, webhooks, addresses }: Named): Promise<void> {
+  async function checkOpen(account: AccountId, its: Named): Promise<void> {
+    const { email, passwordHash, webhooks, mfaTokens, addresses } = its;
     for (const [field, ref] of [
       ['email', email],
       ['password-hash', passwordHash],
@@ -62,14 +66,8 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       if (ref !== null && !(await isThere(account, field, ref)))
         fault(`The vault lacks the ${field} of account ${account}`);
     }
-    for (const [id, { url, secret }] of webhooks) {
-      for (const [field, ref] of [
-        ['webhook-url', url],
-        ['webhook-secret', secret],
-      ] as const) {
-        if (!(await isThere(account, field, ref)))
-          fault(`The vault lacks the ${field} of webhook ${id} of account ${account}`);
-      }
+    for (const [what, field, ref] of [...recordsOfWebhooks(webhooks), ...recordsOfMfaTokens(mfaTokens)]) {
+      if (!(await isThere(account, field, ref))) fault(`The vault lacks the ${field} of ${what} of account ${account}`);
     }
     for (const [ref, where] of addresses) {
       if (await isThere(account, 'source-address', ref)) continue;
@@ -96,6 +94,20 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       for (const [account, its] of named) await (its.erased ? checkErased(account, its) : checkOpen(account, its));
     },
   };
+}
+
+/** What a record belongs to, its field and its reference. */
+type NamedRecord = readonly [what: string, field: VaultField, ref: string];
+
+function recordsOfWebhooks(webhooks: Named['webhooks']): readonly NamedRecord[] {
+  return [...webhooks].flatMap(([id, { url, secret }]): NamedRecord[] => [
+    [`webhook ${id}`, 'webhook-url', url],
+    [`webhook ${id}`, 'webhook-secret', secret],
+  ]);
+}
+
+function recordsOfMfaTokens(tokens: Named['mfaTokens']): readonly NamedRecord[] {
+  return [...tokens].map(([id, { field, ref }]) => [`MFA token ${id}`, field, ref]);
 }
 
 function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
@@ -129,6 +141,24 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'WebhookDeleted':
       its.webhooks.delete(event.data.webhook_id);
       break;
+    case 'TotpEnrolmentBegun':
+      its.mfaTokens.set(event.data.token_id, { field: 'totp-seed', ref: event.data.seed_ref });
+      break;
+    case 'PasskeyActivated':
+      its.mfaTokens.set(event.data.token_id, { field: 'passkey', ref: event.data.passkey_ref });
+      break;
+    case 'MfaTokenDeleted':
+      its.mfaTokens.delete(event.data.token_id);
+      break;
+    case 'MfaReset':
+      its.mfaTokens.clear();
+      break;
+    case 'TotpActivated':
+    case 'TotpCodeUsed':
+    case 'PasskeyEnrolmentBegun':
+    case 'PasskeyUsed':
+    case 'PasskeyCounterRegressed':
+    case 'MfaTokenRenamed':
     case 'WebhookEventsChanged':
     case 'WebhookActivated':
     case 'WebhookDeactivated':

@@ -7,6 +7,8 @@ import type { Refusal, RefusalCode } from '../../core/kernel/refusal.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import {
   DEVICE_HOSTNAME_LENGTH_MAX,
+  MFA_TOKEN_NAME_LENGTH_MAX,
+  MFA_TOKENS_MAX,
   PASSWORD_LENGTH_MAX,
   PASSWORD_LENGTH_MIN,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
@@ -70,6 +72,34 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 422,
     field: 'expires_at',
     message: () => 'The expiry must lie in the future',
+  },
+  'mfa-token-not-found': { status: 404, message: () => 'MFA token not found' },
+  'mfa-token-limit-reached': { status: 422, message: () => `An account has at most ${MFA_TOKENS_MAX} MFA tokens` },
+  'mfa-token-name-length': {
+    status: 422,
+    field: 'name',
+    message: () => `An MFA token's name has 1 to ${MFA_TOKEN_NAME_LENGTH_MAX} characters`,
+  },
+  'mfa-token-active': { status: 409, message: () => 'This MFA token is active already' },
+  'mfa-code-wrong': { status: 422, field: 'code', message: () => 'This code is wrong, or its time is over' },
+  'mfa-code-used': {
+    status: 422,
+    field: 'code',
+    message: () => 'This code was used already. Wait until your app shows the next one',
+  },
+  'mfa-passkey-pending': {
+    status: 409,
+    message: () => 'Only one passkey can be pending at a time. Finish or delete the pending one',
+  },
+  'mfa-passkey-known': { status: 409, message: () => 'This passkey is one of your MFA tokens already' },
+  'mfa-passkey-refused': { status: 422, message: () => 'The passkey could not be verified' },
+  'mfa-passkey-challenge-over': {
+    status: 410,
+    message: () => 'The passkey was used too late, or on a page that was used before. Try it again',
+  },
+  'mfa-passkey-counter-regressed': {
+    status: 403,
+    message: () => 'The counter of this passkey went back, so it may have been copied. Use another MFA token',
   },
   'device-hostname-length': {
     status: 422,

@@ -10,6 +10,7 @@ import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
@@ -30,6 +31,7 @@ export const OUTAGE_ERRORS = [
   LayerStoreError,
   NodeBehind,
   ObjectDatabaseError,
+  PasskeyChallengesError,
   PasswordHasherError,
   RateLimitsError,
   ReadModelError,
@@ -95,6 +97,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'layer-corrupt': LOST_OBJECTS,
   'layer-missing': LOST_OBJECTS,
   'object-database-unavailable': DOWN,
+  'passkey-challenges-unavailable': DOWN,
   'object-too-large': LARGE_OBJECTS,
   'reading-too-costly': LARGE_OBJECTS,
   'password-hasher-busy': BUSY,

@@ -15,9 +15,12 @@ import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.t
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
+import { createOneTimeCodes } from '../../adapters/otp/one-time-codes.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey-challenges.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
+import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -235,6 +238,7 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
     commitTotals: createCommitTotals(),
     ...createKnownAnswers(),
     sessions: createPostgresSessionStore(pool),
+    ...secondFactors(settings.webUrl, pool),
     signUpOpen: settings.signUpOpen,
     operatorContact: settings.operatorContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
@@ -243,6 +247,16 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
       log.info(finished, 'website');
     },
   });
+}
+
+/** Apps and devices list what they hold for several services, so each is named by its host too. */
+function secondFactors(webUrl: string, pool: Foundation['pool']) {
+  const name = `Strata (${new URL(webUrl).hostname})`;
+  return {
+    oneTimeCodes: createOneTimeCodes({ issuer: name }),
+    passkeys: createWebauthnPasskeys({ webUrl, name }),
+    challenges: createPostgresPasskeyChallenges(pool),
+  };
 }
 
 async function stop(http: Server, parts: { close(): Promise<void> }): Promise<void> {

@@ -1,5 +1,8 @@
 /** The context of the website; apps/server creates it. */
 import type { Background } from '../../core/ports/background.ts';
+import type { OneTimeCodes } from '../../core/ports/one-time-codes.ts';
+import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
+import type { Passkeys } from '../../core/ports/passkeys.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { FirstCommits } from '../../core/ports/first-commits.ts';
@@ -25,6 +28,9 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly knownPathHistories: KnownPathHistories;
   readonly knownApart: KnownApart;
   readonly knownPushes: KnownPushes;
+  readonly oneTimeCodes: OneTimeCodes;
+  readonly passkeys: Passkeys;
+  readonly challenges: PasskeyChallenges;
   /** Whether strangers may make accounts. */
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service; null if the operator has not said. */

@@ -1,10 +1,19 @@
 /** The rooms of the website, in the order of their links in the navigation. */
 import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
+import { mfaRoom } from './mfa/routes.ts';
 import type { Room } from './layout/room.ts';
 import { repositoriesRoom } from './repositories/routes.ts';
 import { tokensRoom } from './tokens/routes.ts';
 import { usageRoom } from './usage/routes.ts';
 import { webhooksRoom } from './webhooks/routes.ts';
 
-export const ROOMS: readonly Room[] = [repositoriesRoom, webhooksRoom, tokensRoom, usageRoom, identityRoom, docsRoom];
+export const ROOMS: readonly Room[] = [
+  repositoriesRoom,
+  webhooksRoom,
+  tokensRoom,
+  usageRoom,
+  identityRoom,
+  mfaRoom,
+  docsRoom,
+];

@@ -5,6 +5,7 @@
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { Plan } from './plans.ts';
+import { type MfaEvent, mfaEventKinds } from './mfa/events.ts';
 import { type OwnedRepositoryEvent, ownedRepositoryEventKinds } from './repositories/events.ts';
 import { type WebhookEvent, webhookEventKinds } from './webhooks/events.ts';
 
@@ -76,10 +77,11 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountErased: RECORD_V1,
 };
 
-export type AccountEvent = AccountOwnEvent | OwnedRepositoryEvent | WebhookEvent;
+export type AccountEvent = AccountOwnEvent | OwnedRepositoryEvent | WebhookEvent | MfaEvent;
 
 export const accountEventKinds: EventKinds<AccountEvent> = {
   ...accountOwnEventKinds,
   ...ownedRepositoryEventKinds,
   ...webhookEventKinds,
+  ...mfaEventKinds,
 };

@@ -9,6 +9,7 @@ import type { JsonObject } from '../kernel/json.ts';
 import { vaultRef } from '../ports/vault.ts';
 import { type AccountEvent, type AccountOwnEvent, accountEventKinds } from './events.ts';
 import { isEventOf } from './facet.ts';
+import { accountMfa } from './mfa/evolve.ts';
 import type { Plan } from './plans.ts';
 import { ownedRepositories } from './repositories/evolve.ts';
 import type { Account, AccountFacets, ClosedAccount, OpenAccount } from './state.ts';
@@ -23,6 +24,10 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
   if (isEventOf(accountWebhooks, event)) {
     const account = openOrClosed(state);
     return { ...account, ...accountWebhooks.evolve(account, event, at) };
+  }
+  if (isEventOf(accountMfa, event)) {
+    const account = openOrClosed(state);
+    return { ...account, ...accountMfa.evolve(account, event, at) };
   }
   return evolveOwn(state, event, at);
 }
@@ -72,7 +77,11 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
   }
 }
 
-const INITIAL_FACETS: AccountFacets = { ...ownedRepositories.initial, ...accountWebhooks.initial };
+const INITIAL_FACETS: AccountFacets = {
+  ...ownedRepositories.initial,
+  ...accountWebhooks.initial,
+  ...accountMfa.initial,
+};
 
 function open(state: Account): OpenAccount {
   if (state.status !== 'open') throw misplaced(state);
@@ -116,6 +125,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
       ...(own satisfies OwnSnapshot),
       ...ownedRepositories.writeSnapshot(state),
       ...accountWebhooks.writeSnapshot(state),
+      ...accountMfa.writeSnapshot(state),
     };
   },
   read(snapshot) {
@@ -124,6 +134,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
     return {
       ...ownedRepositories.readSnapshot(snapshot),
       ...accountWebhooks.readSnapshot(snapshot),
+      ...accountMfa.readSnapshot(snapshot),
       status: 'open',
       username: stored.username,
       emailRef: vaultRef(stored.emailRef),
@@ -140,7 +151,9 @@ function sizeBytesOf(state: Account): number {
   switch (state.status) {
     case 'open':
     case 'closed':
-      return 1_000 + ownedRepositories.sizeBytes(state) + accountWebhooks.sizeBytes(state);
+      return (
+        1_000 + ownedRepositories.sizeBytes(state) + accountWebhooks.sizeBytes(state) + accountMfa.sizeBytes(state)
+      );
     case 'erased':
       return 1_000 + ownedRepositories.sizeBytes(state);
     case 'absent':

@@ -1,12 +1,13 @@
 /** The state of an account, folded from its stream. */
 import type { Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
+import { type AccountMfa, hasActiveMfaToken } from './mfa/state.ts';
 import type { Plan } from './plans.ts';
 import type { OwnedRepositories } from './repositories/state.ts';
 import type { AccountWebhooks } from './webhooks/state.ts';
 
 /** The states of all facets, as members of one object. */
-export interface AccountFacets extends OwnedRepositories, AccountWebhooks {}
+export interface AccountFacets extends OwnedRepositories, AccountWebhooks, AccountMfa {}
 
 interface AccountContents extends AccountFacets {
   readonly username: string;
@@ -54,12 +55,12 @@ export interface ErasedAccount extends OwnedRepositories {
  * the epoch is the one that it began in. A facet whose events end sessions adds its own count here.
  */
 export function sessionEpochOf(account: OpenAccount | ClosedAccount): number {
-  return account.sessionsEnded;
+  return account.sessionsEnded + account.mfaChanges;
 }
 
 /** Returns true if signing in takes a second factor besides the password. */
-export function needsSecondFactor(_account: OpenAccount | ClosedAccount): boolean {
-  return false;
+export function needsSecondFactor(account: OpenAccount | ClosedAccount): boolean {
+  return hasActiveMfaToken(account);
 }
 
 export type Account =

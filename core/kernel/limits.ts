@@ -145,6 +145,19 @@ export const KNOWN_ACCOUNTS_MAX = 5;
 export const FLASH_LENGTH_MAX = 400;
 /** The body of a form of the website. */
 export const FORM_BYTES_MAX = 64 * KIB;
+/** Second factors of one account, those that are still pending included. */
+export const MFA_TOKENS_MAX = 5;
+export const MFA_TOKEN_NAME_LENGTH_MAX = 100;
+/** The time to answer the challenge of a passkey. */
+export const PASSKEY_CHALLENGE_SPAN_MS = 5 * 60_000;
+/** Unanswered challenges of one account; a new one beyond them replaces the oldest. */
+export const PASSKEY_CHALLENGES_MAX = 10;
+/** The length of a browser's answer to a challenge, as JSON: credential id, key and signature take about 2,000. */
+export const PASSKEY_ANSWER_LENGTH_MAX = 16 * KIB;
+/** Web Authentication, section 4, allows no longer credential id. */
+export const PASSKEY_CREDENTIAL_ID_BYTES_MAX = 1_023;
+/** A key in COSE form: an RSA key of 4,096 bits takes 530 bytes. */
+export const PASSKEY_PUBLIC_KEY_BYTES_MAX = 1_024;
 /** The time in which a device login must be granted and claimed. */
 export const DEVICE_SESSION_SPAN_MS = 10 * 60_000;
 /** The least time between two polls of one device login; each node measures it alone. */

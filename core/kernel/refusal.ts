@@ -29,6 +29,17 @@ export type Refusal =
   | { readonly code: 'token-scope-takes-no-repositories' }
   | { readonly code: 'token-unknown-repositories'; readonly ids: readonly RepositoryId[] }
   | { readonly code: 'token-expiry-not-in-future' }
+  | { readonly code: 'mfa-token-not-found' }
+  | { readonly code: 'mfa-token-limit-reached' }
+  | { readonly code: 'mfa-token-name-length' }
+  | { readonly code: 'mfa-token-active' }
+  | { readonly code: 'mfa-code-wrong' }
+  | { readonly code: 'mfa-code-used' }
+  | { readonly code: 'mfa-passkey-pending' }
+  | { readonly code: 'mfa-passkey-known' }
+  | { readonly code: 'mfa-passkey-refused' }
+  | { readonly code: 'mfa-passkey-challenge-over' }
+  | { readonly code: 'mfa-passkey-counter-regressed' }
   | { readonly code: 'device-hostname-length' }
   | { readonly code: 'device-session-not-found' }
   | { readonly code: 'device-session-expired' }

@@ -1,6 +1,6 @@
 /**
  * Named places where a test may kill the process: between the steps of a push, of an export or import of the log, of a
- * webhook delivery, and between two appends of one command.
+ * webhook delivery, of the enrolment of an MFA token, and between two appends of one command.
  *
  * Must stay true: in production, reaching a failpoint calls a function that does nothing.
  */
@@ -38,6 +38,12 @@ export const FAILPOINTS = [
   'device-login-described',
   'device-login-decided',
   'device-login-claimed',
+  'mfa-seed-stored',
+  'mfa-enrolment-begun',
+  'mfa-challenge-taken',
+  'mfa-passkey-stored',
+  'mfa-token-activated',
+  'mfa-tokens-removed',
 ] as const;
 
 export type FailpointName = (typeof FAILPOINTS)[number];

@@ -33,7 +33,8 @@ export type VaultField =
   | 'webhook-url'
   | 'webhook-secret'
   | 's3-key'
-  | 'totp-seed';
+  | 'totp-seed'
+  | 'passkey';
 
 /** What opens a commitment: an auditor computes the reference from both members. */
 export interface VaultDisclosure {

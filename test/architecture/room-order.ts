@@ -57,7 +57,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/docs',
     'apps/website/tokens',
     'apps/website/repositories',
-    'apps/website/rendering',
+    'apps/website/mfa',
     'apps/website/webhooks',
     'apps/website/usage',
     'apps/website',

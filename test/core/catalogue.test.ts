@@ -112,6 +112,7 @@ describe('The golden events', () => {
         repositories: open.repositories.size,
         repositoryNames: open.repositoryNames.size,
         webhooks: open.webhooks.size,
+        mfaTokens: open.mfaTokens.size,
       },
       {
         status: 'open',
@@ -125,6 +126,8 @@ describe('The golden events', () => {
         repositories: 1,
         repositoryNames: 1,
         webhooks: 0,
+        mfaTokens: 0,
+        mfaChanges: 4,
       },
     );
   });

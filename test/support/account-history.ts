@@ -2,7 +2,7 @@
 import type { AccountEvent } from '../../core/account/events.ts';
 import type { RepositoryCreated } from '../../core/account/repositories/events.ts';
 import type { WebhookCreated } from '../../core/account/webhooks/events.ts';
-import { type RepositoryId, uuid, type WebhookId } from '../../core/kernel/ids.ts';
+import { type MfaTokenId, type RepositoryId, uuid, type WebhookId } from '../../core/kernel/ids.ts';
 import { vaultRef } from '../../core/ports/vault.ts';
 
 export const emailRef = vaultRef('e'.repeat(64));
@@ -62,4 +62,31 @@ export function webhookCreated(n: number, more: Partial<WebhookCreated['data']> 
 
 export function webhookDeleted(n: number): AccountEvent {
   return { type: 'WebhookDeleted', data: { webhook_id: webhookId(n) } };
+}
+
+export function mfaTokenId(n: number): MfaTokenId {
+  return uuid(`0190f3e2-7c1a-7b4e-9a35-${String(2_000 + n).padStart(12, '0')}`);
+}
+
+export const seedRef = vaultRef('5'.repeat(64));
+export const passkeyRef = vaultRef('6'.repeat(64));
+
+export function totpBegun(n: number): AccountEvent {
+  return { type: 'TotpEnrolmentBegun', data: { token_id: mfaTokenId(n), name: `app ${n}`, seed_ref: seedRef } };
+}
+
+export function totpActivated(n: number, step: number): AccountEvent {
+  return { type: 'TotpActivated', data: { token_id: mfaTokenId(n), step } };
+}
+
+export function passkeyBegun(n: number): AccountEvent {
+  return { type: 'PasskeyEnrolmentBegun', data: { token_id: mfaTokenId(n), name: `key ${n}` } };
+}
+
+export function passkeyActivated(n: number, sign_count: number): AccountEvent {
+  return { type: 'PasskeyActivated', data: { token_id: mfaTokenId(n), passkey_ref: passkeyRef, sign_count } };
+}
+
+export function mfaTokenDeleted(n: number, removed_ref: string | null): AccountEvent {
+  return { type: 'MfaTokenDeleted', data: { token_id: mfaTokenId(n), removed_ref } };
 }

@@ -20,7 +20,11 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import { newAccount } from './accounts.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fixture.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
+import { mfaParts } from './mfa.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
+
+/** Where the site of a fixture is, for browsers. */
+export const WEB_URL = 'http://localhost:8080';
 
 /** The password of every account that `WebsiteFixture.account` makes. */
 export const PASSWORD = 'correct horse battery';
@@ -94,6 +98,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     layers: createMemoryLayerStore(),
     commitTotals: createCommitTotals(),
     ...createKnownAnswers(),
+    ...mfaParts(),
     background: createBackground((what, cause) => {
       throw new Error(`A fault of ${what}`, { cause });
     }),

@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 const TYPES = {
   css: 'text/css; charset=utf-8',
@@ -14,7 +15,7 @@ const TYPES = {
   svg: 'image/svg+xml',
 } as const;
 
-const NAMES = ['site.css', 'mark.svg', 'page.js'] as const;
+const NAMES = ['site.css', 'mark.svg', 'page.js', 'webauthn.js', 'passkeys.js'] as const;
 type AssetName = (typeof NAMES)[number];
 export type ScriptName = Extract<AssetName, `${string}.js`>;
 
@@ -24,10 +25,20 @@ export interface Asset {
   readonly bytes: Buffer;
 }
 
+/**
+ * Files of packages that are served as they are. The bundle of @simplewebauthn/browser is a UMD one: as a module it sets
+ * `globalThis.SimpleWebAuthnBrowser`, which passkeys.js reads.
+ */
+const OF_PACKAGES: Readonly<Partial<Record<AssetName, string>>> = {
+  'webauthn.js': fileURLToPath(
+    new URL('../dist/bundle/index.umd.min.js', import.meta.resolve('@simplewebauthn/browser')),
+  ),
+};
+
 /** Reads at the start, before the server listens. */
 function readAsset(name: AssetName): Asset {
   const folder = path.join(import.meta.dirname, name.endsWith('.js') ? 'scripts' : '.');
-  const bytes = readFileSync(path.join(folder, name));
+  const bytes = readFileSync(OF_PACKAGES[name] ?? path.join(folder, name));
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 16);
   const [stem = '', extension = ''] = name.split('.');
   return { path: `/assets/${stem}.${digest}.${extension}`, type: typeOf(extension), bytes };

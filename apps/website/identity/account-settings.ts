@@ -86,7 +86,7 @@ function showSettings(visit: PersonVisit, email: string, sessions: Html): SiteAn
   const { username } = visit.person;
   const content = html`<h1>Settings</h1>
 <section class="box"><header><h2>Account</h2></header><div class="inside stack"><dl class="facts"><dt>User name</dt><dd>${username}</dd><dt>E-mail</dt><dd>${email}</dd></dl>
-<div class="row"><a class="button" href="${EMAIL}">Change e-mail</a><a class="button" href="${PASSWORD}">Change password</a></div></div></section>
+<div class="row"><a class="button" href="${EMAIL}">Change e-mail</a><a class="button" href="${PASSWORD}">Change password</a><a class="button" href="/mfa-tokens">MFA tokens</a></div></div></section>
 ${sessions}
 <section class="box"><header><h2>Delete account</h2></header><div class="inside stack"><p class="soft">Closes your account at once. You can undo it for 14 days; then everything is erased.</p>
 <div class="row"><a class="button grave" href="/settings/delete">Delete account…</a></div></div></section>`;

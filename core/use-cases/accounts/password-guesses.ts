@@ -44,11 +44,11 @@ export function countsOf({ of, address, browser }: Guess): readonly RateCount[] 
 }
 
 /** Compares a secret, and gives the counts back if that fails: a guess that was not compared is none. */
-export async function unlessFailed(
+export async function unlessFailed<Result>(
   rateLimits: Pick<RateLimits, 'giveBack'>,
   counts: readonly RateCount[],
-  comparing: () => Promise<boolean>,
-): Promise<boolean> {
+  comparing: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await comparing();
   } catch (error) {

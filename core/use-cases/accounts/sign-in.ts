@@ -10,7 +10,7 @@ import { accounts } from '../../account/evolve.ts';
 import { type ClosedAccount, needsSecondFactor, type OpenAccount, sessionEpochOf } from '../../account/state.ts';
 import { emailClaims } from '../../claim/evolve.ts';
 import { accept, refuse } from '../../kernel/decider.ts';
-import type { Actor } from '../../kernel/envelope.ts';
+import type { Actor, Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX, USER_AGENT_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
@@ -77,7 +77,8 @@ export async function signIn(
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
   const isRight = await unlessFailed(context.rateLimits, counts, () => compare(context, found, password));
   if (found === null || !isRight) {
-    if (found !== null) context.background.run('sign-in-failed', () => recordFailure(context, origin, found.account));
+    if (found !== null)
+      context.background.run('sign-in-failed', () => recordFailure(context, origin, found.account, 'password'));
     return refuse({ code: 'sign-in-failed' });
   }
   await context.rateLimits.giveBack(counts);
@@ -136,24 +137,40 @@ export async function recordSignIn(
   await recordSignInEvent(context, origin, account, { kind: 'user', id: account }, { type: 'SignedIn', data });
 }
 
-async function recordFailure(context: SignInContext, origin: Origin, account: AccountId): Promise<void> {
-  const data = { factor: 'password', user_agent_ref: await userAgentRef(context, origin, account) } as const;
+/** Appends `SignInFailed` for the factor that was wrong. */
+export async function recordFailure(
+  context: Pick<SignInContext, keyof Context | 'vault'>,
+  origin: Origin,
+  account: AccountId,
+  factor: Factor,
+): Promise<void> {
+  const data = { factor, user_agent_ref: await userAgentRef(context, origin, account) };
   await recordSignInEvent(context, origin, account, { kind: 'system', id: 'sign-in' }, { type: 'SignInFailed', data });
 }
 
 /** Appends an event to the account's sign-ins of the day. */
 export async function recordSignInEvent(
   context: Pick<SignInContext, keyof Context | 'vault'>,
-  { requestId, address }: Origin,
+  origin: Origin,
   account: AccountId,
   actor: Actor,
   event: SignInEvent,
 ): Promise<void> {
-  const sourceAddressRef = address === '' ? null : await put(context, account, 'source-address', address);
-  const cause = { actor, requestId, sourceAddressRef, causationId: null };
+  const cause = await causeOf(context, origin, account, actor);
   const id = signInsOn(account, context.clock.now());
   const recorded = await execute(context, signIns, id, { account, cause }, () => accept(event));
   if ('refused' in recorded) throw new TypeError(`A sign-in was refused: ${recorded.refused.code}`);
+}
+
+/** Returns the cause of an event of a sign-in. The address is in the vault when it resolves. */
+export async function causeOf(
+  context: Pick<SignInContext, 'vault'>,
+  { requestId, address }: Origin,
+  account: AccountId,
+  actor: Actor,
+): Promise<Cause> {
+  const sourceAddressRef = address === '' ? null : await put(context, account, 'source-address', address);
+  return { actor, requestId, sourceAddressRef, causationId: null };
 }
 
 function userAgentRef(

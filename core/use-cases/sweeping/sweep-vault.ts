@@ -28,6 +28,7 @@ import type { ReadMark } from '../../ports/read-mark.ts';
 import type { VaultRecordId, VaultReferences } from '../../ports/vault-references.ts';
 import { finishEmailChange } from '../accounts/change-email.ts';
 import { type ErasureContext, finishErasure } from '../accounts/erase-account.ts';
+import { removedMfaRecords } from '../accounts/removed-mfa-records.ts';
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
@@ -88,6 +89,9 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
   if (categoryOf(stream) !== accounts.category) return;
   const account = uuid<AccountId>(entityIdOf(stream));
   if (type === 'PasswordChanged') await removeSuperseded(context, stream, revision);
+  if (type === 'MfaTokenDeleted' || type === 'MfaReset') {
+    for (const ref of removedMfaRecords(recorded)) await context.vault.delete(account, ref);
+  }
   if (type === 'EmailChanged') {
     await finishEmailChange(context, systemCause(context.ids, 'finish-email-changes'), account);
   }

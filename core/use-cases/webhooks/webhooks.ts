@@ -19,8 +19,9 @@ import { canonicalJson } from '../../kernel/json.ts';
 import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOKS_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
-import { type Vault, VaultError, type VaultRef } from '../../ports/vault.ts';
+import type { Vault, VaultRef } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { unlessErased } from '../accounts/unless-erased.ts';
 
 export type WebhookContext = Context & { readonly vault: Vault; readonly outgoing: OutgoingRequests };
 
@@ -228,16 +229,6 @@ async function storeSecret(
   secret: string,
 ): Promise<Pick<WebhookTarget, 'secretRef'>> {
   return { secretRef: await vault.put(account, 'webhook-secret', secret) };
-}
-
-/** Refuses with `account-not-found` if the account is erased while its webhook is being written. */
-async function unlessErased<Stored>(storing: Promise<Stored>): Promise<Stored | Refused> {
-  try {
-    return await storing;
-  } catch (error) {
-    if (error instanceof VaultError && error.code === 'account-erased') return refuse({ code: 'account-not-found' });
-    throw error;
-  }
 }
 
 /** Equal values share a vault record, so the id makes each URL a different value. */

@@ -1,4 +1,4 @@
-/** `log verify --references` and the vault's records of webhooks. */
+/** `log verify --references`, and the vault's records of webhooks and of MFA tokens. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
@@ -12,6 +12,12 @@ import {
   deleteWebhook,
   rotateWebhookSecret,
 } from '../../../core/use-cases/webhooks/webhooks.ts';
+import { vaultRefOf } from '../../../core/account/mfa/state.ts';
+import type { EventStore } from '../../../core/ports/event-store.ts';
+import type { Vault } from '../../../core/ports/vault.ts';
+import { deleteMfaToken, listMfaTokens, resetMfa } from '../../../core/use-cases/accounts/mfa-tokens.ts';
+import { beginPasskeyEnrolment } from '../../../core/use-cases/accounts/passkeys.ts';
+import { enrolPasskey, enrolTotp, mfaParts, owner } from '../../support/mfa.ts';
 import { accepted, newAccount } from '../../support/accounts.ts';
 import { CAUSE, startNode } from '../../support/node.ts';
 
@@ -32,19 +38,45 @@ describe("The vault's records of webhooks", () => {
     );
     const after = accepted(await rotateWebhookSecret(node, origin, rotated.id, newWebhookSecret())).webhook;
 
-    const faults = async (): Promise<readonly string[]> => {
-      const found: string[] = [];
-      const check = createVaultCheck(node.vault, (text) => found.push(text));
-      for (const event of await log.readAll(LOG_START, 1_000)) check.add(event);
-      await check.finish();
-      return found;
-    };
-    assert.deepEqual(await faults(), []);
+    assert.deepEqual(await faultsOf(node.vault, log), []);
     await node.vault.delete(account, webhook.urlRef);
     await node.vault.delete(account, after.secretRef);
-    assert.deepEqual(await faults(), [
+    assert.deepEqual(await faultsOf(node.vault, log), [
       `The vault lacks the webhook-url of webhook ${moved.id} of account ${account}`,
       `The vault lacks the webhook-secret of webhook ${rotated.id} of account ${account}`,
     ]);
   });
 });
+
+describe("The vault's records of MFA tokens", () => {
+  test('are each reported if a token needs them and they are missing', async () => {
+    const log = createMemoryEventStore();
+    const node = { ...(await startNode(log)), ...mfaParts() };
+    const account = await newAccount(node, 'ada');
+    const gone = await enrolTotp(node, account, 'gone');
+    accepted(await deleteMfaToken(node, owner(account), gone.id));
+    await enrolTotp(node, account);
+    await enrolPasskey(node, account);
+    accepted(await beginPasskeyEnrolment(node, owner(account), 'pending'));
+    assert.deepEqual(await faultsOf(node.vault, log), []);
+    for (const token of await listMfaTokens(node, account)) {
+      const ref = vaultRefOf(token);
+      if (ref !== null) await node.vault.delete(account, ref);
+    }
+    const [app, key] = await listMfaTokens(node, account);
+    assert.deepEqual(await faultsOf(node.vault, log), [
+      `The vault lacks the totp-seed of MFA token ${app?.id} of account ${account}`,
+      `The vault lacks the passkey of MFA token ${key?.id} of account ${account}`,
+    ]);
+    accepted(await resetMfa(node, owner(account)));
+    assert.deepEqual(await faultsOf(node.vault, log), []);
+  });
+});
+
+async function faultsOf(vault: Vault, log: Pick<EventStore, 'readAll'>): Promise<readonly string[]> {
+  const found: string[] = [];
+  const check = createVaultCheck(vault, (text) => found.push(text));
+  for (const event of await log.readAll(LOG_START, 1_000)) check.add(event);
+  await check.finish();
+  return found;
+}

@@ -11,6 +11,7 @@ import { DeviceLoginRequestsError } from '../../../core/ports/device-login-reque
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
@@ -40,6 +41,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'layer-corrupt': new ObjectDatabaseError('layer-corrupt', WORDS),
   'layer-missing': new ObjectDatabaseError('layer-missing', WORDS),
   'object-database-unavailable': new ObjectDatabaseError('object-database-unavailable', WORDS),
+  'passkey-challenges-unavailable': new PasskeyChallengesError(WORDS),
   'object-too-large': new ObjectDatabaseError('object-too-large', WORDS),
   'reading-too-costly': new ObjectDatabaseError('reading-too-costly', WORDS),
   'password-hasher-busy': new PasswordHasherError(WORDS),

@@ -12,7 +12,14 @@ import { decideRefs } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { Repository } from '../../../core/repository/state.ts';
-import { emailChanged } from '../../support/account-history.ts';
+import {
+  emailChanged,
+  mfaTokenId,
+  passkeyActivated,
+  passkeyBegun,
+  totpActivated,
+  totpBegun,
+} from '../../support/account-history.ts';
 import { given } from '../../support/fold.ts';
 import { branch, layer, oid, pushed, tag, wanted } from '../../support/repository-history.ts';
 
@@ -35,11 +42,24 @@ function repositoryId(n: number): string {
   return `0190f3e2-7c1a-7b4e-9a35-${String(n).padStart(12, '0')}`;
 }
 
-/** Accounts that created repositories and webhooks, and changed and deleted some of them. */
+/** Accounts that created repositories, webhooks and MFA tokens, and changed and deleted some of them. */
 const anyAccount = fc
   .array(
     fc.tuple(
-      fc.constantFrom('create', 'describe', 'delete', 'hook', 'rotate', 'silence', 'password', 'email'),
+      fc.constantFrom(
+        ...([
+          'create',
+          'describe',
+          'delete',
+          'hook',
+          'rotate',
+          'silence',
+          'password',
+          'email',
+          'enrol',
+          'use',
+        ] as const),
+      ),
       fc.nat(9),
       fc.option(fc.string({ unit: 'grapheme' })),
     ),
@@ -47,6 +67,7 @@ const anyAccount = fc
   .map((steps): Account => {
     const existing = new Set<number>();
     const hooks = new Set<number>();
+    const enrolled = new Set<number>();
     const history: AccountEvent[] = [
       {
         type: 'AccountCreated',
@@ -85,6 +106,16 @@ const anyAccount = fc
         history.push({ type: 'WebhookSecretRotated', data });
       } else if (step === 'silence' && hooks.has(n)) {
         history.push({ type: 'WebhookDeactivated', data: { webhook_id: repository_id } });
+      } else if (step === 'enrol' && !enrolled.has(n)) {
+        history.push(n % 2 === 0 ? totpBegun(n) : passkeyBegun(n));
+        if (n > 3) history.push(n % 2 === 0 ? totpActivated(n, 7) : passkeyActivated(n, 7));
+        enrolled.add(n);
+      } else if (step === 'use' && n > 3 && enrolled.has(n)) {
+        const token_id = mfaTokenId(n);
+        if (n % 2 === 0) history.push({ type: 'TotpCodeUsed', data: { token_id, step: 8 } });
+        else if (description === null) history.push({ type: 'PasskeyUsed', data: { token_id, sign_count: 8 } });
+        else
+          history.push({ type: 'PasskeyCounterRegressed', data: { token_id, sign_count: 6, recorded_sign_count: 7 } });
       } else if (step === 'password') {
         history.push({ type: 'PasswordChanged', data: { password_hash_ref: String(n).repeat(64) } });
       } else if (step === 'email') {

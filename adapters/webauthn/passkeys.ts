@@ -1,0 +1,138 @@
+/**
+ * Passkeys by @simplewebauthn/server.
+ *
+ * Must stay true: an answer with an attestation certificate is refused unread. We ask for none, and the library would
+ * fetch revocation lists from the addresses that the certificate names. The library's own check of the counter is
+ * switched off, because it comes before that of the signature: the caller compares counters of verified answers.
+ */
+import { isIP } from 'node:net';
+import {
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server';
+import { COSEALG, decodeAttestationObject, isoBase64URL, isoUint8Array } from '@simplewebauthn/server/helpers';
+import type { JsonObject } from '../../core/kernel/json.ts';
+import {
+  PASSKEY_CHALLENGE_SPAN_MS,
+  PASSKEY_CREDENTIAL_ID_BYTES_MAX,
+  PASSKEY_PUBLIC_KEY_BYTES_MAX,
+} from '../../core/kernel/limits.ts';
+import type { Passkey, Passkeys } from '../../core/ports/passkeys.ts';
+import { CREATION, parseAnswer, SIGNATURE } from './answer.ts';
+import { isUsableKey } from './public-key.ts';
+
+export interface PasskeysOptions {
+  /** The address of the website, as browsers see it. */
+  readonly webUrl: string;
+  /** How authenticators call the website. */
+  readonly name: string;
+}
+
+/** The algorithms that every browser's list has. */
+const ALGORITHMS = [COSEALG.EdDSA, COSEALG.ES256, COSEALG.RS256];
+
+export function createWebauthnPasskeys({ webUrl, name }: PasskeysOptions): Passkeys {
+  const url = new URL(webUrl);
+  const [rpId, origin] = [url.hostname, url.origin];
+  return {
+    available: isUsable(url),
+    async creationPrompt({ account, username }, known) {
+      const options = await generateRegistrationOptions({
+        rpName: name,
+        rpID: rpId,
+        userName: username,
+        userDisplayName: username,
+        userID: isoUint8Array.fromUTF8String(account),
+        timeout: PASSKEY_CHALLENGE_SPAN_MS,
+        attestationType: 'none',
+        excludeCredentials: known.map(({ credentialId }) => ({ id: credentialId })),
+        authenticatorSelection: { residentKey: 'discouraged', userVerification: 'required' },
+        supportedAlgorithmIDs: ALGORITHMS,
+      });
+      return { challenge: options.challenge, options: jsonOf(options) };
+    },
+    async signaturePrompt(known) {
+      const options = await generateAuthenticationOptions({
+        rpID: rpId,
+        timeout: PASSKEY_CHALLENGE_SPAN_MS,
+        allowCredentials: known.map(({ credentialId }) => ({ id: credentialId })),
+        userVerification: 'required',
+      });
+      return { challenge: options.challenge, options: jsonOf(options) };
+    },
+    parseAnswer,
+    verifyCreation: async ({ json }, challenge) =>
+      unlessRefused(async () => {
+        const response = CREATION.parse(json);
+        if (namesCertificates(response.response.attestationObject)) return null;
+        const { verified, registrationInfo } = await verifyRegistrationResponse({
+          response,
+          expectedChallenge: challenge,
+          expectedOrigin: origin,
+          expectedRPID: rpId,
+          requireUserVerification: true,
+          supportedAlgorithmIDs: ALGORITHMS,
+        });
+        if (!verified) return null;
+        const { id, publicKey, counter } = registrationInfo.credential;
+        // The answer's own `id` is what browsers send; the credential's is what the authenticator made.
+        if (id !== response.id || isTooLong(id, publicKey) || !isUsableKey(publicKey)) return null;
+        return { passkey: { credentialId: id, publicKey: isoBase64URL.fromBuffer(publicKey) }, signCount: counter };
+      }),
+    verifySignature: async ({ json }, challenge, passkey) =>
+      unlessRefused(async () => {
+        const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+          response: SIGNATURE.parse(json),
+          expectedChallenge: challenge,
+          expectedOrigin: origin,
+          expectedRPID: rpId,
+          requireUserVerification: true,
+          credential: credentialOf(passkey),
+        });
+        return verified ? { signCount: authenticationInfo.newCounter } : null;
+      }),
+  };
+}
+
+/** The counter 0 passes the library's check. */
+function credentialOf({ credentialId, publicKey }: Passkey) {
+  return { id: credentialId, publicKey: isoBase64URL.toBuffer(publicKey), counter: 0 };
+}
+
+/** Browsers offer passkeys on secure origins whose host is a domain name (Web Authentication, section 5.1.3). */
+function isUsable({ protocol, hostname }: URL): boolean {
+  if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
+  return protocol === 'https:' && isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0;
+}
+
+/** Throws for bytes that are no attestation object. */
+function namesCertificates(attestationObject: string): boolean {
+  const decoded = decodeAttestationObject(isoBase64URL.toBuffer(attestationObject));
+  const format = decoded.get('fmt');
+  // Without certificates `packed` is signed by the new key itself, which browsers pass on where none was asked for.
+  return format !== 'none' && (format !== 'packed' || decoded.get('attStmt').get('x5c') !== undefined);
+}
+
+function isTooLong(credentialId: string, publicKey: Uint8Array): boolean {
+  const idBytes = isoBase64URL.toBuffer(credentialId).length;
+  return idBytes > PASSKEY_CREDENTIAL_ID_BYTES_MAX || publicKey.length > PASSKEY_PUBLIC_KEY_BYTES_MAX;
+}
+
+/**
+ * Resolves to null if the library throws: it reads what a stranger sent, and reports all that is wrong with it by
+ * errors without a class. It reaches nothing outside the process that could fail.
+ */
+async function unlessRefused<Result>(verify: () => Promise<Result | null>): Promise<Result | null> {
+  try {
+    return await verify();
+  } catch {
+    return null;
+  }
+}
+
+/** The options hold JSON values only, beside members that are not there: those the form of JSON leaves out. */
+function jsonOf(options: object): JsonObject {
+  return JSON.parse(JSON.stringify(options)) as JsonObject;
+}

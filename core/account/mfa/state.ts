@@ -1,0 +1,66 @@
+/** The state of an account's MFA tokens, folded from the account's stream. */
+import type { MfaTokenId, Timestamp } from '../../kernel/ids.ts';
+import type { VaultRef } from '../../ports/vault.ts';
+
+interface NamedToken {
+  readonly id: MfaTokenId;
+  readonly name: string;
+  readonly createdAt: Timestamp;
+}
+
+interface ActiveToken {
+  readonly status: 'active';
+  readonly activatedAt: Timestamp;
+  /** When a sign-in last used it; null if none has. */
+  readonly lastUsedAt: Timestamp | null;
+}
+
+export interface PendingTotp extends NamedToken {
+  readonly kind: 'totp';
+  readonly status: 'pending';
+  readonly seedRef: VaultRef;
+}
+
+export interface ActiveTotp extends NamedToken, ActiveToken {
+  readonly kind: 'totp';
+  readonly seedRef: VaultRef;
+  /** Codes of this time step and of earlier ones work no more. */
+  readonly lastStep: number;
+}
+
+export interface PendingPasskey extends NamedToken {
+  readonly kind: 'passkey';
+  readonly status: 'pending';
+}
+
+export interface ActivePasskey extends NamedToken, ActiveToken {
+  readonly kind: 'passkey';
+  readonly passkeyRef: VaultRef;
+  readonly signCount: number;
+  /** When the counter first went back; null if it never did. */
+  readonly regressedAt: Timestamp | null;
+}
+
+export type MfaToken = PendingTotp | ActiveTotp | PendingPasskey | ActivePasskey;
+
+export interface AccountMfa {
+  /** In the order of their enrolment; at most `MFA_TOKENS_MAX`. */
+  readonly mfaTokens: ReadonlyMap<MfaTokenId, MfaToken>;
+  /** Grows with every change of who may enter: a token that became active, was deleted or reset. It ends sessions. */
+  readonly mfaChanges: number;
+}
+
+/** Returns whether a sign-in on the website needs a second factor. A pending token guards nothing yet. */
+export function hasActiveMfaToken({ mfaTokens }: AccountMfa): boolean {
+  return [...mfaTokens.values()].some(({ status }) => status === 'active');
+}
+
+export function hasPendingPasskey({ mfaTokens }: AccountMfa): boolean {
+  return [...mfaTokens.values()].some(({ kind, status }) => kind === 'passkey' && status === 'pending');
+}
+
+/** Returns the reference of the token's vault record; null if it has none. */
+export function vaultRefOf(token: MfaToken): VaultRef | null {
+  if (token.kind === 'totp') return token.seedRef;
+  return token.status === 'active' ? token.passkeyRef : null;
+}
