@@ -31,9 +31,6 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly passkeys: Passkeys;
   readonly challenges: PasskeyChallenges;
   readonly knownPushes: KnownPushes;
-  readonly oneTimeCodes: OneTimeCodes;
-  readonly passkeys: Passkeys;
-  readonly challenges: PasskeyChallenges;
   /** Whether strangers may make accounts. */
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service; null if the operator has not said. */

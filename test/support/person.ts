@@ -1,5 +1,4 @@
 /** A person who uses the website of a real server, by its pages and forms, without a browser. */
-/** A person with a browser, who visits real servers and sends their forms. */
 import type { Strata } from './strata.ts';
 
 /** A browser that keeps its cookies, whichever node answers. */
