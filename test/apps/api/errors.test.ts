@@ -1,7 +1,7 @@
 /** The shape of every error, outages, and their log lines. */
 import assert from 'node:assert/strict';
 import { afterAll, afterEach, beforeAll, describe, test, vi } from 'vitest';
-import { REFUSALS } from '../../../apps/api/refusals.ts';
+import { REFUSALS, refusalAnswer } from '../../../apps/api/refusals.ts';
 import { withoutSecrets } from '../../../apps/front-door/fault-log.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { JSON_BODY_BYTES_MAX, READ_WAIT_MS } from '../../../core/kernel/limits.ts';
@@ -324,7 +324,20 @@ describe('errors', () => {
 
   test('messages of refusals are sentences, and their statuses are the specified ones', () => {
     for (const [code, { status }] of Object.entries(REFUSALS)) {
-      assert.ok([401, 403, 404, 409, 410, 422].includes(status), code);
+      assert.ok([401, 403, 404, 409, 410, 422, 429].includes(status), code);
+    }
+  });
+
+  test('of too many attempts say when to try again, in words and in Retry-After', () => {
+    for (const [waitSeconds, text] of [
+      [1, '1 second'],
+      [59, '59 seconds'],
+      [60, '1 minute'],
+      [61, '2 minutes'],
+    ] as const) {
+      const { status, headers, body } = refusalAnswer({ code: 'too-many-attempts', waitSeconds });
+      assert.deepEqual([status, headers['retry-after']], [429, String(waitSeconds)]);
+      assert.deepEqual(body, { kind: 'json', json: { detail: `Too many attempts: try again in ${text}` } });
     }
   });
 });
