@@ -12,13 +12,7 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Guarding } from '../../core/runtime/execute.ts';
-import {
-  authenticate,
-  guardedBy,
-  identifyPerson,
-  type Person,
-  type SessionOf,
-} from '../../core/use-cases/accounts/authenticate.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -62,22 +56,6 @@ export async function identify(door: FrontDoor, secret: string | null): Promise<
   if (principal === null) return CREDENTIAL_NOT_VALID;
   door.lastUse.touch(principal.tokenId);
   return { principal, position };
-}
-
-/**
- * Returns the person of a session, as of the log's current head; null if the session has ended. The caller has read the
- * session from its store. Throws `NodeBehind` as `identify` does.
- */
-export async function identifySession(door: FrontDoor, session: SessionOf): Promise<Visitor | null> {
-  const position = await upToDate(door);
-  const person = await identifyPerson(door, session);
-  return person === null ? null : { person, position };
-}
-
-export interface Visitor {
-  readonly person: Person;
-  /** The log's head when the request arrived; every answer includes the events up to it. */
-  readonly position: LogPosition;
 }
 
 /**

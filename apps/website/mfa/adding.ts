@@ -16,7 +16,7 @@ import { page } from '../layout/page.ts';
 import { NEW_FORM, refusedForm, type RefusedForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { qrCode } from '../rendering/qr.ts';
+import { qrCode } from './qr.ts';
 import { codeField } from './code-field.ts';
 
 const FIELDS = { 'mfa-token-name-length': 'name', 'password-wrong': 'current_password' } as const;
