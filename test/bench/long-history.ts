@@ -26,7 +26,7 @@ export function createLongHistory(history: LongHistory): Readable {
 }
 
 /** The path of a file; the first ones are in the root. */
-export function pathOf(file: number): string {
+function pathOf(file: number): string {
   return file < ROOT_FILES ? `file-${file}.md` : `dir-${file % 20}/sub-${file % 97}/part-${file}.js`;
 }
 

@@ -214,5 +214,5 @@ export function csrfTokenOf({ html, status }: Page): string {
 
 function encodeForm(fields: FormValues): string {
   const pairs = Object.entries(fields).flatMap(([name, values]) => [values].flat().map((value) => [name, value]));
-  return new URLSearchParams(pairs as [string, string][]).toString();
+  return new URLSearchParams(pairs).toString();
 }

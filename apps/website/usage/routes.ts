@@ -27,10 +27,7 @@ export const usageRoom: Room = {
   },
 };
 
-const MONTHS = [
-  ...['January', 'February', 'March', 'April', 'May', 'June', 'July'],
-  ...['August', 'September', 'October', 'November', 'December'],
-];
+const MONTHS = 'January February March April May June July August September October November December'.split(' ');
 
 function showUsage(visit: PersonVisit, usage: UsageOfPlan, days: readonly DayTraffic[]): SiteAnswer {
   const month = `${MONTHS[Number(visit.now.slice(5, 7)) - 1]} ${visit.now.slice(0, 4)}`;
