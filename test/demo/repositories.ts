@@ -66,7 +66,7 @@ ${PARTS.map(({ name, what }) => `| \`${name}\` | ${what} |`).join('\n')}
 - [x] Types without a build
 - [ ] A lantern that is a real lantern
 
-See [the contribution guide](docs/contributing.md).
+See [the contribution guide](guide/contributing.md).
 `;
 
 const MARK = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48"><path fill="#96390f" d="M18 6h12v6l6 8v18H12V20l6-8z"/><circle cx="24" cy="28" r="6" fill="#f9ede4"/></svg>
@@ -108,8 +108,8 @@ export function lantern(): History {
     }
     history.stage(`after-${name}`, 'main');
   }
-  begin({ 'README.md': README, 'docs/mark.svg': MARK }, 'Show the functions in the README');
-  begin({ 'docs/contributing.md': '# Contributing\n\nSmall commits, tests first.\n' }, 'Say how to contribute');
+  begin({ 'README.md': README, 'guide/mark.svg': MARK }, 'Show the functions in the README');
+  begin({ 'guide/contributing.md': '# Contributing\n\nSmall commits, tests first.\n' }, 'Say how to contribute');
   const moonlight = { 'src/moon.ts': 'export const moon = (day: number): number => (day % 29.53) / 29.53;\n' };
   history.commit({ branch: 'moonlight', from: 'main', author: LINUS, message: 'Try the moon', files: moonlight });
   history.stage('moonlight-first', 'moonlight');

@@ -54,7 +54,7 @@ export const SHOTS: readonly Shot[] = [
     repository: '/ada/lantern',
     tree: '/ada/lantern/tree/main/src',
     blob: '/ada/lantern/blob/main/src/sunrise.ts',
-    'blob-image': '/ada/lantern/blob/main/docs/mark.svg',
+    'blob-image': '/ada/lantern/blob/main/guide/mark.svg',
     commits: '/ada/lantern/commits',
     branches: '/ada/lantern/branches',
     tags: '/ada/lantern/tags',

@@ -23,9 +23,6 @@ import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { mfaParts } from './mfa.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 
-/** Where the site of a fixture is, for browsers. */
-const WEB_URL = 'http://localhost:8080';
-
 /** The password of every account that `WebsiteFixture.account` makes. */
 export const PASSWORD = 'correct horse battery';
 

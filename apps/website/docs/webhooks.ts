@@ -27,7 +27,7 @@ const PROGRAMS = ['receive-webhook.mjs', 'receive_webhook.py'].map((name) => ({
 const WAITS = WEBHOOK_RETRY_WAITS_MS.map((ms) => ms / 1_000).join(', ');
 
 export function webhooks(visit: Visit): SiteAnswer {
-  const content = html`<p>A webhook is an address of yours that gets a signed POST for every branch or tag that comes, moves or goes. <a href="${DOCS}/api/webhooks">Make one over the API</a>; an account has at most ${WEBHOOKS_MAX}. The answer shows its secret, and no other does.</p>
+  const content = html`<p>A webhook is an address of yours that gets a signed POST for every branch or tag that comes, moves or goes. <a href="/webhooks">Make one</a> on the website or over the <a href="${DOCS}/api/webhooks">API</a>; an account has at most ${WEBHOOKS_MAX}. Its secret is shown once.</p>
 <h2>What is sent</h2>
 <div class="box scroll"><table><thead><tr><th scope="col">Header</th><th scope="col">Holds</th></tr></thead><tbody>
 <tr><td><code>X-Service-Event</code></td><td><code>push</code>, <code>create</code>, <code>delete</code> or <code>ping</code></td></tr>
@@ -44,6 +44,6 @@ ${PROGRAMS.map(({ name, text }) => program(name, text))}
 ${commands('Sign a body by hand', `printf '%s' '{"type":"ping"}' | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET"`)}
 <h2>Answers and repetitions</h2>
 <p>Answer with any 2xx within ${WEBHOOK_ATTEMPT_SPAN_MS / 1_000} seconds. Everything else is a failure, redirects too, and the delivery is sent again ${WAITS} seconds after the attempt before: ${WEBHOOK_ATTEMPTS_MAX} attempts in all, with the same bytes. First attempts for one repository are made in the order of its pushes, repetitions when they are due. A delivery can arrive twice: keep the <code>X-Service-Delivery</code> that you have seen.</p>
-<p>The <a href="${DOCS}/api/webhooks#listWebhookDeliveries">list of deliveries</a> shows every attempt and what you answered; <a href="${DOCS}/api/webhooks#redeliverWebhookDelivery">any of them can be sent again</a>.</p>`;
+<p>The page of each webhook lists its deliveries with every attempt, what you answered, and a button to send it again.</p>`;
   return showDocs(visit, { title: 'Webhooks', path: `${DOCS}/webhooks`, head: 'Webhooks' }, content);
 }

@@ -91,7 +91,7 @@ describe('The website', () => {
   });
 
   test('answers an unknown address with a page that leads on', async () => {
-    for (const target of ['/nothing/here', '/%ff', '/..%2f..', '/assets/none.css']) {
+    for (const target of ['/nothing/of/this/kind', '/%ff', '/..%2f..', '/assets/none.css']) {
       const missing = await fixture.browser().get(target);
       assert.equal(missing.status, 404, target);
       assert.match(missing.html, /<h1>Page not found<\/h1>/);
