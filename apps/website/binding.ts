@@ -6,7 +6,9 @@
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { usernameRefusal } from '../../core/account/names.ts';
 import { BODY_IDLE_MS, FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
 import { notFound } from './layout/problems.ts';
@@ -48,7 +50,7 @@ export function siteOf(serving: Serving, app: FastifyInstance): Site {
   const personally = (handler: (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>): Run => {
     return async (request, reply) => {
       const visit = currentVisit(serving, request, reply);
-      if (!isPersons(visit)) return wayIn(visit, request.method);
+      if (!isPersons(visit)) return canExist(visit) ? wayIn(visit, request.method) : notFound(visit);
       const { position } = request.identity ?? STRANGER;
       return handler(personVisit(serving, request, visit, position), fieldsSent(request));
     };
@@ -79,6 +81,11 @@ export function currentVisit(serving: Serving, request: FastifyRequest, reply: F
 
 function isPersons(visit: Visit): visit is Visit & { readonly person: SignedIn } {
   return visit.person !== null;
+}
+
+/** Returns false for the pages of an account whose name no account can have: signing in would lead nowhere. */
+function canExist({ params: { username } }: Visit): boolean {
+  return username === undefined || usernameRefusal(asciiLowerCase(username)) === null;
 }
 
 /** Sends somebody who is not signed in to where they can be, and from there back to the page. */

@@ -15,6 +15,7 @@ const RESERVED_USERNAMES: ReadonlySet<string> = new Set([
   'api',
   'assets',
   'docs',
+  'forgotten-password',
   'healthz',
   'history',
   'login',

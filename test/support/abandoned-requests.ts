@@ -175,6 +175,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['updateRepository', () => call('PATCH', code, 200, { description: `${++count}` })],
     ['deleteRepository', async () => call('DELETE', await newRepository(), 204)],
     ['listBranches', () => ofFiles('branches')],
+    ['listActivity', () => ofFiles('activity')],
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],
     ['getRootContents', () => ofCode('contents')],
