@@ -50,7 +50,12 @@ async function main(): Promise<void> {
     env,
     stdio: 'inherit',
   });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.kill(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      // A terminal sends Ctrl-C to the server as well; a second SIGINT would make it stop at once.
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) server.kill(signal);
+    });
+  }
   const ended = once(server, 'exit');
   try {
     const url = `http://localhost:${PORT}`;
@@ -64,11 +69,13 @@ async function main(): Promise<void> {
     process.stdout.write(`\n  The demo is at ${url}/sign-in: ${DEMO.username}, ${DEMO.password}\n\n`);
   } catch (error) {
     server.kill('SIGTERM');
-    await ended;
     throw error;
+  } finally {
+    await ended;
+    // It would keep this process from ending.
+    receiver.close();
+    receiver.closeAllConnections();
   }
-  await ended;
-  receiver.close();
   process.exitCode = server.exitCode ?? 1;
 }
 
