@@ -99,7 +99,7 @@ async function untilReady(url: string, server: ChildProcess): Promise<void> {
   const deadline = Date.now() + READY_SPAN_MS;
   while (Date.now() < deadline) {
     if (server.exitCode !== null) throw new Error('The server ended before the demo was filled');
-    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) }).catch(() => null);
     if (answer?.status === 200) return;
     await sleep(100);
   }
