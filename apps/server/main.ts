@@ -13,7 +13,7 @@ import { composeServer } from './compose.ts';
 import type { Logger } from 'pino';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
-import { readSettings, SettingsError } from './settings.ts';
+import { readSettings, type Settings, SettingsError } from './settings.ts';
 
 /** Requests under way may take this long after a signal; a second signal ends them at once. */
 const DRAIN_MS = 30_000;
@@ -26,9 +26,10 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
   const log = createLogger(settings.logLevel, await terminalDestination());
   const server = await composeServer(settings, log);
-  await new Promise<void>((resolve, reject) => {
-    server.http.once('error', reject);
-    server.http.listen(settings.port, settings.host, resolve);
+  await listen(server.http, settings).catch(async (error: unknown) => {
+    // Above all the embedded PostgreSQL, which outlives this process.
+    await server.stop();
+    throw error;
   });
   const port = portOf(server.http);
   log.info(
@@ -79,6 +80,13 @@ async function terminalDestination(): Promise<DestinationStream | null> {
   if (!process.stdout.isTTY) return null;
   const { createTerminalDestination } = await import('./terminal-log.ts');
   return createTerminalDestination(process.stdout);
+}
+
+async function listen(http: Server, { port, host }: Settings): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    http.once('error', reject);
+    http.listen(port, host, resolve);
+  });
 }
 
 /** Returns the port that the server listens on. */

@@ -1,7 +1,13 @@
 /** What a person sees who starts the server for the first time, and what a program reads there instead. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
+import { promisify } from 'node:util';
+import { describe, test } from 'vitest';
+import { cleanUp } from '../support/cleanup.ts';
 import { freePort } from '../support/free-port.ts';
 import { noPseudoTerminal, startOnTerminal } from '../support/pseudo-terminal.ts';
 import { skippedFor } from '../support/skipped.ts';
@@ -52,5 +58,18 @@ describe('A server that is started', () => {
     const messages = lines.map((line) => (JSON.parse(line) as { readonly msg: string }).msg);
     assert.ok(messages.includes('Strata is ready'));
     assert.equal(messages.at(-1), 'Stopped');
+  });
+
+  test('on a port that another program has says so and leaves no database running', async (context) => {
+    const other = createServer();
+    other.listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    cleanUp(context, () => other.close());
+    const { port } = other.address() as AddressInfo;
+    const dataDir = await tempDir(context);
+    const env = { PATH: process.env['PATH'] ?? '', STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir };
+    await assert.rejects(promisify(execFile)(process.execPath, [MAIN], { env }), /EADDRINUSE/);
+    assert.equal(existsSync(path.join(dataDir, 'postgres/cluster/PG_VERSION')), true);
+    assert.equal(existsSync(path.join(dataDir, 'postgres/cluster/postmaster.pid')), false);
   });
 });
