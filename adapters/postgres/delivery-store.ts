@@ -3,8 +3,10 @@ import type pg from 'pg';
 import type { EventId, WebhookDeliveryId } from '../../core/kernel/ids.ts';
 import { type DeliveryStore, DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
-import { failureOf } from './failures.ts';
+import { queryReporting } from './outages.ts';
 import { READ_MARK_COLUMNS, type ReadMarkRow, readMarkValues, toReadMark } from './read-mark-rows.ts';
+
+const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
 
 /** A second statement reads the digests: this one cannot see a row that another transaction has stored meanwhile. */
 const PUT_PAYLOADS = `
@@ -99,17 +101,4 @@ export function createPostgresPolicyMarks(pool: pg.Pool): PolicyMarks {
       await query(pool, SAVE_MARK, [policy, ...readMarkValues(mark)]);
     },
   };
-}
-
-async function query<Row extends pg.QueryResultRow>(
-  pool: pg.Pool,
-  text: string,
-  values: readonly unknown[],
-): Promise<pg.QueryResult<Row>> {
-  try {
-    return await pool.query<Row>(text, [...values]);
-  } catch (error) {
-    if (failureOf(error) === 'other') throw error;
-    throw new DeliveryStoreError('PostgreSQL cannot be reached', { cause: error });
-  }
 }

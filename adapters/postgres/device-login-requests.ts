@@ -14,7 +14,9 @@ import {
   type DeviceRequestStep,
 } from '../../core/ports/device-login-requests.ts';
 import type { OverdueTimers, Timer, WaitingRows } from '../../core/ports/workflows.ts';
-import { failureOf } from './failures.ts';
+import { queryReporting } from './outages.ts';
+
+const query = queryReporting((cause) => new DeviceLoginRequestsError('PostgreSQL cannot be reached', { cause }));
 
 export type PostgresDeviceLoginRequests = DeviceLoginRequests & OverdueTimers & WaitingRows<DeviceRequestStep>;
 
@@ -115,17 +117,4 @@ function toRequest(row: RequestRow): DeviceLoginRequest {
     expiresAt: timestamp(row.expires_at),
     device: forgotten ? null : { userCode, hostname: hostname.toString('utf8'), address },
   };
-}
-
-async function query<Row extends pg.QueryResultRow>(
-  pool: pg.Pool,
-  text: string,
-  values: readonly unknown[],
-): Promise<pg.QueryResult<Row>> {
-  try {
-    return await pool.query<Row>(text, [...values]);
-  } catch (error) {
-    if (failureOf(error) === 'other') throw error;
-    throw new DeviceLoginRequestsError('PostgreSQL cannot be reached', { cause: error });
-  }
 }

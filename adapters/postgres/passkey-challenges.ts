@@ -7,7 +7,9 @@
 import type pg from 'pg';
 import { PASSKEY_CHALLENGES_MAX } from '../../core/kernel/limits.ts';
 import { type PasskeyChallenges, PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
-import { failureOf } from './failures.ts';
+import { queryReporting } from './outages.ts';
+
+const query = queryReporting((cause) => new PasskeyChallengesError('The challenges cannot be reached', { cause }));
 
 /** Enough that the table shrinks, and so few that no sign-in waits for them. */
 const EXPIRED_REMOVED_MAX = 100;
@@ -40,13 +42,4 @@ export function createPostgresPasskeyChallenges(pool: pg.Pool): PasskeyChallenge
       return (await query(pool, TAKE, [account, purpose, challenge, now])).rowCount === 1;
     },
   };
-}
-
-async function query(pool: pg.Pool, text: string, values: readonly unknown[]): Promise<pg.QueryResult> {
-  try {
-    return await pool.query(text, [...values]);
-  } catch (error) {
-    if (failureOf(error) === 'other') throw error;
-    throw new PasskeyChallengesError('The challenges cannot be reached', { cause: error });
-  }
 }

@@ -8,7 +8,7 @@
 import type pg from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { type RateCount, type RateLimit, type RateLimits, RateLimitsError } from '../../core/ports/rate-limits.ts';
-import { failureOf } from './failures.ts';
+import { reportingOutage } from './outages.ts';
 
 const TABLE = 'rate_limits';
 const REMOVED_AT_ONCE_MAX = 1_000;
@@ -88,11 +88,6 @@ async function consume(limiter: RateLimiterPostgres, key: string): Promise<numbe
   }
 }
 
-async function asOutage<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (failureOf(error) === 'other') throw error;
-    throw new RateLimitsError('PostgreSQL cannot be reached', { cause: error });
-  }
+function asOutage<Result>(work: () => Promise<Result>): Promise<Result> {
+  return reportingOutage((cause) => new RateLimitsError('PostgreSQL cannot be reached', { cause }), work);
 }

@@ -2,6 +2,7 @@
 import pRetry from 'p-retry';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { failureOf } from './failures.ts';
+import { reportingOutage } from './outages.ts';
 
 const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 500;
@@ -12,16 +13,15 @@ const RETRY_DELAY_MS_MAX = 500;
  * writes.
  */
 export async function retryRepeatable<T>(spanMs: number, run: () => Promise<T>): Promise<T> {
-  try {
-    return await pRetry(run, {
+  const unavailable = (cause: unknown) =>
+    new EventStoreError('log-unavailable', 'PostgreSQL cannot be reached', { cause });
+  return reportingOutage(unavailable, () =>
+    pRetry(run, {
       retries: Number.POSITIVE_INFINITY,
       minTimeout: RETRY_DELAY_MS_MIN,
       maxTimeout: RETRY_DELAY_MS_MAX,
       maxRetryTime: spanMs,
       shouldRetry: ({ error }) => failureOf(error) !== 'other',
-    });
-  } catch (error) {
-    if (failureOf(error) === 'other') throw error;
-    throw new EventStoreError('log-unavailable', 'PostgreSQL cannot be reached', { cause: error });
-  }
+    }),
+  );
 }

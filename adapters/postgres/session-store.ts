@@ -4,7 +4,9 @@ import { type AccountId, timestamp } from '../../core/kernel/ids.ts';
 import { PENDING_SIGN_INS_MAX, SESSIONS_MAX } from '../../core/kernel/limits.ts';
 import { type SessionStore, SessionStoreError, type StoredSession } from '../../core/ports/session-store.ts';
 import { vaultRef } from '../../core/ports/vault.ts';
-import { failureOf } from './failures.ts';
+import { queryReporting } from './outages.ts';
+
+const query = queryReporting((cause) => new SessionStoreError('PostgreSQL cannot be reached', { cause }));
 
 interface Row {
   readonly id_hash: string;
@@ -108,17 +110,4 @@ function toSession(row: Row): StoredSession {
     addressRef: row.address_ref === null ? null : vaultRef(row.address_ref),
     agentRef: row.agent_ref === null ? null : vaultRef(row.agent_ref),
   };
-}
-
-async function query<Result extends pg.QueryResultRow>(
-  pool: pg.Pool,
-  text: string,
-  values: readonly unknown[],
-): Promise<pg.QueryResult<Result>> {
-  try {
-    return await pool.query<Result>(text, [...values]);
-  } catch (error) {
-    if (failureOf(error) === 'other') throw error;
-    throw new SessionStoreError('PostgreSQL cannot be reached', { cause: error });
-  }
 }

@@ -1,0 +1,30 @@
+/**
+ * Tells callers of an outage of PostgreSQL in the error of the port that they use.
+ *
+ * Must stay true: only failures that a retry can overcome become that error. Any other is thrown as it is, since it is
+ * a fault of the statement or of the server's state.
+ */
+import type pg from 'pg';
+import { failureOf } from './failures.ts';
+
+/** Makes the port's error from the failure that `pg` threw. */
+export type Unavailable = (cause: unknown) => Error;
+
+/** Runs the work; an outage rejects with the port's error. */
+export async function reportingOutage<Result>(unavailable: Unavailable, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (failureOf(error) === 'other') throw error;
+    throw unavailable(error);
+  }
+}
+
+/** Returns a function that runs one statement in this way. */
+export function queryReporting(unavailable: Unavailable) {
+  return <Row extends pg.QueryResultRow>(
+    pool: pg.Pool,
+    text: string,
+    values: readonly unknown[],
+  ): Promise<pg.QueryResult<Row>> => reportingOutage(unavailable, () => pool.query<Row>(text, [...values]));
+}
