@@ -1,0 +1,93 @@
+/**
+ * Buckets of users: how to reach one, and what trying it shows.
+ *
+ * Must stay true: a connection holds secrets, so it is never logged and never stored outside the vault. Every request
+ * to an address that a user chose passes the rules of SECURITY.md, when it is saved and at every attempt.
+ */
+import type { AccountId } from '../kernel/ids.ts';
+import type { LayerStore } from './layer-store.ts';
+
+/** How to reach a bucket at one moment. Another connection to the same bucket has other credentials. */
+export interface BucketConnection {
+  readonly bucketName: string;
+  /** Empty, or ends in `/`. Every key of the bucket that is ours starts with it. */
+  readonly keyPrefix: string;
+  readonly access: StaticKeysAccess | RoleAccess;
+}
+
+export interface StaticKeysAccess {
+  readonly mode: 'STATIC_KEYS';
+  /** `https://host[:port]`. Null: Amazon's endpoint of the region. */
+  readonly endpointUrl: string | null;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** The user's cloud trusts tokens that this service signs. Endpoint and region are the platform's choice. */
+export interface RoleAccess {
+  readonly mode: 'OIDC';
+  readonly account: AccountId;
+  readonly roleArn: string;
+}
+
+/** The steps of a check, in their order. A check ends at the first that fails. */
+export type BucketStep = 'credentials' | 'region' | 'put' | 'head' | 'get' | 'delete';
+
+/** Stable codes: they stand in events and in the list of a bucket's errors. */
+export type BucketFaultCode =
+  | 'bucket-missing'
+  | 'access-denied'
+  | 'credentials-invalid'
+  | 'credentials-refused'
+  | 'object-missing'
+  | 'object-altered'
+  | 'wrong-region'
+  | 'clock-skewed'
+  | 'throttled'
+  | 'timed-out'
+  | 'certificate-invalid'
+  | 'target-refused'
+  | 'unreachable'
+  | 'not-s3'
+  | 'failed';
+
+export interface BucketFault {
+  readonly step: BucketStep;
+  readonly code: BucketFaultCode;
+  /** In plain English, from the provider where it says something, cut to 500 characters; no credential in it. */
+  readonly message: string;
+}
+
+export interface Buckets {
+  /** Puts, heads, gets and deletes a canary object below the prefix. Null if all of it worked. */
+  check(connection: BucketConnection): Promise<BucketFault | null>;
+  /** Returns the store of a bucket's layers. Its connections are bounded, apart from those of any other bucket. */
+  store(connection: BucketConnection): LayerStore;
+}
+
+/** Credentials of a role, from the cloud's token service. */
+export interface RoleCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string;
+  /** RFC 3339. */
+  readonly expiresAt: string;
+}
+
+export interface Roles {
+  /**
+   * Returns credentials that hold for at least another minute. They are fetched once however many callers wait, and
+   * anew before they expire. Rejects with a `RoleRefused` if the cloud does not trust the token.
+   */
+  credentials(access: RoleAccess): Promise<RoleCredentials>;
+}
+
+export class RoleRefused extends Error {
+  override readonly name = 'RoleRefused';
+  readonly code: BucketFaultCode;
+  constructor(code: BucketFaultCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
