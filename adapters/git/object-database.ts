@@ -5,10 +5,12 @@
  */
 import { join, resolve } from 'node:path';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { createCommitGraphs } from './cache/commit-graphs.ts';
+import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createGit } from './process/git-commands.ts';
 import { createLayerCache } from './cache/layer-cache.ts';
@@ -45,7 +47,7 @@ export interface GitObjectDatabaseOptions {
   readonly packsMax?: number;
 }
 
-export interface GitObjectDatabase extends ObjectDatabase {
+export interface GitObjectDatabase extends ObjectDatabase, LayerMerges {
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
@@ -108,6 +110,8 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
         await graphs.prepareReplacement(folder, merged);
         return merged;
       },
+      // A merge drops no commit, so the graph of an older folder holds for the newer one.
+      onBegun: (from, to) => graphs.prepareReplacement(from, to),
     });
     const views = createViewFolders((error) => log.warn({ error }, 'A view of refs could not be removed'));
     const answers = await createAnswerCache({
@@ -123,6 +127,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
       open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
+      merge: (objects, merged, signal) => mergeLayers({ git, cache, memory, log }, objects, merged, signal),
       drop: async (repository) => cache.drop(repository),
       settled: async () => {
         await bitmaps.settled();

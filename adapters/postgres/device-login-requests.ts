@@ -6,43 +6,26 @@
  * changes with its step.
  */
 import type pg from 'pg';
-import { type DeviceSessionId, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
+import { type DeviceSessionId, timestamp } from '../../core/kernel/ids.ts';
 import {
   type DeviceLoginRequest,
   type DeviceLoginRequests,
   DeviceLoginRequestsError,
   type DeviceRequestStep,
 } from '../../core/ports/device-login-requests.ts';
-import type { OverdueTimers, Timer, WaitingRows } from '../../core/ports/workflows.ts';
+import type { OverdueTimers, WaitingRows } from '../../core/ports/workflows.ts';
 import { queryReporting } from './outages.ts';
+import { createWaitingRows } from './waiting-rows.ts';
 
 const query = queryReporting((cause) => new DeviceLoginRequestsError('PostgreSQL cannot be reached', { cause }));
 
 export type PostgresDeviceLoginRequests = DeviceLoginRequests & OverdueTimers & WaitingRows<DeviceRequestStep>;
 
-const TIMER = 'id, step, due_at AS "dueAt", revision';
-
 /** `pool` must be of a migrated database; the caller closes it. */
 export function createPostgresDeviceLoginRequests(pool: pg.Pool): PostgresDeviceLoginRequests {
-  const timers = async (text: string, values: readonly unknown[]): Promise<readonly Timer<DeviceRequestStep>[]> =>
-    (await query<Timer<DeviceRequestStep>>(pool, text, values)).rows;
   return {
     ...requestsOn(pool),
-    waitOf: async (id) => (await timers(`SELECT ${TIMER} FROM device_login_requests WHERE id = $1`, [id]))[0] ?? null,
-    earliest: (limit) => timers(`SELECT ${TIMER} FROM device_login_requests ORDER BY due_at, id LIMIT $1`, [limit]),
-    untold: (engine, limit) =>
-      timers(`SELECT ${TIMER} FROM device_login_requests WHERE told IS DISTINCT FROM $1 ORDER BY due_at, id LIMIT $2`, [
-        engine,
-        limit,
-      ]),
-    markTold: async (engine, ids) => {
-      await query(pool, MARK_TOLD, [engine, ids]);
-    },
-    overdue: async (now) => {
-      const text = 'SELECT count(*)::int AS count, min(due_at) AS oldest FROM device_login_requests WHERE due_at <= $1';
-      const { rows } = await query<{ count: number; oldest: Timestamp | null }>(pool, text, [now]);
-      return { count: rows[0]?.count ?? 0, oldestAt: rows[0]?.oldest ?? null };
-    },
+    ...createWaitingRows<DeviceRequestStep>({ pool, query, table: 'device_login_requests', step: 'step' }),
   };
 }
 
@@ -82,11 +65,6 @@ function requestsOn(pool: pg.Pool): DeviceLoginRequests {
     },
   };
 }
-
-/** Waits for no row, so that it cannot lock out an addition that waits for one of these: such a row is told again. */
-const MARK_TOLD = `
-  UPDATE device_login_requests SET told = $1 WHERE id IN (
-    SELECT id FROM device_login_requests WHERE id = ANY ($2::uuid[]) FOR UPDATE SKIP LOCKED)`;
 
 const FIND = `
   SELECT id, secret_hash, requested_at, expires_at, user_code, hostname, address FROM device_login_requests

@@ -1,6 +1,9 @@
 /** Snapshots of long streams on PostgreSQL; deleting them loses nothing (core/ports/snapshots.ts). */
 import type pg from 'pg';
+import type { StreamName } from '../../core/kernel/envelope.ts';
 import { canonicalJson, type JsonValue } from '../../core/kernel/json.ts';
+import { SNAPSHOT_INTERVAL_EVENTS } from '../../core/kernel/limits.ts';
+import { thinnedOut } from '../../core/kernel/thinned.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import { retryRepeatable } from './retry.ts';
 
@@ -35,6 +38,22 @@ export function createPostgresSnapshots(pool: pg.Pool): Snapshots {
           [stream, codeVersion, revision, stateText],
         ),
       );
+      await retryRepeatable(RETRY_SPAN_MS, () => thinOut(pool, stream, codeVersion));
     },
   };
+}
+
+async function thinOut(pool: pg.Pool, stream: StreamName, codeVersion: number): Promise<void> {
+  const kept = await pool.query<{ revision: number }>(
+    'SELECT revision FROM snapshots WHERE stream = $1 AND code_version = $2',
+    [stream, codeVersion],
+  );
+  const revisions = kept.rows.map(({ revision }) => revision);
+  const dropped = thinnedOut(revisions, SNAPSHOT_INTERVAL_EVENTS);
+  if (dropped.length === 0) return;
+  await pool.query('DELETE FROM snapshots WHERE stream = $1 AND code_version = $2 AND revision = ANY ($3::integer[])', [
+    stream,
+    codeVersion,
+    dropped,
+  ]);
 }

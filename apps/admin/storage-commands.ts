@@ -31,7 +31,7 @@ export function addStorageCommands(program: Command, act: Act): void {
 
   storage
     .command('verify')
-    .description('reads every layer that events name, and looks for damaged, missing and unknown ones')
+    .description('reads every layer that events name, and looks for damaged, missing, unknown and unnamed ones')
     .option('--repository <username/name>', 'only this one', repositoryName)
     .action(
       act<{ repository?: RepositoryName }>(async (context, { repository }) => {
@@ -40,8 +40,12 @@ export function addStorageCommands(program: Command, act: Act): void {
         const lines = report.faults.map(({ kind, repository: of, what, detail }) =>
           [kind, ...(of === null ? [] : [of]), what, detail].join(' '),
         );
+        const unnamed = report.unnamed.map(
+          ({ repository: of, key, removed_after }) =>
+            `unnamed ${of} ${key} is named by no event: its push is under way, or died; it is removed after ${removed_after}`,
+        );
         const total = `${report.repositories} repositories, ${report.layers} layers, ${report.size_bytes} bytes read`;
-        const text = [...lines, `${total}, ${report.fault_count} faults`].join('\n');
+        const text = [...lines, ...unnamed, `${total}, ${report.fault_count} faults`].join('\n');
         return { value: report, text, status: report.fault_count === 0 ? 0 : 1 };
       }),
     );

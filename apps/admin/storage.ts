@@ -2,16 +2,18 @@
  * `strata-admin storage list` and `storage verify`: compares the platform's layer store with the layers in events.
  *
  * Must stay true: both change nothing. Memory grows with the number of repositories, and of one repository's layers.
- * The store is listed before the stream is read. So the layer of a push under way is reported as unknown only between
+ * The store is listed before the stream is read. So the layer of a push under way is reported as unnamed only between
  * its put and its append.
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
-import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
+import { parseUuid, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
+import { ORPHANED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStore, StoredLayer } from '../../core/ports/layer-store.ts';
 import { type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
+import { layersStoredBy } from '../../core/repository/layers.ts';
 import { checkLayer } from './check-layer.ts';
 import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
 
@@ -54,12 +56,22 @@ function byText(a: string, b: string): number {
 }
 
 export interface StorageFault {
-  /** `unknown`: no event names the layer; its push died or is under way. `unreadable`: an event that cannot be read. */
+  /** `unknown`: it belongs to no repository of the log. `unreadable`: an event that cannot be read. */
   readonly kind: 'missing' | 'damaged' | 'unknown' | 'unreadable';
   readonly repository: string | null;
   /** The layer's key, or the stream's name. */
   readonly what: string;
   readonly detail: string;
+}
+
+/** A stored layer that no event names: its push or compaction is under way, or died. It is no fault. */
+export interface UnnamedLayer {
+  readonly repository: string;
+  readonly key: string;
+  readonly size_bytes: number;
+  readonly stored_at: string;
+  /** When the sweep may remove it. An event that names it before keeps it. */
+  readonly removed_after: string;
 }
 
 export interface StorageReport {
@@ -70,8 +82,12 @@ export interface StorageReport {
   /** The first FAULTS_MAX faults; `fault_count` counts all. */
   readonly faults: readonly StorageFault[];
   readonly fault_count: number;
+  /** The first UNNAMED_MAX of them; `unnamed_count` counts all. */
+  readonly unnamed: readonly UnnamedLayer[];
+  readonly unnamed_count: number;
 }
 
+const UNNAMED_MAX = 1_000;
 const FAULTS_MAX = 1_000;
 const PROGRESS_LAYERS = 1_000;
 const PROGRESS_BYTES = 1024 ** 3;
@@ -92,12 +108,17 @@ type Run = ReturnType<typeof createRun>;
 /** Collects the faults and sums of a verification, and logs its progress. */
 function createRun(log: Logger) {
   const faults: StorageFault[] = [];
-  const sums = { layers: 0, size_bytes: 0, fault_count: 0 };
+  const unnamed: UnnamedLayer[] = [];
+  const sums = { layers: 0, size_bytes: 0, fault_count: 0, unnamed_count: 0 };
   let reported = { ...sums };
   return {
     fault(fault: StorageFault): void {
       sums.fault_count += 1;
       if (faults.length < FAULTS_MAX) faults.push(fault);
+    },
+    unnamed(layer: UnnamedLayer): void {
+      sums.unnamed_count += 1;
+      if (unnamed.length < UNNAMED_MAX) unnamed.push(layer);
     },
     read(sizeBytes: number): void {
       sums.layers += 1;
@@ -107,45 +128,41 @@ function createRun(log: Logger) {
       reported = { ...sums };
       log.info({ layers: sums.layers, sizeBytes: sums.size_bytes, faults: sums.fault_count }, 'Verifying the storage');
     },
-    report: () => ({ ...sums, faults }),
+    report: () => ({ ...sums, faults, unnamed }),
   };
 }
 
 async function verifyRepository(context: StorageContext, { id, name }: KnownRepository, run: Run): Promise<void> {
   const { layers } = context;
-  const unnamed = new Set<string>();
-  for await (const { key } of layers.list(`repositories/${id}/`)) unnamed.add(key);
+  const unnamed = new Map<string, StoredLayer>();
+  for await (const stored of layers.list(`repositories/${id}/`)) unnamed.set(stored.key, stored);
   const stream = streamName('repository', id);
+  /** By id. A layer whose bytes an event removed is not there any more. */
+  const named = new Map<string, RecordedLayer>();
   for (let from = 0; ; ) {
     const page = await context.events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
     for (const recorded of page) {
-      const layer = layerOf(recorded, (detail) =>
-        run.fault({ kind: 'unreadable', repository: name, what: `${stream} revision ${recorded.revision}`, detail }),
-      );
-      if (layer === null) continue;
-      unnamed.delete(layer.key);
-      const fault = await checkLayer(layers, layer);
-      if (fault !== null) run.fault({ ...fault, repository: name, what: layer.key });
-      run.read(layer.size_bytes);
+      try {
+        const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+        for (const layer of layersStoredBy(event)) named.set(layer.id, layer);
+        for (const { id: gone } of event.type === 'LayersExpired' ? event.data.layers : []) named.delete(gone);
+      } catch (error) {
+        const detail = error instanceof Error ? error.message : String(error);
+        run.fault({ kind: 'unreadable', repository: name, what: `${stream} revision ${recorded.revision}`, detail });
+      }
     }
     if (page.length < PAGE_EVENTS) break;
     from += page.length;
   }
-  for (const key of unnamed) run.fault({ kind: 'unknown', repository: name, what: key, detail: UNNAMED });
-}
-
-const UNNAMED = 'is named by no event: a push is under way, or died (it is removed after 7 days)';
-
-function layerOf(
-  recorded: Parameters<typeof readEvent>[1],
-  unreadable: (detail: string) => void,
-): RecordedLayer | null {
-  try {
-    const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-    return event.type === 'RefsUpdated' ? event.data.layer : null;
-  } catch (error) {
-    unreadable(error instanceof Error ? error.message : String(error));
-    return null;
+  for (const layer of named.values()) {
+    unnamed.delete(layer.key);
+    const fault = await checkLayer(layers, layer);
+    if (fault !== null) run.fault({ ...fault, repository: name, what: layer.key });
+    run.read(layer.size_bytes);
+  }
+  for (const { key, sizeBytes, storedAt } of unnamed.values()) {
+    const removedAfter = plusMs(storedAt, ORPHANED_LAYER_SPAN_MS);
+    run.unnamed({ repository: name, key, size_bytes: sizeBytes, stored_at: storedAt, removed_after: removedAfter });
   }
 }
 

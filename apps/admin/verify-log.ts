@@ -1,7 +1,8 @@
 /**
  * `strata-admin log verify`: reads the whole log once, and checks positions, revisions and every event's form.
  *
- * Must stay true: it changes nothing. Memory grows with the number of streams and vault records, not of events.
+ * Must stay true: it changes nothing. Memory grows with the number of streams, vault records and, with references, of
+ * stored layers, not of events.
  */
 import type { Logger } from 'pino';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
@@ -12,7 +13,9 @@ import type { Digest } from '../../core/ports/digest.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
-import { repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
+import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+import { repositories } from '../../core/repository/evolve.ts';
+import { layersStoredBy } from '../../core/repository/layers.ts';
 import type { Settings } from '../server/settings.ts';
 import { checkLayer } from './check-layer.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
@@ -47,6 +50,8 @@ export async function verifyLog(
   let position = LOG_START;
   let events = 0;
   let named = 0;
+  /** Layers that no later event lets expire. */
+  const unread = new Map<string, { readonly layer: RecordedLayer; readonly where: string }>();
   for (;;) {
     const page = await context.events.readAll(position, PAGE_EVENTS);
     for (const event of page) {
@@ -56,28 +61,41 @@ export async function verifyLog(
       const expected = (revisions.get(event.stream) ?? -1) + 1;
       if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
       revisions.set(event.stream, event.revision);
-      const layer = await checkEvent(context, event, vault, fault);
-      if (layer === null) continue;
-      named += 1;
-      const found = options.references ? await checkLayer(layers, layer) : null;
-      if (found !== null) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
+      const checked = await checkEvent(context, event, vault, fault);
+      if (checked === null) continue;
+      for (const id of checked.expired) unread.delete(id);
+      for (const layer of checked.stored) {
+        named += 1;
+        if (options.references) unread.set(layer.id, { layer, where });
+      }
     }
     events += page.length;
     if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) log.info({ events }, 'Verifying the log');
     if (page.length < PAGE_EVENTS) break;
   }
+  for (const { layer, where } of unread.values()) {
+    const found = await checkLayer(layers, layer);
+    if (found !== null) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
+  }
   await vault?.finish();
   return { events, streams: revisions.size, layers: named, faults };
 }
 
-/** Checks the event. Resolves to the layer that it names, or null if it names none or cannot be read. */
+interface CheckedEvent {
+  readonly stored: readonly RecordedLayer[];
+  /** The ids of layers whose bytes left storage with the event. */
+  readonly expired: readonly string[];
+}
+
+/** Checks the event. Resolves to null if it cannot be read. */
 async function checkEvent(
   context: Context & { readonly digest: Digest },
   event: RecordedEvent,
   vault: VaultCheck | null,
   fault: (text: string) => void,
-): Promise<RecordedLayer | null> {
-  const kinds = EVENT_CATALOGUE[categoryOf(event.stream)];
+): Promise<CheckedEvent | null> {
+  const category = categoryOf(event.stream);
+  const kinds = EVENT_CATALOGUE[category];
   if (kinds === undefined) {
     fault(`${event.stream} is of no known category`);
     return null;
@@ -85,9 +103,10 @@ async function checkEvent(
   try {
     readEvent(kinds, event);
     vault?.add(event);
-    if (event.type !== 'RefsUpdated') return null;
-    const whole = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, event));
-    return whole.type === 'RefsUpdated' ? whole.data.layer : null;
+    if (category !== repositories.category) return { stored: [], expired: [] };
+    const whole = readEvent<RepositoryEvent>(repositoryEventKinds, await withUpdatesInPlace(context, event));
+    const expired = whole.type === 'LayersExpired' ? whole.data.layers.map(({ id }) => id) : [];
+    return { stored: layersStoredBy(whole), expired };
   } catch (error) {
     fault(error instanceof Error ? error.message : String(error));
     return null;

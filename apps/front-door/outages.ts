@@ -8,6 +8,7 @@
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
+import { LayerCompactionsError } from '../../core/ports/layer-compactions.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
@@ -28,6 +29,7 @@ export const OUTAGE_ERRORS = [
   DeliveryStoreError,
   DeviceLoginRequestsError,
   EventStoreError,
+  LayerCompactionsError,
   LayerStoreError,
   NodeBehind,
   ObjectDatabaseError,
@@ -86,6 +88,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'node-behind': BEHIND,
   'delivery-store-unavailable': DOWN,
   'device-logins-unavailable': DOWN,
+  'layer-compactions-unavailable': DOWN,
   'log-unavailable': LOG_DOWN,
   'append-outcome-unknown': UNKNOWN_OUTCOME,
   'append-too-large': FAULT,

@@ -24,6 +24,7 @@ import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { createCommitTotals } from '../api/services.ts';
@@ -86,7 +87,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       clock: context.clock,
       entities: context.entities,
       deliveries: readModels,
-      timers: [timers, context.deviceRequests],
+      timers: [timers, context.deviceRequests, context.compactions],
       parkedStreams: () => projections.runner.waiting(),
     });
     const http = createHttpServer({
@@ -172,6 +173,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   const usage = projections.readModels;
   const background = createBackground(onFault);
   parts.add(() => background.settled());
+  const onLayer = createCompactionRequests({ ...context, background });
   return {
     ...context,
     layers,
@@ -182,6 +184,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     transfer,
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
+    onLayer,
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
     clientAddress: createClientAddress(settings.trustedProxies),
     sourceAddressRef: createSourceAddressRef(context.vault),

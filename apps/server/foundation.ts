@@ -19,6 +19,10 @@ import {
   createPostgresDeviceLoginRequests,
   type PostgresDeviceLoginRequests,
 } from '../../adapters/postgres/device-login-requests.ts';
+import {
+  createPostgresLayerCompactions,
+  type PostgresLayerCompactions,
+} from '../../adapters/postgres/layer-compactions.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
@@ -45,6 +49,7 @@ export interface Foundation {
     readonly digest: Digest;
     readonly vault: Vault;
     readonly deviceRequests: PostgresDeviceLoginRequests;
+    readonly compactions: PostgresLayerCompactions;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -128,6 +133,7 @@ export async function composeFoundation(
       digest,
       vault,
       deviceRequests: createPostgresDeviceLoginRequests(pool),
+      compactions: createPostgresLayerCompactions(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),

@@ -9,6 +9,8 @@ import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { msBetween } from '../../core/kernel/ids.ts';
+import type { LayerMerges } from '../../core/ports/layer-merges.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
@@ -16,6 +18,8 @@ import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { deviceRequest } from '../../workflows/device-request/logic.ts';
 import { createDeviceRequestSteps } from '../../workflows/device-request/steps.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
+import { layerCompaction } from '../../workflows/layer-compaction/logic.ts';
+import { createCompactionSteps } from '../../workflows/layer-compaction/steps.ts';
 import type { TemporalEngine } from '../../workflows/temporal/engine.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
@@ -30,6 +34,8 @@ export const WORKFLOWS: readonly Workflow[] = [deviceLogin, webhookDelivery];
 
 export interface WorkflowsOptions {
   readonly foundation: Foundation;
+  readonly layers: LayerStore;
+  readonly objects: LayerMerges;
   readonly timers: Timers;
   /** Null: the embedded engine. */
   readonly temporal: TemporalSettings | null;
@@ -44,12 +50,13 @@ const CONNECTION_CHECK_INTERVAL_MS = 500;
 
 /** Starts the engine. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
-  const { foundation, metrics, temporal } = options;
+  const { foundation, layers, objects, metrics, temporal } = options;
   const { context } = foundation;
   const workflows = [
     carriedOut(deviceLogin, createDeviceLoginSteps(context)),
     carriedOut(deviceRequest(context.deviceRequests), createDeviceRequestSteps(context)),
     carriedOut(webhookDelivery, createWebhookDeliverySteps(context)),
+    carriedOut(layerCompaction(context.compactions), createCompactionSteps({ ...context, layers, objects })),
   ].map((workflow) => counted(workflow, metrics));
   return temporal === null ? startEmbedded(options, workflows) : startOnTemporal(options, workflows, temporal);
 }

@@ -7,6 +7,7 @@ import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { FirstCommits } from '../../core/ports/first-commits.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { KnownApart } from '../../core/use-cases/reading/apart.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
@@ -23,6 +24,7 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   /** For READMEs that the site begins repositories with. */
   readonly firstCommits: FirstCommits;
   readonly layers: LayerStore;
+  readonly onLayer: PushContext['onLayer'];
   readonly commitTotals: CommitTotals;
   readonly knownFolders: KnownFolders;
   readonly knownPathHistories: KnownPathHistories;

@@ -18,6 +18,17 @@ export const STREAM_NAME_BYTES_MAX = 768;
 export const LOG_FILE_LINE_BYTES_MAX = APPEND_SIZE_BYTES_MAX + 4 * KIB;
 /** Layers that one event removes; each takes about 90 bytes of the event. */
 export const LAYERS_REMOVED_AT_ONCE_MAX = 10_000;
+/** With this many layers a repository is compacted at once. Each layer costs a cold clone a request to the store. */
+export const LAYERS_MAX = 64;
+/** With this many layers a repository is compacted when `COMPACTION_IDLE_MS` have passed. */
+export const LAYERS_AT_REST_MAX = 8;
+export const COMPACTION_IDLE_MS = 60_000;
+/** A node asks for a repository's compaction at most this often. */
+export const COMPACTION_ASKED_AGAIN_MS = 2_000;
+/** Compactions that one process makes at once: each takes a processor. */
+export const COMPACTIONS_AT_ONCE_MAX = 2;
+/** Larger layers are not compacted again: rewriting one would cost more than its request saves. */
+export const COMPACTED_LAYER_BYTES_MAX = GIB;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 

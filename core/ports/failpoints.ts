@@ -1,5 +1,5 @@
 /**
- * Named places where a test may kill the process: between the steps of a push, of an export or import of the log, of a
+ * Named places where a test may kill the process: between the steps of a push, of a compaction, of an export or import of the log, of a
  * webhook delivery, of the enrolment of an MFA token, and between two appends of one command.
  *
  * Must stay true: in production, reaching a failpoint calls a function that does nothing.
@@ -12,6 +12,8 @@ export const FAILPOINTS = [
   'push-appended',
   'push-installed',
   'push-answered',
+  'compaction-layer-stored',
+  'compaction-appended',
   'repository-created',
   'repository-closed',
   'account-username-claimed',

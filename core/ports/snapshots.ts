@@ -19,6 +19,9 @@ export interface Snapshot {
 export interface Snapshots {
   /** Returns the stream's newest snapshot of this code version, at or before revision `upTo` if set, or null. */
   latest(stream: StreamName, codeVersion: number, upTo?: number): Promise<Snapshot | null>;
-  /** Saves a snapshot and keeps the older ones, which reads of past states use. Idempotent for a revision. */
+  /**
+   * Saves a snapshot. Of the older ones of its code version it keeps the newest whole, and fewer the older they are
+   * (core/kernel/thinned.ts): reads of past states start at them. Idempotent for a revision.
+   */
   save(snapshot: Snapshot): Promise<void>;
 }

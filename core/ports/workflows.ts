@@ -43,6 +43,8 @@ export interface RowWorkflow<Step extends string = string> {
   /** From 1; raised whenever the rows mean something else. A workflow is never removed. */
   readonly version: number;
   readonly rows: WaitingRows<Step>;
+  /** An engine looks for new rows at least this often: so much late may the step of a new row be. */
+  readonly lookMs: number;
 }
 
 /** The rows of a workflow, as an engine sees them. No event tells of a new row: an engine looks again at intervals. */

@@ -1,7 +1,7 @@
 /** The commands of a repository. */
 import type { RefName } from '../git/ref-name.ts';
-import type { ObjectId } from '../kernel/ids.ts';
-import type { FoundTip } from '../ports/object-database.ts';
+import type { LayerId, ObjectId } from '../kernel/ids.ts';
+import type { FoundTip, Layer } from '../ports/object-database.ts';
 
 /** One command of a push, with what the object database knows about its new tip. */
 export interface RequestedUpdate {
@@ -32,7 +32,16 @@ export type RepositoryCommand =
       readonly branch: string;
       readonly initialDefaultBranch: string | null;
     }
-  | { readonly type: 'CloseRepository' };
+  | { readonly type: 'CloseRepository' }
+  | {
+      /** Replaces layers by one that holds every object of theirs and no other. */
+      readonly type: 'MergeLayers';
+      /** The revision of the stream whose layers were read. */
+      readonly revision: number;
+      /** In the order of the list; at most `LAYERS_REMOVED_AT_ONCE_MAX`. */
+      readonly removed: readonly LayerId[];
+      readonly added: Layer;
+    };
 
 export type RefRefusalCode =
   | 'ref-moved'

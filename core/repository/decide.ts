@@ -1,5 +1,5 @@
 /**
- * Decides the commands of a repository: those of its owner, and the ref updates of a push.
+ * Decides the commands of a repository: those of its owner, the ref updates of a push, and compactions.
  *
  * Must stay true: before each accepted update, the ref has exactly the value that the client named. After the whole
  * push all refs can exist side by side as files of a plain Git repository, so that every clone can write them.
@@ -10,6 +10,7 @@ import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
 import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } from './commands.ts';
 import type { RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
+import { recordedLayer } from './layers.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository, sortedRefNames } from './state.ts';
 
 export function decideRepository(state: Repository, command: RepositoryCommand): Decision<RepositoryEvent> {
@@ -26,7 +27,30 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
       return state.status === 'closed'
         ? accept<RepositoryEvent>()
         : accept<RepositoryEvent>({ type: 'RepositoryClosed', data: {} });
+    case 'MergeLayers':
+      return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : mergeLayers(state, command);
   }
+}
+
+/** Accepts nothing if one of the layers is no longer in the list: another compaction has replaced it. */
+function mergeLayers(
+  { layers, shrinkEpoch, clean }: OpenRepository,
+  { revision, removed, added }: Extract<RepositoryCommand, { type: 'MergeLayers' }>,
+): Decision<RepositoryEvent> {
+  const wanted = new Set(removed);
+  const found = [...layers].filter(({ id }) => wanted.has(id));
+  if (found.length === 0 || found.length < wanted.size) return accept<RepositoryEvent>();
+  return accept<RepositoryEvent>({
+    type: 'LayersCompacted',
+    data: {
+      revision,
+      removed: found.map(({ id, sizeBytes }) => ({ id, size_bytes: sizeBytes })),
+      added: [{ ...recordedLayer(added), holds: 'merged' }],
+      shrink_epoch: shrinkEpoch + 1,
+      // The objects are the same.
+      clean,
+    },
+  });
 }
 
 /** The result of one command of a push. `code` is null if the command was accepted. */

@@ -101,3 +101,23 @@ export function layerOf(stored: RecordedLayer): Layer {
     pack: stored.pack,
   };
 }
+
+/** Returns the layers that an event brings into storage. Those that it removes from the list stay there. */
+export function layersStoredBy(event: RepositoryEvent): readonly RecordedLayer[] {
+  switch (event.type) {
+    case 'RefsUpdated':
+      return event.data.layer === null ? [] : [event.data.layer];
+    case 'LayersCompacted':
+      return event.data.added;
+    case 'LayersExpired':
+    case 'DefaultBranchChanged':
+    case 'RepositoryClosed':
+    case 'RepositoryReopened':
+      return [];
+  }
+}
+
+/** Returns the form in which an event names a layer. */
+export function recordedLayer(layer: Layer): RecordedLayer {
+  return { id: layer.id, key: layer.key, size_bytes: layer.sizeBytes, sha256: layer.sha256, pack: layer.pack };
+}

@@ -2,6 +2,7 @@
 import { DeliveryStoreError } from '../ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../ports/device-login-requests.ts';
 import { EventStoreError } from '../ports/event-store.ts';
+import { LayerCompactionsError } from '../ports/layer-compactions.ts';
 import { ReadModelError } from '../ports/read-models.ts';
 import { VaultError } from '../ports/vault.ts';
 
@@ -11,6 +12,9 @@ export function isOutage(error: unknown): boolean {
   }
   if (error instanceof VaultError) return error.code === 'vault-unavailable';
   return (
-    error instanceof DeliveryStoreError || error instanceof DeviceLoginRequestsError || error instanceof ReadModelError
+    error instanceof DeliveryStoreError ||
+    error instanceof DeviceLoginRequestsError ||
+    error instanceof LayerCompactionsError ||
+    error instanceof ReadModelError
   );
 }

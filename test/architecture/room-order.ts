@@ -33,6 +33,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/use-cases/pushing',
     'core/use-cases/webhooks',
     'core/use-cases/log-files',
+    'core/use-cases/compacting',
     'core/use-cases/sweeping',
   ],
   'adapters/git': [
@@ -40,6 +41,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'adapters/git/packs',
     'adapters/git/cache',
     'adapters/git/receiving',
+    'adapters/git/compacting',
     'adapters/git',
   ],
   apps: [

@@ -1,6 +1,7 @@
 /** The contract of core/ports/snapshots.ts, run on every adapter. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { SNAPSHOT_INTERVAL_EVENTS } from '../../core/kernel/limits.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import { newStream } from '../support/events.ts';
 
@@ -39,6 +40,21 @@ export function snapshotsContract(adapter: string, open: () => Promise<OpenSnaps
       assert.equal((await snapshots.latest(stream, 1, 1_999))?.revision, 1_999);
       assert.equal((await snapshots.latest(stream, 1, 1_998))?.revision, 999);
       assert.equal(await snapshots.latest(stream, 1, 998), null);
+    });
+
+    test('are fewer the older they are, and reads of past states start not far behind', async () => {
+      const stream = newStream();
+      const lastOf = (index: number) => (index + 1) * SNAPSHOT_INTERVAL_EVENTS - 1;
+      for (let index = 0; index < 60; index += 1) {
+        await snapshots.save({ stream, revision: lastOf(index), codeVersion: 1, state: index });
+      }
+      const found = new Set<number>();
+      for (let index = 0; index < 60; index += 1) {
+        found.add((await snapshots.latest(stream, 1, lastOf(index)))?.revision ?? -1);
+      }
+      assert.ok(found.size < 30, `${found.size} are kept`);
+      for (const index of [59, 58, 57, 56]) assert.ok(found.has(lastOf(index)), `${index}`);
+      assert.ok(found.has(lastOf(0)));
     });
 
     test('ignore those of another code version', async () => {

@@ -32,6 +32,7 @@ export async function startGit(fixture: ApiFixture, parts: Partial<GitHttpContex
   const handler = createGitHandler({
     ...fixture.context,
     layers: createMemoryLayerStore(),
+    onLayer: () => undefined,
     agent: 'strata/test',
     onFinished: (request) => finished.push(request),
     ...parts,

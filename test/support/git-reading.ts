@@ -62,6 +62,7 @@ export async function startGitReading(defaultBranch = 'main'): Promise<GitReadin
         ...base,
         layers: database.layers,
         objects: database.database,
+        onLayer: () => undefined,
         usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },
       },
       {

@@ -92,6 +92,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     ...calls.watch('addresses', { sourceAddressRef: async () => null }),
     ...calls.watch('failpoints', { failpoint: async () => undefined }),
     onFinished: () => undefined,
+    onLayer: () => undefined,
   };
   const api = createApi(context);
   await api.ready();

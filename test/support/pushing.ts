@@ -68,6 +68,7 @@ export async function startPushing(
     ...node,
     layers,
     objects: objects.database,
+    onLayer: () => undefined,
     usage: { usageOf: async () => ({ ...used }) },
     failpoint: async (point) => pushing.onFailpoint(point),
   };

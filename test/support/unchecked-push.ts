@@ -6,7 +6,7 @@ import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-stor
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, type ObjectId, timestamp, uuid, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
-import { recordedLayer } from '../../core/use-cases/pushing/push-layer.ts';
+import { recordedLayer } from '../../core/repository/layers.ts';
 import { newEvent } from './events.ts';
 import { keepLog } from './log.ts';
 import type { SharedParts } from './strata-on-postgres.ts';

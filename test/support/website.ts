@@ -93,6 +93,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
       },
     },
     layers: createMemoryLayerStore(),
+    onLayer: () => undefined,
     commitTotals: createCommitTotals(),
     ...createKnownAnswers(),
     ...mfaParts(),

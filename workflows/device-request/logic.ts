@@ -10,8 +10,10 @@ import { DEVICE_SESSION_KEPT_MS } from '../../core/kernel/limits.ts';
 import type { DeviceRequestStep } from '../../core/ports/device-login-requests.ts';
 import type { RowWorkflow, WaitingRows } from '../../core/ports/workflows.ts';
 
+const LOOK_MS = 60_000;
+
 export function deviceRequest(rows: WaitingRows<DeviceRequestStep>): RowWorkflow<DeviceRequestStep> {
-  return { name: 'device-request', version: 1, rows };
+  return { name: 'device-request', version: 1, rows, lookMs: LOOK_MS };
 }
 
 /** Until when polls of a login that ended are still answered. */

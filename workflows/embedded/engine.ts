@@ -4,7 +4,7 @@
  * Must stay true: it keeps nothing in memory that matters. What is waited for is in the events. Running steps and
  * pauses after failures are in memory only; they are lost with the process, and the next leader finds the due timers
  * again. While nothing is due and no event arrives, it queries no timer of a stream: it sets one alarm for each
- * workflow's next due time. Rows are looked at again after `ROWS_LOOK_MS`.
+ * workflow's next due time. Rows are looked at as often as their workflow says.
  */
 import { type Backoff, backoff } from '../../core/kernel/backoff.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
@@ -32,8 +32,6 @@ export interface EmbeddedEngineOptions {
 /** The pause after a step that failed or changed nothing; doubled each time. */
 const PAUSE_FIRST_MS = 1_000;
 const PAUSE_LAST_MS = 60_000;
-/** A new row's step is carried out at most this much late, if it was due before the next look. */
-const ROWS_LOOK_MS = 60_000;
 
 /** Starts carrying out due steps. The returned function stops the engine and resolves when no step runs any more. */
 export function startEmbeddedEngine(options: EmbeddedEngineOptions): () => Promise<void> {
@@ -135,7 +133,8 @@ class WorkflowRunner {
     const limit = stepsAtOnceMax + this.#running.size + this.#pauses.size + 1;
     const earliest = await this.#earliest(limit);
     const now = clock.now();
-    let nextAt: Timestamp | null = 'rows' in this.#carriedOut.workflow ? plusMs(now, ROWS_LOOK_MS) : null;
+    const { workflow } = this.#carriedOut;
+    let nextAt: Timestamp | null = 'rows' in workflow ? plusMs(now, workflow.lookMs) : null;
     for (const timer of earliest) {
       if (this.#ended.aborted || this.#running.size >= stepsAtOnceMax) return null;
       if (this.#running.has(timer.id)) continue;

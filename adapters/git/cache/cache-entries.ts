@@ -9,6 +9,7 @@ import type { CommittedObjects } from '../../../core/ports/object-database.ts';
 import {
   type CacheFolder,
   type CachePaths,
+  copyLayers,
   findCacheFolders,
   isThere,
   isWhole,
@@ -36,14 +37,25 @@ export interface CacheEntry {
   /** False for a folder found at start: its files are checked when it is first used. */
   checked: boolean;
   merging: boolean;
+  /** The repository before layers were removed: entries to retire once somebody has read it as it is since. */
+  superseded: readonly CacheEntry[];
   leases: number;
   bytes: number;
   retired: boolean;
 }
 
+export interface CacheEntriesOptions {
+  readonly paths: CachePaths;
+  readonly cacheBytesMax: number;
+  readonly log: GitLog;
+  /** Called when a folder begins with packs of another one of the same repository. */
+  readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
+}
+
 /** Finds the folders that an earlier process left. Each is checked when it is first used. */
-export async function openCacheEntries(paths: CachePaths, cacheBytesMax: number, log: GitLog): Promise<CacheEntries> {
-  const entries = new CacheEntries(paths, cacheBytesMax, log);
+export async function openCacheEntries(options: CacheEntriesOptions): Promise<CacheEntries> {
+  const { paths } = options;
+  const entries = new CacheEntries(options);
   for (const folder of await findCacheFolders(paths.repositories)) entries.add(folder, false);
   return entries;
 }
@@ -52,6 +64,7 @@ export class CacheEntries {
   readonly #paths: CachePaths;
   readonly #cacheBytesMax: number;
   readonly #log: GitLog;
+  readonly #onBegun: CacheEntriesOptions['onBegun'];
   readonly #disk: DiskWork;
   /** In the order of their last use, oldest first. Entries that are being made are in `#making` only. */
   readonly #known = new Map<string, CacheEntry>();
@@ -59,10 +72,11 @@ export class CacheEntries {
   #totalBytes = 0;
   #openPacks = 0;
 
-  constructor(paths: CachePaths, cacheBytesMax: number, log: GitLog) {
+  constructor({ paths, cacheBytesMax, log, onBegun }: CacheEntriesOptions) {
     this.#paths = paths;
     this.#cacheBytesMax = cacheBytesMax;
     this.#log = log;
+    this.#onBegun = onBegun;
     this.#disk = new DiskWork(paths.trash, log);
   }
 
@@ -83,8 +97,19 @@ export class CacheEntries {
     return entry;
   }
 
-  /** Resolves with the entry of this repository at this epoch, and a lease on it. A new entry is empty. */
+  /**
+   * Resolves with the entry of this repository at this epoch, and a lease on it. A new entry begins with the layers that
+   * another one of the repository has.
+   */
   async acquire(objects: CommittedObjects): Promise<CacheEntry> {
+    const entry = await this.acquireAhead(objects);
+    for (const older of entry.superseded) this.#retire(older);
+    entry.superseded = [];
+    return entry;
+  }
+
+  /** As `acquire`, before anybody reads the repository at this epoch: entries of older epochs stay. */
+  async acquireAhead(objects: CommittedObjects): Promise<CacheEntry> {
     const key = entryKey(objects.repository, objects.shrinkEpoch);
     for (;;) {
       const found = this.#known.get(key);
@@ -164,16 +189,43 @@ export class CacheEntries {
     return entry;
   }
 
-  async #make(key: string, { repository, shrinkEpoch }: CommittedObjects): Promise<CacheEntry> {
+  async #make(key: string, objects: CommittedObjects): Promise<CacheEntry> {
+    const { repository, shrinkEpoch } = objects;
     try {
       const folder = await makeCacheFolder(this.#paths.repositories, repository, shrinkEpoch);
-      for (const other of this.#known.values()) {
-        // The repository before layers were removed: only requests that already read it still need it.
-        if (other.folder.repository === repository && other.folder.shrinkEpoch < shrinkEpoch) this.#retire(other);
-      }
-      return this.add(folder, true);
+      const others = [...this.#known.values()].filter(({ folder: other }) => other.repository === repository);
+      const newest = others.toSorted((a, b) => b.folder.shrinkEpoch - a.folder.shrinkEpoch)[0];
+      if (newest !== undefined) await this.#beginWith(newest, folder, objects);
+      const entry = this.add(folder, true);
+      entry.superseded = others.filter(({ folder: other }) => other.shrinkEpoch < shrinkEpoch);
+      return entry;
     } finally {
       this.#making.delete(key);
+    }
+  }
+
+  /**
+   * Links the committed layers that another folder of the repository has into a new one. A pack that also holds objects
+   * of other layers stays behind: the folder's objects are exactly those of the committed layers.
+   */
+  async #beginWith(other: CacheEntry, folder: CacheFolder, { layers }: CommittedObjects): Promise<void> {
+    const from = this.#take(other);
+    try {
+      if (!(await isUsable(from))) return;
+      const committed = new Set(Array.from(layers, ({ id }) => id));
+      const present = [...from.folder.present.values()];
+      const mixed = new Set(present.filter(({ id }) => !committed.has(id)).map(({ pack }) => pack));
+      await copyLayers(
+        from.folder,
+        folder,
+        present.filter(({ pack }) => !mixed.has(pack)),
+      );
+      await this.#onBegun(from.folder, folder);
+    } catch (error) {
+      // What was not linked is fetched again.
+      this.#log.warn({ folder: folder.path, error }, 'Cached layers could not be kept');
+    } finally {
+      this.release(from);
     }
   }
 
@@ -210,7 +262,7 @@ function newEntry(folder: CacheFolder, checked: boolean): CacheEntry {
   let bytes = 0;
   for (const size of sizes.values()) bytes += size;
   const key = entryKey(folder.repository, folder.shrinkEpoch);
-  const memory = { order: [], packs: new Map(), arriving: new Map(), unrecorded: [] };
+  const memory = { order: [], packs: new Map(), arriving: new Map(), unrecorded: [], superseded: [] };
   return { key, folder, ...memory, leased: null, checked, merging: false, leases: 0, bytes, retired: false };
 }
 

@@ -10,7 +10,15 @@ import type { Layer } from '../../../core/ports/object-database.ts';
 import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { GitLog } from '../process/log.ts';
 import type { CacheEntries, CacheEntry } from './cache-entries.ts';
-import { addPack, isMissing, recordLayers, type PackFiles, type PresentLayer } from './cache-folder.ts';
+import {
+  addPack,
+  type CacheFolder,
+  copyLayers,
+  isMissing,
+  type PackFiles,
+  type PresentLayer,
+  recordLayers,
+} from './cache-folder.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 import { fetchLayer, isDiskFull } from './layer-fetch.ts';
 
@@ -45,6 +53,18 @@ export class LayerArrivals {
       onMoved();
       return added;
     });
+  }
+
+  /**
+   * Brings a layer's own pack into a folder of the caller's: as a link where the entry has it alone, else from the store.
+   */
+  async bring(entry: CacheEntry | null, layer: Layer, folder: CacheFolder): Promise<void> {
+    const present = entry?.folder.present.get(layer.id);
+    if (entry !== null && present !== undefined && present.sha256 === layer.sha256 && present.pack === layer.pack) {
+      await copyLayers(entry.folder, folder, [present]);
+      return;
+    }
+    await this.#fetchInto(folder, layer, entry?.key ?? folder.path);
   }
 
   #arrive(entry: CacheEntry, layer: Layer, obtain: () => Promise<PresentLayer>): Promise<PresentLayer> {
@@ -96,13 +116,18 @@ export class LayerArrivals {
     }
   }
 
-  async #fetch(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
+  #fetch(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
+    return this.#fetchInto(entry.folder, layer, entry.key);
+  }
+
+  /** Fetches that have the same key take turns. */
+  async #fetchInto(target: CacheFolder, layer: Layer, key: string): Promise<PresentLayer> {
     const { incoming, layers } = this.#options;
-    const done = await this.#slots.acquire(entry.key);
+    const done = await this.#slots.acquire(key);
     try {
       const folder = await incoming.take();
       try {
-        return await addPack(entry.folder, layer, await fetchLayer(layers, layer, folder));
+        return await addPack(target, layer, await fetchLayer(layers, layer, folder));
       } finally {
         await incoming.remove(folder);
       }

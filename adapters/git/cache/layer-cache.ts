@@ -32,6 +32,13 @@ export interface LayerCache {
    * were moved into the cache, false if the cache does not need them, for example because it fetched the layer first.
    */
   install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
+  /** As `install`, for objects whose shrink epoch nobody reads yet: the layers that stay are kept. */
+  installAhead(objects: CommittedObjects, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
+  /**
+   * Brings the packs of some layers into a folder of the caller's, each alone: a pack that this node merged from several
+   * layers is fetched again.
+   */
+  collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void>;
   drop(repository: RepositoryId): void;
   /** Bytes of packs and indexes in all folders. */
   sizeBytes(): number;
@@ -51,17 +58,19 @@ export interface LayerCacheOptions {
   readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
   /** A folder with this many packs is merged. */
   readonly packsMax: number;
+  /** Called when a folder begins with packs of another one of the same repository. */
+  readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
 }
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
-  const { directory, layers, cacheBytesMax, memory, packsMax, log } = options;
+  const { directory, layers, cacheBytesMax, memory, packsMax, log, onBegun } = options;
   const paths = {
     repositories: join(directory, 'repositories'),
     incoming: join(directory, 'incoming'),
     trash: join(directory, 'trash'),
   };
   await startCache(directory, paths);
-  const entries = await openCacheEntries(paths, cacheBytesMax, log);
+  const entries = await openCacheEntries({ paths, cacheBytesMax, log, onBegun });
   const incoming = createIncomingFolders(paths.incoming);
   const arrivals = new LayerArrivals({ entries, layers, incoming, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
@@ -106,10 +115,30 @@ class DiskLayerCache implements LayerCache {
   }
 
   async install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
-    const { entries, arrivals } = this.#parts;
+    const { entries } = this.#parts;
     // By now this may be another folder than the leased one, with the same objects.
     const entry = entries.acquireExisting(lease.folder.repository, lease.folder.shrinkEpoch);
-    if (entry === null) return false;
+    return entry !== null && this.#moveIn(entry, layer, files, opened);
+  }
+
+  async installAhead(objects: CommittedObjects, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
+    return this.#moveIn(await this.#parts.entries.acquireAhead(objects), layer, files, opened);
+  }
+
+  async collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void> {
+    const { entries, arrivals } = this.#parts;
+    const entry = entries.acquireExisting(objects.repository, objects.shrinkEpoch);
+    try {
+      const brought = await Promise.allSettled(layers.map((layer) => arrivals.bring(entry, layer, folder)));
+      for (const result of brought) if (result.status === 'rejected') throw asDatabaseError(result.reason);
+    } finally {
+      if (entry !== null) entries.release(entry);
+    }
+  }
+
+  /** Releases the entry. */
+  async #moveIn(entry: CacheEntry, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
+    const { entries, arrivals } = this.#parts;
     let moved = false;
     try {
       await arrivals.move(entry, layer, files, () => {

@@ -6,6 +6,7 @@
  */
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { partsToMerge } from '../../../core/kernel/geometric-series.ts';
 import {
   type CacheFolder,
   copyLayers,
@@ -20,8 +21,6 @@ import type { IncomingFolders } from './incoming-folders.ts';
 
 /** Larger packs are not merged: copying them costs more than keeping them. */
 const MERGED_PACK_BYTES_MAX = 256 * 1024 * 1024;
-/** A pack is not merged if it is more than this many times as large as all smaller ones together. */
-const GROWTH = 2;
 
 /**
  * Makes a folder under `parent` with the same layers: the small packs merged into one, the others hard-linked. Resolves
@@ -44,7 +43,7 @@ export async function mergeSmallPacks(
       merged,
       present.filter(({ pack }) => !chosen.has(pack)),
     );
-    const pack = await writeMergedPack(git, folder, [...chosen], join(scratch, 'pack'));
+    const pack = await writeMergedPack(git, { folder, packs: chosen, target: join(scratch, 'pack') });
     for (const extension of ['pack', 'rev', 'idx'] as const) {
       await rename(join(scratch, 'pack', `pack-${pack}.${extension}`), packPath(merged, pack, extension));
     }
@@ -65,37 +64,34 @@ export async function mergeSmallPacks(
   }
 }
 
-/**
- * The packs to merge: all but the largest ones that each outweigh all smaller ones. It is the rule of git's geometric
- * repack (git-repack(1)): few packs stay whatever their sizes are, and an object is copied a logarithmic number of
- * times.
- */
+/** The packs to merge, by the rule of core/kernel/geometric-series.ts. */
 export function choosePacks(layers: readonly PresentLayer[]): ReadonlySet<string> {
   const sizes = new Map(layers.map(({ pack, packBytes }) => [pack, packBytes]));
-  const small = [...sizes].filter(([, size]) => size <= MERGED_PACK_BYTES_MAX).sort(([, a], [, b]) => a - b);
-  let smaller = small.reduce((sum, [, size]) => sum + size, 0);
-  let count = small.length;
-  for (const [, size] of small.toReversed()) {
-    smaller -= size;
-    if (size <= GROWTH * smaller) break;
-    count -= 1;
-  }
-  return new Set(small.slice(0, count).map(([pack]) => pack));
+  const small = [...sizes].filter(([, size]) => size <= MERGED_PACK_BYTES_MAX);
+  return new Set(partsToMerge(small, ([, size]) => size).map(([pack]) => pack));
 }
 
-async function writeMergedPack(
-  git: Git,
-  folder: CacheFolder,
-  packs: readonly string[],
-  target: string,
-): Promise<string> {
+export interface MergedPackOptions {
+  readonly folder: CacheFolder;
+  /** Checksums of packs in the folder, hex. */
+  readonly packs: Iterable<string>;
+  readonly target: string;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Writes one pack with every object of some packs of a folder, and its indexes, as `pack-<checksum>.*` in the target
+ * folder. Returns the checksum, hex.
+ */
+export async function writeMergedPack(git: Git, { folder, packs, target, signal }: MergedPackOptions): Promise<string> {
   const command: GitCommand = {
     args: ['pack-objects', '--stdin-packs', '--delta-base-offset', '-q', join(target, 'pack')],
     view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
     config: [['core.fsync', 'none']],
+    ...(signal === undefined ? {} : { signal }),
   };
   let answer = '';
-  const names = packs.map((pack) => `pack-${pack}.pack`);
+  const names = Array.from(packs, (pack) => `pack-${pack}.pack`);
   for await (const chunk of git.stream(command, lines(names))) answer += chunk.toString('latin1');
   const pack = /^([0-9a-f]{40})\n$/.exec(answer)?.[1];
   if (pack === undefined) throw new TypeError(`git pack-objects printed ${JSON.stringify(answer)}`);

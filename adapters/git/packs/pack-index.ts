@@ -30,6 +30,8 @@ export interface PackIndex {
   readonly residentBytes: number;
   /** The object's offset in the pack, or null; a promise only when the file must be read. */
   find(id: Uint8Array): number | null | Promise<number | null>;
+  /** The ids of objects `start` to `end` in the order of ids, 20 bytes each. */
+  ids(start: number, end: number): Promise<Buffer>;
   /** Every object in the order of ids, or null when the index is too large to be in memory. */
   resident(): readonly { readonly id: ObjectId; readonly offset: number }[] | null;
 }
@@ -62,6 +64,7 @@ export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<
     return {
       ...about,
       residentBytes: tables.length,
+      ids: async (start, end) => tables.subarray(start * ID_BYTES, Math.min(end, objectCount) * ID_BYTES),
       find: (id) => findResident(tables, objectCount, id),
       resident: () => residentObjects(tables, objectCount),
     };
@@ -69,6 +72,8 @@ export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<
   return {
     ...about,
     residentBytes: fanout.byteLength,
+    ids: (start, end) =>
+      pages.read(file, TABLES_START + start * ID_BYTES, (Math.min(end, objectCount) - start) * ID_BYTES),
     find: (id) => findPaged(pages, file, fanout, id),
     resident: () => null,
   };
@@ -141,4 +146,27 @@ function compareAt(bytes: Buffer, start: number, id: Uint8Array): number {
     if (difference !== 0) return difference;
   }
   return 0;
+}
+
+/** How many ids are compared in one go: a turn of the event loop of about a millisecond. */
+const COMPARED_AT_ONCE = 4_096;
+
+/** Whether an index has every object of another. Reads both once, in order. */
+export async function hasAllOf(whole: PackIndex, part: PackIndex): Promise<boolean> {
+  if (part.objectCount > whole.objectCount) return false;
+  let wanted: { ids: Buffer; at: number; next: number } = { ids: Buffer.alloc(0), at: 0, next: 0 };
+  for (let start = 0; start < whole.objectCount; start += COMPARED_AT_ONCE) {
+    const ids = await whole.ids(start, start + COMPARED_AT_ONCE);
+    for (let row = 0; row < ids.length; row += ID_BYTES) {
+      if (wanted.at === wanted.ids.length) {
+        if (wanted.next >= part.objectCount) return true;
+        const next = Math.min(wanted.next + COMPARED_AT_ONCE, part.objectCount);
+        wanted = { ids: await part.ids(wanted.next, next), at: 0, next };
+      }
+      const order = ids.compare(wanted.ids, wanted.at, wanted.at + ID_BYTES, row, row + ID_BYTES);
+      if (order > 0) return false;
+      if (order === 0) wanted.at += ID_BYTES;
+    }
+  }
+  return wanted.at === wanted.ids.length && wanted.next >= part.objectCount;
 }

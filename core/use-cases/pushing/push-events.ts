@@ -17,9 +17,9 @@ import {
   type StoredRefUpdate,
   type UpdateParts,
 } from '../../repository/events.ts';
+import { recordedLayer } from '../../repository/layers.ts';
 import { isNarrow, splitUpdates, updatesDigestText } from '../../repository/wide-updates.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';
-import { recordedLayer } from './push-layer.ts';
 
 export interface PartsContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
   readonly digest: Digest;

@@ -8,7 +8,7 @@ import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
 import { type LayerStore, LayerStoreError, layerKey } from '../../ports/layer-store.ts';
 import type { Layer, LayerContent, PackRefusal, Quarantine } from '../../ports/object-database.ts';
-import type { RecordedLayer, StoredRefUpdate } from '../../repository/events.ts';
+import type { StoredRefUpdate } from '../../repository/events.ts';
 
 export interface PreparedLayer {
   readonly layer: Layer;
@@ -53,9 +53,4 @@ export async function storeLayer(layers: LayerStore, { layer, content }: Prepare
     if (!(error instanceof LayerStoreError) || error.code !== 'layer-store-full') throw error;
     return { refused: 'disk-full', detail: 'no room left for layers' };
   }
-}
-
-/** Returns the form in which an event names a layer. */
-export function recordedLayer(layer: Layer): RecordedLayer {
-  return { id: layer.id, key: layer.key, size_bytes: layer.sizeBytes, sha256: layer.sha256, pack: layer.pack };
 }

@@ -10,7 +10,14 @@
 import type { PlanQuotas } from '../../account/plans.ts';
 import type { RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
-import { type ObjectId, plusMs, type PushId, type Timestamp } from '../../kernel/ids.ts';
+import {
+  type AccountId,
+  type ObjectId,
+  plusMs,
+  type PushId,
+  type RepositoryId,
+  type Timestamp,
+} from '../../kernel/ids.ts';
 import { PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
@@ -37,6 +44,16 @@ export interface PushContext extends Context, PartsContext {
   readonly layers: LayerStore;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;
+  /** Called after the commit of a push that brought a layer. It neither waits nor throws. */
+  readonly onLayer: (pushed: PushedLayer) => void;
+}
+
+/** A repository right after a push that brought a layer. */
+export interface PushedLayer {
+  readonly account: AccountId;
+  readonly repository: RepositoryId;
+  /** The number of its layers. */
+  readonly layers: number;
 }
 
 /** One command as the client sent it. A null id means no object. */
@@ -187,6 +204,9 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     // The refs become visible in memory only now, so that a reader finds their objects in this node's cache.
     const whole = enveloped.map((event, index) => ({ ...event, data: events.whole[index]?.data ?? event.data }));
     context.entities.observe(stream, nextRevision(expected), result.position, whole);
+    if (layer !== null) {
+      context.onLayer({ account: accountId, repository: id, layers: entity.state.layers.length + 1 });
+    }
     return 'appended';
   };
 }

@@ -9,6 +9,7 @@ import { READ_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
+import { LayerCompactionsError } from '../../../core/ports/layer-compactions.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.ts';
@@ -30,6 +31,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'node-behind': new NodeBehind(WORDS),
   'delivery-store-unavailable': new DeliveryStoreError(WORDS),
   'device-logins-unavailable': new DeviceLoginRequestsError(WORDS),
+  'layer-compactions-unavailable': new LayerCompactionsError(WORDS),
   'log-unavailable': new EventStoreError('log-unavailable', WORDS),
   'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
   'append-too-large': new EventStoreError('append-too-large', WORDS),

@@ -1,11 +1,14 @@
 /** The decisions of a repository's owner. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { type LayerId, uuid } from '../../../core/kernel/ids.ts';
 import type { RepositoryCommand } from '../../../core/repository/commands.ts';
 import { decideRepository } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
+import { layerOf } from '../../../core/repository/layers.ts';
 import { given } from '../../support/fold.ts';
+import { branch, layer, moved, oid, pushed } from '../../support/repository-history.ts';
 
 const closed: RepositoryEvent = { type: 'RepositoryClosed', data: {} };
 const changed = (name: string): RepositoryEvent => ({ type: 'DefaultBranchChanged', data: { default_branch: name } });
@@ -43,5 +46,35 @@ describe('A repository', () => {
 
   test('refuses a default branch while it is closed', () => {
     assert.equal(choose('main', [closed]), 'repository-not-found');
+  });
+});
+
+describe('A merge of layers', () => {
+  const one = branch('one');
+  const history = [1, 2, 3].map((n) => pushed([moved(one, null, oid(`${n}`))], { layer: layer(n, 10) }));
+  const merge = (removed: readonly number[], before: readonly RepositoryEvent[] = history) =>
+    decide(before, {
+      type: 'MergeLayers',
+      revision: 2,
+      removed: removed.map((n) => uuid<LayerId>(layer(n).id)),
+      added: layerOf(layer(9, 25)),
+    });
+
+  test('replaces them, in their order, and raises the shrink epoch', () => {
+    const removed = [1, 3].map((n) => ({ id: layer(n).id, size_bytes: 10 }));
+    const added = [{ ...layer(9, 25), holds: 'merged' }];
+    const data = { revision: 2, removed, added, shrink_epoch: 1, clean: true };
+    assert.deepEqual(merge([3, 1]), [{ type: 'LayersCompacted', data }]);
+  });
+
+  test('makes no event if one of them has been replaced, though others have not', () => {
+    assert.deepEqual(merge([1, 4]), []);
+    const [event] = merge([1, 2]);
+    assert.ok(typeof event === 'object');
+    assert.deepEqual(merge([2, 3], [...history, event]), []);
+  });
+
+  test('is refused in a closed repository', () => {
+    assert.equal(merge([1, 2], [...history, closed]), 'repository-not-found');
   });
 });

@@ -181,6 +181,7 @@ async function push(world: World, node: TestNode, name: string): Promise<void> {
     ...node,
     layers: createMemoryLayerStore(),
     objects: createFakeObjects().database,
+    onLayer: () => undefined,
     usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },
   };
   try {

@@ -5,6 +5,8 @@
  */
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import { canonicalJson, type JsonValue } from '../../../core/kernel/json.ts';
+import { SNAPSHOT_INTERVAL_EVENTS } from '../../../core/kernel/limits.ts';
+import { thinnedOut } from '../../../core/kernel/thinned.ts';
 import type { Snapshots } from '../../../core/ports/snapshots.ts';
 
 interface KeptSnapshot {
@@ -27,7 +29,13 @@ export function createMemorySnapshots(): Snapshots {
     save: async ({ stream, revision, codeVersion, state }) => {
       const kept = streams.get(stream) ?? [];
       const others = kept.filter((s) => s.revision !== revision || s.codeVersion !== codeVersion);
-      streams.set(stream, [...others, { revision, codeVersion, stateText: canonicalJson(state) }]);
+      const saved = [...others, { revision, codeVersion, stateText: canonicalJson(state) }];
+      const revisions = saved.filter((s) => s.codeVersion === codeVersion).map((s) => s.revision);
+      const dropped = new Set(thinnedOut(revisions, SNAPSHOT_INTERVAL_EVENTS));
+      streams.set(
+        stream,
+        saved.filter((s) => s.codeVersion !== codeVersion || !dropped.has(s.revision)),
+      );
     },
   };
 }

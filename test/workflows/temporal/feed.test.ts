@@ -90,7 +90,7 @@ function newWorld(context: TestContext): World {
       const dead = new AbortController();
       const feed = startFeed({
         workflows: [own.workflow ?? waiting],
-        rowWorkflows: own.rows === undefined ? [] : [{ name: 'rows', version: 1, rows: own.rows }],
+        rowWorkflows: own.rows === undefined ? [] : [{ name: 'rows', version: 1, rows: own.rows, lookMs: 60_000 }],
         events: own.events ?? events,
         lead: leads.of(dead.signal),
         marks: own.marks ?? marks,

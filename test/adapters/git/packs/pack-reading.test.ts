@@ -11,7 +11,7 @@ import {
   type PackFile,
   type SizeBounds,
 } from '../../../../adapters/git/packs/pack-file.ts';
-import { openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
+import { hasAllOf, openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
 
@@ -126,6 +126,27 @@ describe('a large index, read by pages', () => {
     } finally {
       folder.remove();
     }
+  });
+});
+
+describe('an index compared with another', () => {
+  const folder = temporaryFolder('pack');
+  afterAll(() => folder.remove());
+  const indexOf = async (name: string, numbers: readonly number[]): Promise<PackIndex> => {
+    const blobs = numbers.map((number) => rawEntry({ type: 'blob', bytes: Buffer.from(`blob number ${number}`) }));
+    return (await open(folder.path, name, rawPack(blobs))).index;
+  };
+  const upToNumber = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+
+  test('has all objects of it, however large both are, and lacks one that it does not have', async () => {
+    const large = await indexOf('whole', upToNumber(9_000));
+    const odd = upToNumber(9_000).filter((number) => number % 2 === 1);
+    assert.equal(await hasAllOf(large, await indexOf('odd', odd)), true);
+    assert.equal(await hasAllOf(large, await indexOf('few', [3, 8_999])), true);
+    assert.equal(await hasAllOf(large, large), true);
+    assert.equal(await hasAllOf(large, await indexOf('stranger', [3, 9_000])), false);
+    assert.equal(await hasAllOf(large, await indexOf('large-stranger', [...odd, 9_000])), false);
+    assert.equal(await hasAllOf(await indexOf('small', [1]), large), false);
   });
 });
 

@@ -1,0 +1,99 @@
+/**
+ * Merges the packs of some layers into one, in a folder of its own (core/ports/layer-merges.ts).
+ *
+ * Must stay true: the folder holds exactly the packs of these layers, whatever this node's cache holds; the merged pack
+ * is handed out only after its index was compared with those of all its parts; nothing stays behind after an end.
+ */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { canonicalJson } from '../../../core/kernel/json.ts';
+import type { MergedLayers } from '../../../core/ports/layer-merges.ts';
+import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { type CacheFolder, makeCacheFolder, packPath } from '../cache/cache-folder.ts';
+import type { LayerCache } from '../cache/layer-cache.ts';
+import { layerContent } from '../cache/layer-tar.ts';
+import { writeMergedPack } from '../cache/pack-merging.ts';
+import { openFreshPack, type OpenPack, openPack, type PackMemory } from '../packs/object-source.ts';
+import { hasAllOf } from '../packs/pack-index.ts';
+import type { Git } from '../process/git-commands.ts';
+import type { GitLog } from '../process/log.ts';
+
+export interface MergingContext {
+  readonly git: Git;
+  readonly cache: LayerCache;
+  readonly memory: PackMemory;
+  readonly log: GitLog;
+}
+
+export async function mergeLayers(
+  context: MergingContext,
+  objects: CommittedObjects,
+  layers: readonly Layer[],
+  signal: AbortSignal,
+): Promise<MergedLayers> {
+  const { git, cache } = context;
+  const scratch = await cache.incoming.take();
+  try {
+    const folder = await makeCacheFolder(scratch, objects.repository, objects.shrinkEpoch);
+    await cache.collect(objects, layers, folder);
+    signal.throwIfAborted();
+    const packs = new Set(layers.map(({ pack }) => pack));
+    const name = await writeMergedPack(git, { folder, packs, target: join(scratch, 'pack'), signal });
+    const file = (extension: string) => join(scratch, 'pack', `pack-${name}.${extension}`);
+    const merged = await openFreshPack(context.memory, name, file('pack'), file('idx'));
+    for (const pack of packs) await assertHasAllOf(context, merged, folder, pack);
+    return mergedLayers(context, scratch, merged);
+  } catch (error) {
+    await cache.incoming.remove(scratch);
+    throw error;
+  }
+}
+
+async function assertHasAllOf(
+  { memory }: MergingContext,
+  merged: OpenPack,
+  folder: CacheFolder,
+  pack: string,
+): Promise<void> {
+  const part = await openPack(memory, pack, packPath(folder, pack, 'pack'), packPath(folder, pack, 'idx'));
+  if (await hasAllOf(merged.index, part.index)) return;
+  throw new ObjectDatabaseError('object-database-unavailable', `A merged pack lacks objects of pack ${pack}`);
+}
+
+function mergedLayers({ cache, memory, log }: MergingContext, scratch: string, merged: OpenPack): MergedLayers {
+  const { name, index, file } = merged;
+  const fileOf = (extension: string) => join(scratch, 'pack', `pack-${name}.${extension}`);
+  let ended = false;
+  const end = async (): Promise<void> => {
+    ended = true;
+    await cache.incoming.remove(scratch);
+  };
+  return {
+    pack: name,
+    objectCount: index.objectCount,
+    layer: (description) =>
+      layerContent(memory.pages, {
+        pack: name,
+        packFile: file.file,
+        idxFile: index.file,
+        updates: '',
+        description: `${canonicalJson(description)}\n`,
+      }),
+    install: async (objects, layer) => {
+      if (ended) return;
+      try {
+        const [pack, idx] = await Promise.all([stat(fileOf('pack')), stat(fileOf('idx'))]);
+        const paths = { packPath: fileOf('pack'), idxPath: fileOf('idx'), revPath: fileOf('rev') };
+        await cache.installAhead(objects, layer, { ...paths, packBytes: pack.size, idxBytes: idx.size }, merged);
+      } catch (error) {
+        // The compaction is committed: the next reader fetches the layer from the store.
+        log.warn({ layer: layer.id, error }, 'A merged layer could not be moved into the cache');
+      } finally {
+        await end();
+      }
+    },
+    discard: async () => {
+      if (!ended) await end();
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/**
+ * Which layers a compaction merges, and when one is wanted.
+ *
+ * Must stay true: after a compaction the layers' sizes are a geometric series, so that a repository of any number of
+ * pushes has few layers, and each byte is rewritten a logarithmic number of times. What is merged holds at most
+ * `COMPACTED_LAYER_BYTES_MAX` bytes.
+ */
+import { partsToMerge } from '../kernel/geometric-series.ts';
+import {
+  COMPACTED_LAYER_BYTES_MAX,
+  COMPACTION_IDLE_MS,
+  LAYERS_AT_REST_MAX,
+  LAYERS_MAX,
+  LAYERS_REMOVED_AT_ONCE_MAX,
+} from '../kernel/limits.ts';
+import type { Layer } from '../ports/object-database.ts';
+
+/** Returns the layers to merge, the smallest first; none if fewer than two can be merged. */
+export function layersToMerge(layers: Iterable<Layer>): readonly Layer[] {
+  const small = [...layers].filter(({ sizeBytes }) => sizeBytes <= COMPACTED_LAYER_BYTES_MAX);
+  const chosen: Layer[] = [];
+  let sizeBytes = 0;
+  for (const layer of partsToMerge(small, (one) => one.sizeBytes)) {
+    sizeBytes += layer.sizeBytes;
+    if (sizeBytes > COMPACTED_LAYER_BYTES_MAX || chosen.length === LAYERS_REMOVED_AT_ONCE_MAX) break;
+    chosen.push(layer);
+  }
+  return chosen.length < 2 ? [] : chosen;
+}
+
+/** Returns in how many milliseconds a repository of so many layers is to be compacted; null for never. */
+export function compactionWantedInMs(layers: number): number | null {
+  if (layers >= LAYERS_MAX) return 0;
+  return layers > LAYERS_AT_REST_MAX ? COMPACTION_IDLE_MS : null;
+}

@@ -1,0 +1,109 @@
+/**
+ * A compaction: merges small layers of a repository into one, and replaces them in the list by one append.
+ *
+ * Must stay true (docs/architecture.md, invariants 2, 3 and 4):
+ * - the append of `LayersCompacted` is the only commit point; the merged layer is stored durably before it;
+ * - the merged layer holds every object of the layers that it replaces, so the committed layers stay closed under
+ *   reachability whatever was pushed meanwhile;
+ * - of two compactions that race, the one that finds its layers replaced commits nothing. What it stored is an orphan;
+ * - the replaced layers stay in storage.
+ */
+import type { Cause } from '../../kernel/envelope.ts';
+import { type AccountId, type LayerId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import { PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
+import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
+import { type LayerStore, layerKey } from '../../ports/layer-store.ts';
+import type { CommittedObjects, Layer } from '../../ports/object-database.ts';
+import { layersToMerge } from '../../repository/compaction.ts';
+import { decideRepository } from '../../repository/decide.ts';
+import { repositories } from '../../repository/evolve.ts';
+import { type Context, execute } from '../../runtime/execute.ts';
+import { systemCause } from '../../runtime/system-cause.ts';
+import { findRepositoryById } from '../accounts/repositories.ts';
+import { committedObjects } from '../reading/committed-objects.ts';
+
+export interface CompactionContext extends Context {
+  readonly layers: LayerStore;
+  readonly objects: LayerMerges;
+  readonly failpoint: Failpoint;
+}
+
+/** `nothing`: the repository has few layers, or is gone. `lost`: another compaction was faster. */
+export type CompactionOutcome = 'compacted' | 'nothing' | 'lost';
+
+/** Compacts a repository once. Rejects if the log, the store or the layers cannot be read or written. */
+export async function compactLayers(
+  context: CompactionContext,
+  of: { readonly account: AccountId; readonly repository: RepositoryId },
+  signal: AbortSignal,
+): Promise<CompactionOutcome> {
+  await context.entities.barrier();
+  const found = await findRepositoryById(context, of.account, of.repository);
+  if (found === null || typeof found.entity.revision !== 'number') return 'nothing';
+  const chosen = layersToMerge(found.entity.state.layers);
+  if (chosen.length === 0) return 'nothing';
+  const before = committedObjects(found.owned, found.entity);
+  const merged = await context.objects.merge(before, chosen, signal);
+  try {
+    const layer = await storeMerged(context, of.repository, merged);
+    await context.failpoint('compaction-layer-stored');
+    const removed = chosen.map(({ id }) => id);
+    return await commit(context, { ...of, revision: found.entity.revision, removed, layer, before, merged });
+  } finally {
+    await merged.discard();
+  }
+}
+
+interface StoredLayer extends Layer {
+  readonly storedAt: Timestamp;
+}
+
+async function storeMerged(
+  { ids, layers, clock }: CompactionContext,
+  repository: RepositoryId,
+  merged: MergedLayers,
+): Promise<StoredLayer> {
+  const id = ids.next<LayerId>();
+  const content = await merged.layer({
+    format: 1,
+    layer_id: id,
+    push_id: null,
+    repository_id: repository,
+    object_count: merged.objectCount,
+  });
+  const { sizeBytes, sha256 } = content;
+  const key = layerKey(`repositories/${repository}/layers/${id}.tar`);
+  const storedAt = clock.now();
+  if ((await layers.put(key, content.body(), sizeBytes)) === 'exists') {
+    throw new TypeError(`The new layer ${id} exists already`);
+  }
+  return { id, key, sizeBytes, sha256, pack: merged.pack, storedAt };
+}
+
+interface Compaction {
+  readonly account: AccountId;
+  readonly repository: RepositoryId;
+  readonly revision: number;
+  readonly removed: readonly LayerId[];
+  readonly layer: StoredLayer;
+  readonly before: CommittedObjects;
+  readonly merged: MergedLayers;
+}
+
+async function commit(context: CompactionContext, compaction: Compaction): Promise<CompactionOutcome> {
+  const { account, repository, revision, removed, layer, before, merged } = compaction;
+  const cause: Cause = systemCause(context.ids, 'layer-compaction');
+  // The commit point of a compaction. After a lost race it decides again, whatever was pushed meanwhile.
+  const executed = await execute(context, repositories, repository, { account, cause }, (state) => {
+    // The sweep may soon remove a layer that no event names.
+    if (context.clock.now() > plusMs(layer.storedAt, PUSH_COMMIT_SPAN_MS)) return { events: [] };
+    return decideRepository(state, { type: 'MergeLayers', revision, removed, added: layer });
+  });
+  if ('refused' in executed) return 'nothing';
+  const { state } = executed.entity;
+  if (state.status === 'closed' || ![...state.layers].some(({ id }) => id === layer.id)) return 'lost';
+  await context.failpoint('compaction-appended');
+  await merged.install(committedObjects({ id: repository, ...before }, { ...executed.entity, state }), layer);
+  return 'compacted';
+}

@@ -1,0 +1,40 @@
+/**
+ * Asks for compactions behind pushes.
+ *
+ * Must stay true: no push waits for it, and a push of a repository that was asked for a moment ago costs nothing. A
+ * request that is lost with the process is made again by the next push.
+ */
+import { COMPACTION_ASKED_AGAIN_MS } from '../../kernel/limits.ts';
+import { plusMs, type RepositoryId } from '../../kernel/ids.ts';
+import type { Background } from '../../ports/background.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { LayerCompactions } from '../../ports/layer-compactions.ts';
+import { compactionWantedInMs } from '../../repository/compaction.ts';
+import type { PushedLayer } from '../pushing/push-refs.ts';
+
+export interface CompactionRequestsContext {
+  readonly compactions: Pick<LayerCompactions, 'want'>;
+  readonly background: Background;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+}
+
+/** Repositories remembered; the oldest request is forgotten first, which costs one more statement. */
+const ASKED_MAX = 10_000;
+
+export function createCompactionRequests(context: CompactionRequestsContext): (pushed: PushedLayer) => void {
+  const { compactions, background, clock } = context;
+  /** Until when a repository is not asked for again, and in how many milliseconds its compaction was wanted then. */
+  const asked = new Map<RepositoryId, { readonly until: number; readonly inMs: number }>();
+  return ({ account, repository, layers }) => {
+    const inMs = compactionWantedInMs(layers);
+    if (inMs === null) return;
+    const now = clock.monotonicMs();
+    const before = asked.get(repository);
+    if (before !== undefined && before.inMs <= inMs && now < before.until) return;
+    asked.delete(repository);
+    const [oldest] = asked.keys();
+    if (asked.size >= ASKED_MAX && oldest !== undefined) asked.delete(oldest);
+    asked.set(repository, { until: now + Math.max(inMs, COMPACTION_ASKED_AGAIN_MS), inMs });
+    background.run('compaction-request', () => compactions.want({ account, repository }, plusMs(clock.now(), inMs)));
+  };
+}
