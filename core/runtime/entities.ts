@@ -6,7 +6,8 @@
  *   the call;
  * - an older entity never replaces a newer one of the same history; a gap in the revisions drops the entity;
  * - memory is bounded whatever the log holds: the cache holds only streams that a caller requested. The CLOCK algorithm
- *   chooses which to drop, but the last entity stays even if it alone exceeds the bound.
+ *   chooses which to drop. One entity that would take most of the bound is held beside it, the last that was requested: each
+ *   request loads others too, such as its token, and none of them may evict it while it is in use.
  */
 import type { Decider } from '../kernel/decider.ts';
 import {
@@ -70,6 +71,9 @@ interface Resident {
   snapshot(): Snapshot | null;
 }
 
+/** An entity that is larger than this share of the bound is held beside it. */
+const LARGE_SHARE = 0.75;
+
 /** The memory that a resident takes in addition to its state, roughly. */
 const RESIDENT_SIZE_BYTES = 1_000;
 
@@ -108,6 +112,7 @@ class EntityCache implements Entities {
    * LRU).
    */
   readonly #residents = new Map<StreamName, Resident>();
+  #large: Resident | null = null;
   readonly #readings = new Map<StreamName, Set<Reading>>();
   #sizeBytes = 0;
   /** Counts how often the cache was cleared: what was read from the log before a clearing must not be kept after it. */
@@ -141,12 +146,16 @@ class EntityCache implements Entities {
   }
 
   residents(): { readonly count: number; readonly sizeBytes: number } {
-    return { count: this.#residents.size, sizeBytes: this.#sizeBytes };
+    const large = this.#large;
+    return {
+      count: this.#residents.size + (large === null ? 0 : 1),
+      sizeBytes: this.#sizeBytes + (large?.sizeBytes ?? 0),
+    };
   }
 
   async get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>> {
     const stream = streamName(decider.category, id);
-    const resident = this.#residents.get(stream);
+    const resident = this.#resident(stream);
     if (resident !== undefined) {
       resident.isReferenced = true;
       return parseCached(decider, resident.entity);
@@ -159,7 +168,7 @@ class EntityCache implements Entities {
 
   reload<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>> {
     const stream = streamName(decider.category, id);
-    const known = this.#residents.get(stream)?.entity;
+    const known = this.#resident(stream)?.entity;
     return this.#read(decider, stream, known === undefined ? null : parseCached(decider, known));
   }
 
@@ -217,7 +226,7 @@ class EntityCache implements Entities {
     start: Entity<State> | null,
   ): Entity<State> {
     const { stream } = entity;
-    const resident = this.#residents.get(stream);
+    const resident = this.#resident(stream);
     if (resident !== undefined) {
       const cached = parseCached(decider, resident.entity);
       if (nextRevision(cached.revision) >= nextRevision(entity.revision) && cached !== start) return cached;
@@ -228,11 +237,22 @@ class EntityCache implements Entities {
     return entity;
   }
 
+  #resident(stream: StreamName): Resident | undefined {
+    const large = this.#large;
+    return large?.entity.stream === stream ? large : this.#residents.get(stream);
+  }
+
   #put(stream: StreamName, resident: Resident): void {
-    const known = this.#residents.get(stream);
-    this.#sizeBytes += resident.sizeBytes - (known?.sizeBytes ?? 0);
+    const known = this.#resident(stream);
     // Receiving an event does not count as a use: an entity that nobody requests is dropped, however often it changes.
     if (known !== undefined) resident.isReferenced = known.isReferenced;
+    if (resident.sizeBytes > LARGE_SHARE * this.#options.cacheSizeBytesMax) {
+      this.#drop(stream);
+      this.#large = resident;
+      return;
+    }
+    if (known === this.#large) this.#large = null;
+    this.#sizeBytes += resident.sizeBytes - (this.#residents.get(stream)?.sizeBytes ?? 0);
     this.#residents.set(stream, resident);
     this.#makeRoom(known === undefined ? stream : null);
   }
@@ -240,7 +260,7 @@ class EntityCache implements Entities {
   /** `newest` is the stream that was added just now, because a caller requested it. */
   #makeRoom(newest: StreamName | null): void {
     for (const [stream, resident] of this.#residents) {
-      if (this.#sizeBytes <= this.#options.cacheSizeBytesMax || this.#residents.size === 1) return;
+      if (this.#sizeBytes <= this.#options.cacheSizeBytesMax) return;
       if (resident.isReferenced || stream === newest) {
         resident.isReferenced = false;
         this.#residents.delete(stream);
@@ -252,6 +272,7 @@ class EntityCache implements Entities {
   }
 
   #drop(stream: StreamName): void {
+    if (this.#large?.entity.stream === stream) this.#large = null;
     this.#sizeBytes -= this.#residents.get(stream)?.sizeBytes ?? 0;
     this.#residents.delete(stream);
   }
@@ -259,6 +280,7 @@ class EntityCache implements Entities {
   #forget(): void {
     this.#generation += 1;
     this.#residents.clear();
+    this.#large = null;
     this.#sizeBytes = 0;
   }
 
@@ -269,7 +291,7 @@ class EntityCache implements Entities {
       if (last === undefined) continue;
       const { stream, revision } = last;
       this.#notifyReadings(stream, revision);
-      const resident = this.#residents.get(stream);
+      const resident = this.#resident(stream);
       if (resident === undefined || revision < nextRevision(resident.entity.revision)) continue;
       try {
         const complete: RecordedEvent[] = [];
@@ -301,7 +323,7 @@ class EntityCache implements Entities {
   }
 
   #fold(stream: StreamName, events: readonly StreamEvent[]): void {
-    let resident = this.#residents.get(stream);
+    let resident = this.#resident(stream);
     if (resident === undefined) return;
     for (const event of events) {
       const next = nextRevision(resident.entity.revision);

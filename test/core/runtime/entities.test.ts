@@ -431,10 +431,10 @@ describe('The memory of entities', () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
     for (const id of ['a', 'b', 'c']) await addInLog(log, id, 1);
     for (const id of ['a', 'b', 'c']) await sum(id);
-    for (let n = 0; n < 4; n += 1) await addInLog(log, 'c', 1);
+    for (let n = 0; n < 2; n += 1) await addInLog(log, 'c', 1);
     await entities.barrier();
-    assert.deepEqual(entities.residents(), { count: 1, sizeBytes: 6_000 });
-    assert.equal(await sum('c'), 5);
+    assert.deepEqual(entities.residents(), { count: 2, sizeBytes: 6_000 });
+    assert.equal(await sum('c'), 3);
   });
 
   test('does not keep an entity that gets events but is not requested again', async () => {
@@ -449,15 +449,43 @@ describe('The memory of entities', () => {
     assert.equal(log.counts.reads, reads, 'a was dropped');
   });
 
-  test('holds the entity in use even if it alone is too large', async () => {
+  test('holds one large entity beside the bound, which smaller ones do not evict while they come and go', async () => {
+    const { log, entities, sum } = await started({ cacheSizeBytesMax: 4_000 });
+    await addInLog(log, 'large', ...Array.from({ length: 10 }, () => 1));
+    await sum('large');
+    for (const id of ['a', 'b', 'c']) {
+      await addInLog(log, id, 1);
+      await sum(id);
+    }
+    assert.deepEqual(entities.residents(), { count: 3, sizeBytes: 11_000 + 4_000 });
+    const { reads } = log.counts;
+    assert.equal(await sum('large'), 10);
+    assert.equal(log.counts.reads, reads);
+    await addInLog(log, 'large', 1);
+    await entities.barrier();
+    const delivered = log.counts.reads;
+    assert.equal(await sum('large'), 11, 'it follows the log');
+    assert.equal(log.counts.reads, delivered);
+  });
+
+  test('holds the large entity that was requested last, and no second one', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 3_000 });
-    await addInLog(log, 'a', ...Array.from({ length: 10 }, () => 1));
-    await sum('a');
-    await sum('a');
+    for (const id of ['first', 'second']) await addInLog(log, id, ...Array.from({ length: 10 }, () => 1));
+    await sum('first');
+    await sum('second');
     assert.deepEqual(entities.residents(), { count: 1, sizeBytes: 11_000 });
-    await addInLog(log, 'b', 1);
-    await sum('b');
-    assert.deepEqual(entities.residents(), { count: 1, sizeBytes: 2_000 });
+    const { reads } = log.counts;
+    await sum('second');
+    assert.equal(log.counts.reads, reads);
+  });
+
+  test('holds an entity that grows large, and counts it once', async () => {
+    const { log, entities, sum } = await started({ cacheSizeBytesMax: 7_000 });
+    for (const id of ['a', 'b']) await addInLog(log, id, 1);
+    for (const id of ['a', 'b']) await sum(id);
+    for (let n = 0; n < 4; n += 1) await addInLog(log, 'b', 1);
+    await entities.barrier();
+    assert.deepEqual(entities.residents(), { count: 2, sizeBytes: 2_000 + 6_000 });
   });
 
   test('holds no stream that was not requested', async () => {
