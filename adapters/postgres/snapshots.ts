@@ -43,7 +43,9 @@ export function createPostgresSnapshots(pool: pg.Pool): Snapshots {
   };
 }
 
+/** Drops snapshots of older code versions too: no newer program reads them. */
 async function thinOut(pool: pg.Pool, stream: StreamName, codeVersion: number): Promise<void> {
+  await pool.query('DELETE FROM snapshots WHERE stream = $1 AND code_version < $2', [stream, codeVersion]);
   const kept = await pool.query<{ revision: number }>(
     'SELECT revision FROM snapshots WHERE stream = $1 AND code_version = $2',
     [stream, codeVersion],

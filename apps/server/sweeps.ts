@@ -1,6 +1,6 @@
 /**
- * The sweeps that every worker runs: they remove layers and vault records that no event names, expired secrets, and
- * counts of rate limits whose span is over, and erase closed accounts.
+ * The sweeps that every worker runs: they remove layers and vault records that no event names, layers that a compaction
+ * replaced, expired secrets, and counts of rate limits whose span is over, and erase closed accounts.
  *
  * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
@@ -12,6 +12,7 @@ import { createPostgresVaultReferences } from '../../adapters/postgres/vault-ref
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
+import { expireLayers } from '../../core/use-cases/sweeping/expire-layers.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
@@ -20,6 +21,9 @@ import { every } from './periodic.ts';
 
 /** Layers are swept days after they were stored, so a rare sweep is enough; it lists the whole store. */
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
+/** Reads only the events appended since the last time. */
+const LAYER_EXPIRY_INTERVAL_MS = 10 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
 const ERASURES_INTERVAL_MS = 10 * 60_000;
@@ -30,13 +34,15 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 export interface SweepsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStore;
+  readonly retentionDays: number;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly onFault: (what: string, cause: unknown) => void;
 }
 
 /** Starts the sweeps; the returned function stops them. */
-export function startSweeps({ foundation, layers, metrics, log, onFault }: SweepsOptions): () => Promise<void> {
+export function startSweeps(options: SweepsOptions): () => Promise<void> {
+  const { foundation, layers, retentionDays, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
   const layerSweep = { ...context, layers, log, onSwept: () => metrics.swept('layer') };
@@ -45,6 +51,15 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       LAYERS_INTERVAL_MS,
       (signal) => sweepLayers(layerSweep, signal),
       (cause) => onFault('layer-sweep', cause),
+    ),
+  );
+  const marks = createPostgresPolicyMarks(pool);
+  const layerExpiry = { ...context, marks, layers, retentionMs: retentionDays * DAY_MS };
+  parts.add(
+    every(
+      LAYER_EXPIRY_INTERVAL_MS,
+      (signal) => expireLayers(layerExpiry, signal),
+      (cause) => onFault('layer-expiry', cause),
     ),
   );
   const references = createPostgresVaultReferences(pool);
@@ -56,7 +71,6 @@ export function startSweeps({ foundation, layers, metrics, log, onFault }: Sweep
       (cause) => onFault('vault-sweep', cause),
     ),
   );
-  const marks = createPostgresPolicyMarks(pool);
   const secrets = { ...context, marks };
   parts.add(
     every(

@@ -25,6 +25,11 @@ export const LAYERS_AT_REST_MAX = 8;
 export const COMPACTION_IDLE_MS = 60_000;
 /** A node asks for a repository's compaction at most this often. */
 export const COMPACTION_ASKED_AGAIN_MS = 2_000;
+/**
+ * Layers that a compaction replaced stay at least this long, whatever the retention is: requests under way still read
+ * them.
+ */
+export const REPLACED_LAYERS_KEPT_MS_MIN = 60 * 60_000;
 /** Compactions that one process makes at once: each takes a processor. */
 export const COMPACTIONS_AT_ONCE_MAX = 2;
 /** Larger layers are not compacted again: rewriting one would cost more than its request saves. */

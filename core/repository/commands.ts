@@ -41,6 +41,13 @@ export type RepositoryCommand =
       /** In the order of the list; at most `LAYERS_REMOVED_AT_ONCE_MAX`. */
       readonly removed: readonly LayerId[];
       readonly added: Layer;
+    }
+  | {
+      /** Records that the layers that a compaction replaced leave storage. */
+      readonly type: 'ExpireReplacedLayers';
+      /** The revision of the `LayersCompacted`. */
+      readonly compactedAt: number;
+      readonly layers: readonly { readonly id: string; readonly size_bytes: number }[];
     };
 
 export type RefRefusalCode =

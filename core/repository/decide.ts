@@ -29,7 +29,26 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
         : accept<RepositoryEvent>({ type: 'RepositoryClosed', data: {} });
     case 'MergeLayers':
       return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : mergeLayers(state, command);
+    case 'ExpireReplacedLayers':
+      return expireReplacedLayers(state.status === 'closed' ? state.before : state, command);
   }
+}
+
+/** Accepts nothing the second time: compactions expire in their order. */
+function expireReplacedLayers(
+  { expiredThrough, shrinkEpoch }: OpenRepository,
+  { compactedAt, layers }: Extract<RepositoryCommand, { type: 'ExpireReplacedLayers' }>,
+): Decision<RepositoryEvent> {
+  if (compactedAt <= expiredThrough) return accept<RepositoryEvent>();
+  return accept<RepositoryEvent>({
+    type: 'LayersExpired',
+    data: {
+      layers: layers.map(({ id, size_bytes }) => ({ id, size_bytes, current: false })),
+      reason: 'retention',
+      compacted_at: compactedAt,
+      shrink_epoch: shrinkEpoch,
+    },
+  });
 }
 
 /** Accepts nothing if one of the layers is no longer in the list: another compaction has replaced it. */

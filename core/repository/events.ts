@@ -124,6 +124,11 @@ export type LayersExpired = DomainEvent<
      */
     readonly layers: readonly { readonly id: string; readonly size_bytes: number; readonly current: boolean }[];
     readonly reason: 'retention' | 'purge' | 'erasure' | 'bucket-deleted';
+    /**
+     * The revision of the `LayersCompacted` on this stream that had removed all of these layers from the list. Null if
+     * they are not just the layers of one compaction.
+     */
+    readonly compacted_at: number | null;
     /** The repository's shrink epoch from now on: higher than before if one of the layers is current, else the same. */
     readonly shrink_epoch: number;
   }
@@ -140,11 +145,18 @@ export type RepositoryEvent =
 /** In version 1 refs could not be restored. */
 const REFS_UPDATED: EventKind = { version: 2, record: true, upcasters: [(data) => ({ ...data, restored: null })] };
 
+/** In version 1 no compaction was named. */
+const LAYERS_EXPIRED: EventKind = {
+  version: 2,
+  record: true,
+  upcasters: [(data) => ({ ...data, compacted_at: null })],
+};
+
 export const repositoryEventKinds: EventKinds<RepositoryEvent> = {
   RefsUpdated: REFS_UPDATED,
   DefaultBranchChanged: RECORD_V1,
   LayersCompacted: RECORD_V1,
-  LayersExpired: RECORD_V1,
+  LayersExpired: LAYERS_EXPIRED,
   RepositoryClosed: RECORD_V1,
   RepositoryReopened: RECORD_V1,
 };

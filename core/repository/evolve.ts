@@ -7,7 +7,13 @@ import type { JsonObject } from '../kernel/json.ts';
 import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
 import type { ObjectType } from '../ports/object-database.ts';
-import { type RefsUpdated, type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from './events.ts';
+import {
+  type LayersExpired,
+  type RefsUpdated,
+  type RepositoryEvent,
+  repositoryEventKinds,
+  type RecordedLayer,
+} from './events.ts';
 import { changeLayers, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
 import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
@@ -23,10 +29,11 @@ function evolveRepository(state: Repository, event: RepositoryEvent, at: Timesta
       // If the layers are clean, objects that only earlier tips reach are gone, so nobody can fetch those tips.
       return { ...compacted, clean, leftTips: clean ? NO_LEFT_TIPS : compacted.leftTips };
     }
-    case 'LayersExpired':
-      return state.status === 'open'
-        ? withLayersOf(state, event)
-        : { status: 'closed', before: withLayersOf(state.before, event), expired: true };
+    case 'LayersExpired': {
+      if (state.status === 'open') return withExpired(state, event);
+      const expired = state.expired || event.data.layers.some(({ current }) => current);
+      return { status: 'closed', before: withExpired(state.before, event), expired };
+    }
     case 'RepositoryClosed':
       return { status: 'closed', before: open(state, event), expired: false };
     case 'RepositoryReopened':
@@ -49,6 +56,11 @@ function withLayersOf(state: OpenRepository, event: RepositoryEvent): OpenReposi
   const change = layersChangeOf(event);
   if (change === null) return state;
   return { ...state, ...changeLayers(state, change), layersSizeBytes: state.layersSizeBytes + grownBytes(change) };
+}
+
+function withExpired(state: OpenRepository, event: LayersExpired): OpenRepository {
+  const expiredThrough = Math.max(state.expiredThrough, event.data.compacted_at ?? -1);
+  return { ...withLayersOf(state, event), expiredThrough };
 }
 
 function evolveRefs(state: OpenRepository, event: RefsUpdated, at: Timestamp): OpenRepository {
@@ -107,6 +119,7 @@ type RepositorySnapshot = {
   readonly hadBranch: boolean;
   readonly pushedAt: string | null;
   readonly leftTips: readonly (readonly [string, string])[];
+  readonly expiredThrough: number;
 };
 
 /** The cast is sound because only `write` below makes snapshots of this version. */
@@ -115,10 +128,10 @@ function parseSnapshot(snapshot: JsonObject): RepositorySnapshot {
 }
 
 const repositorySnapshots: SnapshotCodec<Repository> = {
-  version: 2,
+  version: 3,
   write(state) {
     if (state.status === 'closed') return null;
-    const { defaultBranch, shrinkEpoch, clean, hadBranch, pushedAt } = state;
+    const { defaultBranch, shrinkEpoch, clean, hadBranch, pushedAt, expiredThrough } = state;
     const refs = [...state.refs.entries()].map(([name, ref]) => [name, ref.id, ref.type, ref.peeled] as const);
     const layers = [...state.layers].map((layer) => ({
       id: layer.id,
@@ -127,8 +140,8 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       sha256: layer.sha256,
       pack: layer.pack,
     }));
-    const left = state.leftTips.map(({ id, leftAt }) => [id, leftAt] as const);
-    const snapshot = { defaultBranch, refs, layers, shrinkEpoch, clean, hadBranch, pushedAt, leftTips: left };
+    const leftTips = state.leftTips.map(({ id, leftAt }) => [id, leftAt] as const);
+    const snapshot = { defaultBranch, refs, layers, shrinkEpoch, clean, hadBranch, pushedAt, leftTips, expiredThrough };
     return snapshot satisfies RepositorySnapshot;
   },
   read(snapshot) {
@@ -150,6 +163,7 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       hadBranch: stored.hadBranch,
       pushedAt: stored.pushedAt === null ? null : timestamp(stored.pushedAt),
       leftTips: stored.leftTips.map(([id, leftAt]) => ({ id: objectId(id), leftAt: timestamp(leftAt) })),
+      expiredThrough: stored.expiredThrough,
     };
   },
 };
@@ -167,6 +181,7 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
     hadBranch: false,
     pushedAt: null,
     leftTips: NO_LEFT_TIPS,
+    expiredThrough: -1,
   },
   evolve: evolveRepository,
   snapshots: repositorySnapshots,

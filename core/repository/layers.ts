@@ -5,8 +5,8 @@
  * layer raises the epoch.
  */
 import { AppendList } from '../kernel/append-list.ts';
-import { type LayerId, uuid } from '../kernel/ids.ts';
-import { layerKey } from '../ports/layer-store.ts';
+import { type LayerId, type RepositoryId, uuid } from '../kernel/ids.ts';
+import { type LayerKey, layerKey } from '../ports/layer-store.ts';
 import type { Layer } from '../ports/object-database.ts';
 import type { RecordedLayer, RepositoryEvent } from './events.ts';
 
@@ -120,4 +120,9 @@ export function layersStoredBy(event: RepositoryEvent): readonly RecordedLayer[]
 /** Returns the form in which an event names a layer. */
 export function recordedLayer(layer: Layer): RecordedLayer {
   return { id: layer.id, key: layer.key, size_bytes: layer.sizeBytes, sha256: layer.sha256, pack: layer.pack };
+}
+
+/** Returns the key of a layer of a repository. */
+export function layerKeyOf(repository: RepositoryId, id: LayerId): LayerKey {
+  return layerKey(`repositories/${repository}/layers/${id}.tar`);
 }

@@ -18,6 +18,8 @@ export interface OpenRepository extends CommittedLayers {
   readonly defaultBranch: string | null;
   readonly refs: PersistentMap<RefName, Ref>;
   readonly layersSizeBytes: number;
+  /** The revision of the last compaction whose replaced layers have left storage; -1 before the first. */
+  readonly expiredThrough: number;
   /**
    * Whether every object in the layers is reachable from a ref. If so, a want is allowed if its object exists
    * (docs/git-path.md, Wants). A deletion, a forced move or a refused command makes it false, until a compaction drops

@@ -95,7 +95,8 @@ class Changes {
       case 'LayersCompacted':
         this.#addStorage(recorded, event);
         break;
-      // Expiry concerns closed repositories only, whose storage does not count. No other event removes current layers.
+      // Layers that a compaction replaced count no more, nor do those of a closed repository. No other event removes
+      // current layers.
       case 'LayersExpired':
       case 'DefaultBranchChanged':
         break;

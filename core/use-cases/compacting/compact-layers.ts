@@ -13,11 +13,12 @@ import { type AccountId, type LayerId, plusMs, type RepositoryId, type Timestamp
 import { PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
-import { type LayerStore, layerKey } from '../../ports/layer-store.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
 import type { CommittedObjects, Layer } from '../../ports/object-database.ts';
 import { layersToMerge } from '../../repository/compaction.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
+import { layerKeyOf } from '../../repository/layers.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { findRepositoryById } from '../accounts/repositories.ts';
@@ -73,7 +74,7 @@ async function storeMerged(
     object_count: merged.objectCount,
   });
   const { sizeBytes, sha256 } = content;
-  const key = layerKey(`repositories/${repository}/layers/${id}.tar`);
+  const key = layerKeyOf(repository, id);
   const storedAt = clock.now();
   if ((await layers.put(key, content.body(), sizeBytes)) === 'exists') {
     throw new TypeError(`The new layer ${id} exists already`);

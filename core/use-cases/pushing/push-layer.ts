@@ -6,9 +6,10 @@
  */
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
-import { type LayerStore, LayerStoreError, layerKey } from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { Layer, LayerContent, PackRefusal, Quarantine } from '../../ports/object-database.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
+import { layerKeyOf } from '../../repository/layers.ts';
 
 export interface PreparedLayer {
   readonly layer: Layer;
@@ -38,7 +39,7 @@ export async function prepareLayer(
     repository_id: about.repository,
     object_count: quarantine.objectCount,
   });
-  const key = layerKey(`repositories/${about.repository}/layers/${id}.tar`);
+  const key = layerKeyOf(about.repository, id);
   const { sizeBytes, sha256 } = content;
   return { layer: { id, key, sizeBytes, sha256, pack: quarantine.pack }, content };
 }

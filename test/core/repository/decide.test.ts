@@ -78,3 +78,20 @@ describe('A merge of layers', () => {
     assert.equal(merge([1, 2], [...history, closed]), 'repository-not-found');
   });
 });
+
+describe('The expiry of replaced layers', () => {
+  const removed = [{ id: layer(1).id, size_bytes: 10 }];
+  const expire = (history: readonly RepositoryEvent[], compactedAt: number) =>
+    decide(history, { type: 'ExpireReplacedLayers', compactedAt, layers: removed });
+
+  test('makes one event, also in a closed repository, and none the second time', () => {
+    const [event] = expire([], 4);
+    assert.ok(typeof event === 'object' && event.type === 'LayersExpired');
+    const { layers, ...data } = event.data;
+    assert.deepEqual(layers, [{ ...removed[0], current: false }]);
+    assert.deepEqual(data, { reason: 'retention', compacted_at: 4, shrink_epoch: 0 });
+    assert.equal(expire([closed], 4).length, 1);
+    assert.deepEqual([expire([event], 4), expire([event], 3)], [[], []]);
+    assert.equal(expire([event], 9).length, 1);
+  });
+});

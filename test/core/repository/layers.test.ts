@@ -44,9 +44,14 @@ function compacted(
   };
 }
 
-function expired(numbers: readonly number[], current: boolean, shrink_epoch: number): LayersExpired {
+function expired(
+  numbers: readonly number[],
+  current: boolean,
+  shrink_epoch: number,
+  compacted_at: number | null = null,
+): LayersExpired {
   const layers = numbers.map((n) => ({ id: layer(n).id, size_bytes: 10, current }));
-  return { type: 'LayersExpired', data: { layers, reason: 'retention', shrink_epoch } };
+  return { type: 'LayersExpired', data: { layers, reason: 'retention', compacted_at, shrink_epoch } };
 }
 
 function numbersOf({ layers }: ReturnType<typeof open>): number[] {
@@ -123,6 +128,12 @@ describe('A closed repository', () => {
     assert.deepEqual([numbersOf(gone.before), gone.before.shrinkEpoch], [[2], 1]);
     assert.throws(() => given(repositories, ...pushes(1, 2), closed, expired([1], true, 1), reopened), TypeError);
     assert.throws(() => given(repositories, reopened), TypeError, 'an open repository cannot be reopened');
+  });
+
+  test('can be reopened after layers that a compaction had replaced have expired', () => {
+    const history = [...pushes(1, 2), compacted([1, 2], [7]), closed, expired([1, 2], false, 1, 2)];
+    const state = open(...history, reopened);
+    assert.deepEqual([numbersOf(state), state.expiredThrough], [[7], 2]);
   });
 
   test('takes as much memory as the state that it keeps', () => {

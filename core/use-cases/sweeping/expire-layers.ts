@@ -1,0 +1,52 @@
+/**
+ * The policy that removes layers which a compaction replaced, after the retention.
+ *
+ * Must stay true (docs/architecture.md, invariant 4): `LayersExpired` is in the log before the first byte is removed. A
+ * compaction is passed only after all its replaced layers were removed, in the order of the log, so the mark is all that
+ * the policy must remember. Any number of nodes may run it.
+ */
+import { readEvent } from '../../kernel/decider.ts';
+import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
+import { type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
+import { decideRepository } from '../../repository/decide.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
+import { repositories } from '../../repository/evolve.ts';
+import { layerKeyOf } from '../../repository/layers.ts';
+import { type Context, execute } from '../../runtime/execute.ts';
+import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
+import { systemCause } from '../../runtime/system-cause.ts';
+
+export interface LayerExpiryContext extends Context, Pick<PassingContext, 'marks'> {
+  readonly layers: Pick<LayerStore, 'delete'>;
+  readonly retentionMs: number;
+}
+
+const POLICY = 'layer-expiry';
+
+/**
+ * Reads the log from where it stopped, up to the first compaction that is younger than the retention. Rejects if the
+ * log, the marks or the store cannot be reached. Resolves early when the signal is aborted.
+ */
+export async function expireLayers(context: LayerExpiryContext, signal: { readonly aborted: boolean }): Promise<void> {
+  await passEvents(context, POLICY, (recorded) => pass(context, recorded), signal);
+}
+
+/** Resolves false if the layers that the event replaced must stay for now. */
+async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promise<boolean> {
+  if (recorded.type !== 'LayersCompacted' || categoryOf(recorded.stream) !== repositories.category) return true;
+  const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+  if (event.type !== 'LayersCompacted') return true;
+  const keptMs = Math.max(context.retentionMs, REPLACED_LAYERS_KEPT_MS_MIN);
+  if (context.clock.now() < plusMs(recorded.occurredAt, keptMs)) return false;
+  const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
+  const layers = event.data.removed;
+  const about = { account: recorded.accountId, cause: systemCause(context.ids, POLICY, recorded.id) };
+  // Without events the second time, after a process died between this append and the last removal.
+  await execute(context, repositories, repository, about, (state) =>
+    decideRepository(state, { type: 'ExpireReplacedLayers', compactedAt: recorded.revision, layers }),
+  );
+  for (const { id } of layers) await context.layers.delete(layerKeyOf(repository, uuid<LayerId>(id)));
+  return true;
+}
