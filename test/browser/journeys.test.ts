@@ -6,13 +6,13 @@ import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { z } from 'zod';
 import type { Page } from 'playwright-core';
-import { assertAccessible, LOOKS, startBrowser, type TestBrowser } from '../support/browser.ts';
+import { assertAccessible, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { suiteEnding } from '../support/cleanup.ts';
+import { type Check, signUp, unchecked, WAYS } from '../support/journey.ts';
 import { needs } from '../support/optional-suites.ts';
 import { api, commitFile, git, newWorkTree, type Strata, tryGit } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
-const PASSWORD = 'a long enough passphrase';
 const DEVICE = z.object({
   user_code: z.string(),
   secret_token: z.string(),
@@ -20,21 +20,6 @@ const DEVICE = z.object({
   verification_url: z.string(),
 });
 const GRANTED = z.object({ token: z.string(), username: z.string() });
-
-/** Only a page with scripts can be checked; its markup is the same without. */
-const unchecked = async (): Promise<void> => undefined;
-type Check = (page: Page) => Promise<void>;
-
-async function signUp(page: Page, username: string, check: Check = unchecked): Promise<void> {
-  await page.goto('/');
-  await page.getByRole('link', { name: 'Sign up' }).first().click();
-  await page.getByLabel('User name').fill(username);
-  await page.getByLabel('E-mail').fill(`${username}@example.org`);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await check(page);
-  await page.getByRole('button', { name: 'Sign up' }).click();
-  await page.getByText(`Welcome, ${username}.`).waitFor();
-}
 
 interface WantedToken {
   readonly name: string;
@@ -86,13 +71,13 @@ describe('In a browser', needs('chromium'), () => {
   const remoteOf = (owner: string, name: string, token: string): string =>
     `${strata.url.replace('://', `://x:${token}@`)}/r/${owner}/${name}.git`;
 
-  for (const [index, look] of LOOKS.entries()) {
-    const scripts = index === 0;
-    const how = scripts ? 'with scripts' : 'without scripts';
+  for (const { how, suffix, look, check } of WAYS) {
     test(`somebody signs up, makes a token and a repository, pushes and reads the code, ${how}`, async (context) => {
-      const check = scripts ? assertAccessible : unchecked;
-      const username = scripts ? 'ada' : 'grace';
-      const { page } = await browser.visit(context, strata.url, { ...look, scripts });
+      const username = `ada-${suffix}`;
+      const { page } = await browser.visit(context, strata.url, look);
+      await page.goto('/');
+      await page.getByRole('link', { name: 'Sign up' }).first().click();
+      await page.getByRole('heading', { name: 'Sign up' }).waitFor();
       await signUp(page, username, check);
       await check(page);
       await createRepository(page, 'engine');
