@@ -11,14 +11,8 @@ import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
 import { exchange, parseAnswer } from '../../support/raw-http.ts';
 import { testDatabase, type TestDatabase } from '../../support/postgres.ts';
-import {
-  type Browser,
-  createWebsiteFixture,
-  csrfTokenOf,
-  type Page,
-  PASSWORD,
-  type WebsiteFixture,
-} from '../../support/website.ts';
+import { csrfTokenOf } from '../../support/form-browser.ts';
+import { type Browser, createWebsiteFixture, type Page, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
 
 const XSS = '"><script>alert(1)</script>';
 
