@@ -192,7 +192,7 @@ describe('In a browser', needs('chromium'), () => {
       await page.getByText('No webhooks yet').waitFor();
     });
 
-    test(`who has no account, no password or no more attempts is told what to do, ${how}`, async (context) => {
+    test(`who has no account, no password, no more attempts or the address of a form is told what to do, ${how}`, async (context) => {
       const port = await freePort();
       const url = `http://localhost:${port}`;
       const fixture = await createWebsiteFixture({
@@ -206,6 +206,9 @@ describe('In a browser', needs('chromium'), () => {
       cleanUp(context, () => fixture.close());
       await fixture.site.listen({ port, host: 'localhost' });
       const { page } = await browser.visit(context, url, look);
+      await page.goto('/sign-out');
+      await page.getByRole('heading', { name: 'This address is not a page' }).waitFor();
+      await check(page);
       await page.goto('/sign-up');
       await page.getByRole('heading', { name: 'Sign-up is closed' }).waitFor();
       await page.getByText('help@example.org').waitFor();
