@@ -118,5 +118,21 @@ describe('Second factors in a browser', needs('chromium'), () => {
     await page.getByRole('link', { name: 'Key', exact: true }).waitFor();
     await page.goto('/settings');
     assert.equal(new URL(page.url()).pathname, '/settings');
+
+    await page.goto('/mfa-tokens');
+    await page.getByRole('link', { name: 'Key', exact: true }).click();
+    await assertAccessible(page);
+    await page.getByLabel('Name').fill('Key of the desk');
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByText('The token is called Key of the desk now.').waitFor();
+    await page.getByRole('link', { name: 'Key of the desk' }).click();
+    await page.getByLabel('Your current password').fill('not the password');
+    await page.getByRole('button', { name: 'Delete this token' }).click();
+    await page.getByRole('alert').waitFor();
+    await assertAccessible(page);
+    await page.getByLabel('Your current password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Delete this token' }).click();
+    await page.getByText('Key of the desk is deleted.').waitFor();
+    await page.getByRole('link', { name: 'A phone with quite a long name' }).waitFor();
   });
 });
