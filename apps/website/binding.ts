@@ -11,7 +11,7 @@ import { BODY_IDLE_MS, FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
-import { notFound } from './layout/problems.ts';
+import { notFound, wrongMethod } from './layout/problems.ts';
 import type { FormOptions, Site } from './layout/room.ts';
 import type { PersonVisit, SignedIn, Visit } from './layout/visit.ts';
 import { CrossSiteForm, isCrossSite } from './sessions/cross-site.ts';
@@ -28,11 +28,16 @@ type Run = (request: FastifyRequest, reply: FastifyReply) => Promise<SiteAnswer>
 /** Where a closed account can be reopened: the only page for who signed in to it. */
 const REOPEN = '/sign-in/reopen';
 
-export function siteOf(serving: Serving, app: FastifyInstance): Site {
+export function siteOf(serving: Serving, app: FastifyInstance): Site & { readonly refuseOtherMethods: () => void } {
+  const methodsOf = new Map<string, readonly string[]>();
+  const take = (path: string, ...methods: readonly string[]): void => {
+    methodsOf.set(path, [...(methodsOf.get(path) ?? []), ...methods]);
+  };
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
   };
   const get = (path: string, run: Run): void => {
+    take(path, 'GET', 'HEAD');
     app.get(path, { onRequest: identify }, async (request, reply) => send(serving, reply, await run(request, reply)));
   };
   const post = (path: string, { bytesMax = FORM_BYTES_MAX }: FormOptions, run: Run): void => {
@@ -42,6 +47,7 @@ export function siteOf(serving: Serving, app: FastifyInstance): Site {
       preParsing: async (request: FastifyRequest) => limitBodyTime(request, serving.bodySpanMs),
       preHandler: app.csrfProtection,
     };
+    take(path, 'POST');
     app.post(path, options, async (request, reply) => send(serving, reply, await run(request, reply)));
   };
   const publicly = (handler: (visit: Visit, fields: Fields) => Promise<SiteAnswer>): Run => {
@@ -61,6 +67,14 @@ export function siteOf(serving: Serving, app: FastifyInstance): Site {
     form: (path, handler, options = {}) => post(path, options, personally(handler)),
     publicPage: (path, handler) => get(path, publicly(handler)),
     publicForm: (path, handler, options = {}) => post(path, options, publicly(handler)),
+    refuseOtherMethods: () => {
+      for (const [url, allowed] of methodsOf) {
+        const method = app.supportedMethods.filter((one) => !allowed.includes(one));
+        const refuse = answerWrongMethod(serving, allowed);
+        // Answered before the body is read.
+        app.route({ method, url, onRequest: refuse, handler: refuse });
+      }
+    },
   };
 }
 
@@ -74,6 +88,18 @@ export function answerNotFound(
   };
 }
 
+/** Answers a request whose path takes other methods: somebody may open the address of a form. */
+function answerWrongMethod(
+  serving: Serving,
+  allowed: readonly string[],
+): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
+  return async (request, reply) => {
+    request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
+    const visit = currentVisit(serving, request, reply);
+    return send(serving, reply, canExist(visit) ? wrongMethod(visit, allowed) : notFound(visit));
+  };
+}
+
 /** Makes the visit of a request; of a stranger if the sender was not identified. */
 export function currentVisit(serving: Serving, request: FastifyRequest, reply: FastifyReply): Visit {
   return visitOf(serving, request, reply, request.identity ?? STRANGER);
@@ -83,7 +109,7 @@ function isPersons(visit: Visit): visit is Visit & { readonly person: SignedIn }
   return visit.person !== null;
 }
 
-/** Returns false for the pages of an account whose name no account can have: signing in would lead nowhere. */
+/** Returns false for the pages of an account whose name no account can have: nothing is at such an address. */
 function canExist({ params: { username } }: Visit): boolean {
   return username === undefined || usernameRefusal(asciiLowerCase(username)) === null;
 }

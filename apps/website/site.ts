@@ -75,6 +75,7 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
     pages.after(() => {
       const site = siteOf(serving, pages);
       for (const room of rooms) room.routes(site);
+      site.refuseOtherMethods();
     });
   });
   return app;

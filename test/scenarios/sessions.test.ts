@@ -25,7 +25,7 @@ describe('A person on a service of two nodes', () => {
       email: 'ada@example.org',
       password: PASSWORD,
     });
-    assert.deepEqual([signedUp.status, signedUp.headers.get('location')], [303, '/ada']);
+    assert.deepEqual([signedUp.status, signedUp.location], [303, '/ada']);
     assert.match(await first.read(two, '/settings'), /<dd>ada@example.org<\/dd>/);
     const second = person();
     assert.equal((await second.submit(two, '/sign-in', { login: 'ada', password: PASSWORD })).status, 303);

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
-import { browserOf, type SiteBrowser, type SitePage, signIn } from '../support/site-browser.ts';
+import type { SiteBrowser, SitePage } from '../support/form-browser.ts';
+import { browserOf, signIn } from '../support/site-browser.ts';
 import {
   type Account,
   api,
@@ -217,7 +218,7 @@ describe('Somebody who does not own a repository', () => {
   });
 
   test('is sent to the sign-in page when nobody is signed in, whether or not something is there', async () => {
-    const stranger = browserOf(strata.url, '');
+    const stranger = browserOf(strata.url);
     for (const page of PAGES) {
       const there = await stranger.get(`/ada/secret${page}`);
       const nowhere = await stranger.get(`/ada/nothing${page}`);
@@ -229,19 +230,13 @@ describe('Somebody who does not own a repository', () => {
 
   test('deletes nothing from another site, nor with a form that lacks its token', async () => {
     const owner = await signIn(strata, ada);
-    const sent = (headers: Readonly<Record<string, string>>) =>
-      fetch(`${strata.url}/ada/secret/delete`, {
-        method: 'POST',
-        redirect: 'manual',
-        headers: { 'content-type': 'application/x-www-form-urlencoded', cookie: owner.cookie, ...headers },
-        body: 'confirmation=secret',
-      });
     for (const headers of [
       {},
       { origin: 'https://evil.example' },
       { origin: strata.url, 'sec-fetch-site': 'cross-site' },
     ]) {
-      assert.equal((await sent(headers)).status, 403);
+      const sent = await owner.post('/ada/secret/delete', { confirmation: 'secret' }, headers);
+      assert.equal(sent.status, 403);
     }
     assert.equal((await owner.get('/ada/secret')).status, 200);
   });

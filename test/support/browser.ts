@@ -15,6 +15,7 @@ import { cleanUp, type Ending } from './cleanup.ts';
 const WAIT_MS = 15_000;
 
 export const WIDTHS = { phone: 390, desktop: 1_280 } as const;
+const HEIGHT = 900;
 
 export interface VisitorOptions {
   readonly width?: keyof typeof WIDTHS;
@@ -56,7 +57,7 @@ async function visit(browser: Browser, ending: Ending, origin: string, options: 
   const { width = 'desktop', scheme = 'light', scripts = true } = options;
   const context = await browser.newContext({
     baseURL: origin,
-    viewport: { width: WIDTHS[width], height: 900 },
+    viewport: { width: WIDTHS[width], height: HEIGHT },
     colorScheme: scheme,
     javaScriptEnabled: scripts,
     reducedMotion: 'reduce',
@@ -93,6 +94,7 @@ function watch(context: BrowserContext, origin: string, faults: string[]): void 
 
 /** Run in the page, whose globals the compiler does not know here. */
 const RUN_AXE = "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)";
+const IS_DARK = "matchMedia('(prefers-color-scheme: dark)').matches";
 const SIDEWAYS_PX = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
 
 const VIOLATIONS = z.array(
@@ -104,12 +106,23 @@ const VIOLATIONS = z.array(
 );
 
 /**
- * Checks the page as it stands with axe-core: no serious and no critical violation, and no sideways scrolling. The page
- * must have scripts on, since axe-core waits for timers of the page.
+ * Checks the page as it stands with axe-core in every look: no serious and no critical violation, and no sideways
+ * scrolling. The page must have scripts on, since axe-core waits for timers of the page.
  */
 export async function assertAccessible(page: Page): Promise<void> {
-  const at = page.url();
+  const size = page.viewportSize();
+  const scheme = (await page.evaluate(IS_DARK)) === true ? 'dark' : 'light';
   await page.evaluate(axe.source);
+  for (const look of LOOKS) {
+    await page.emulateMedia({ colorScheme: look.scheme });
+    await page.setViewportSize({ width: WIDTHS[look.width], height: HEIGHT });
+    await assertAccessibleNow(page, `${page.url()} on a ${look.width} in ${look.scheme} colours`);
+  }
+  await page.emulateMedia({ colorScheme: scheme });
+  if (size !== null) await page.setViewportSize(size);
+}
+
+async function assertAccessibleNow(page: Page, at: string): Promise<void> {
   const violations = VIOLATIONS.parse(await page.evaluate(RUN_AXE));
   const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   assert.deepEqual(grave, [], at);

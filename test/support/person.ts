@@ -1,36 +1,23 @@
-/** A person who uses the website of a real server, by its pages and forms, without a browser. */
+/** A person who uses the website of a service of several nodes, without a browser's window. */
+import type { FormValues, SitePage } from './form-browser.ts';
+import { browserOf } from './site-browser.ts';
 import type { Strata } from './strata.ts';
 
-/** A browser that keeps its cookies, whichever node answers. */
-export function person() {
+export interface Person {
+  /** Returns the page at the end of the redirects, as HTML. */
+  read(strata: Pick<Strata, 'url'>, path: string): Promise<string>;
+  /** Opens the page `on`, and sends the fields to `path` as its form does. */
+  submit(strata: Pick<Strata, 'url'>, path: string, fields?: FormValues, on?: string): Promise<SitePage>;
+}
+
+/** Keeps its cookies, whichever node answers. */
+export function person(): Person {
   const cookies = new Map<string, string>();
-  const send = async (
-    strata: Pick<Strata, 'url'>,
-    path: string,
-    init: Omit<RequestInit, 'headers'> = {},
-  ): Promise<Response> => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const headers = { Cookie: cookie, Origin: strata.url };
-    const response = await fetch(strata.url + path, { ...init, headers, redirect: 'manual' });
-    for (const header of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? [];
-      if (value === '') cookies.delete(name);
-      else cookies.set(name, value);
-    }
-    return response;
+  return {
+    read: async ({ url }, path) => {
+      const browser = browserOf(url, cookies);
+      return (await browser.follow(await browser.get(path))).html;
+    },
+    submit: ({ url }, path, fields, on) => browserOf(url, cookies).submit(path, fields, on),
   };
-  const read = async (strata: Pick<Strata, 'url'>, path: string): Promise<string> => {
-    const response = await send(strata, path);
-    const location = response.headers.get('location');
-    return location === null ? response.text() : read(strata, location);
-  };
-  const submit = async (
-    strata: Pick<Strata, 'url'>,
-    path: string,
-    fields: Readonly<Record<string, string>>,
-  ): Promise<Response> => {
-    const [, token = ''] = /name="_csrf" value="([^"]+)"/.exec(await read(strata, path)) ?? [];
-    return send(strata, path, { method: 'POST', body: new URLSearchParams({ _csrf: token, ...fields }) });
-  };
-  return { read, submit };
 }

@@ -1,4 +1,4 @@
-/** A browser without scripts that visits the website of a running server, signed in as an account's owner. */
+/** Browsers without scripts that visit the website of a running server, over sockets. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { digest } from '../../adapters/node/digest.ts';
@@ -6,28 +6,14 @@ import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { type AccountId, plusMs, timestamp } from '../../core/kernel/ids.ts';
 import { SESSION_SPAN_MS } from '../../core/kernel/limits.ts';
+import { type Carrier, createSiteBrowser, type SiteBrowser } from './form-browser.ts';
 import { keepLog } from './log.ts';
 import type { Account, Strata } from './strata.ts';
 
-export interface SitePage {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly html: string;
-  readonly bytes: Buffer;
-  /** The Location header; null without one. */
-  readonly location: string | null;
-}
-
-export interface SiteBrowser {
-  /** The path is sent as it is, without normalisation. */
-  get(path: string): Promise<SitePage>;
-  /** Opens the page `on`, takes the token of its forms, and sends the fields to `path` as its form does. */
-  submit(path: string, fields: Readonly<Record<string, string>>, on?: string): Promise<SitePage>;
-  /** The name and value of the session's cookie. */
-  readonly cookie: string;
-}
-
-/** Stores a session as a sign-in does. `path`s are of the running server, also after a restart on the same address. */
+/**
+ * Stores a session as a sign-in does, and returns a browser that the account's owner is signed in with. It works for the
+ * running server, also after a restart on the same address.
+ */
 export async function signIn(strata: Pick<Strata, 'url' | 'env'>, account: Account): Promise<SiteBrowser> {
   const pool = createPool({
     connectionString: strata.env['STRATA_DATABASE_URL'] ?? '',
@@ -53,54 +39,27 @@ export async function signIn(strata: Pick<Strata, 'url' | 'env'>, account: Accou
   } finally {
     await pool.end();
   }
-  return browserOf(strata.url, `strata_session=${id}`);
+  return browserOf(strata.url, new Map([['strata_session', id]]));
 }
 
-/** A browser with this cookie; an empty one is a stranger's. */
-export function browserOf(url: string, cookie: string): SiteBrowser {
-  const browser: SiteBrowser = {
-    cookie,
-    get: (path) => ask(url, 'GET', path, { cookie }),
-    async submit(path, fields, on = path) {
-      const form = await browser.get(on);
-      const token = /name="_csrf" value="([^"]+)"/.exec(form.html)?.[1];
-      if (token === undefined) throw new Error(`${on} has no form; its status is ${form.status}`);
-      const set = form.headers['set-cookie']?.split(';', 1)[0];
-      const headers = {
-        cookie: set === undefined ? cookie : `${cookie}; ${set}`,
-        origin: url,
-        'sec-fetch-site': 'same-origin',
-        'content-type': 'application/x-www-form-urlencoded',
-      };
-      return ask(url, 'POST', path, headers, new URLSearchParams({ _csrf: token, ...fields }).toString());
-    },
-  };
-  return browser;
+/** A browser with these cookies; without any it is a stranger's. */
+export function browserOf(url: string, cookies: Map<string, string> = new Map()): SiteBrowser {
+  return createSiteBrowser(url, overSocketsTo(url), cookies);
 }
 
-async function ask(
-  url: string,
-  method: string,
-  path: string,
-  headers: Readonly<Record<string, string>>,
-  body?: string,
-): Promise<SitePage> {
-  const { hostname, port, host } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const sent = request({ hostname, port, method, path, headers: { ...headers, host } }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.on('error', reject);
-      answer.on('end', () => {
-        const bytes = Buffer.concat(chunks);
-        const received = Object.fromEntries(
-          Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().at(-1)]),
+function overSocketsTo(url: string): Carrier {
+  const { hostname, port } = new URL(url);
+  return ({ method, path, headers, body }) =>
+    new Promise((resolve, reject) => {
+      const sent = request({ hostname, port, method, path, headers }, (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('error', reject);
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, bytes: Buffer.concat(chunks) }),
         );
-        const location = answer.headers.location ?? null;
-        resolve({ status: answer.statusCode ?? 0, headers: received, html: bytes.toString('utf8'), bytes, location });
       });
+      sent.on('error', reject);
+      sent.end(body ?? undefined);
     });
-    sent.on('error', reject);
-    sent.end(body);
-  });
 }

@@ -1,9 +1,8 @@
 /**
- * The website over the in-memory ports, and browsers that visit it: each keeps its cookies, reads pages and sends their
- * forms as a browser does.
+ * The website over the in-memory ports, and browsers that visit it: their requests are injected.
  */
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { digest } from '../../adapters/node/digest.ts';
 import { createBackground } from '../../apps/server/background.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
@@ -19,6 +18,7 @@ import { SESSION_IDLE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import { newAccount } from './accounts.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fixture.ts';
+import { type Carrier, createSiteBrowser, type SiteBrowser, type SitePage } from './form-browser.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { mfaParts } from './mfa.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
@@ -41,29 +41,8 @@ export interface WebsiteFixture {
   close(): Promise<void>;
 }
 
-export interface Page {
-  readonly status: number;
-  readonly headers: LightMyRequestResponse['headers'];
-  readonly html: string;
-  /** The Location header; null without one. */
-  readonly location: string | null;
-  /** The cookies that the answer set, as whole headers. */
-  readonly setCookies: readonly string[];
-}
-
-export interface Browser {
-  /** By name. */
-  readonly cookies: Map<string, string>;
-  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Page>;
-  /** Opens the page `on`, takes the token of its forms, and sends the fields to `path` as its form does. */
-  submit(path: string, fields?: FormValues, on?: string): Promise<Page>;
-  /** Sends a form exactly as given: no token and no headers are added. */
-  post(path: string, fields: FormValues, headers?: Readonly<Record<string, string>>): Promise<Page>;
-  /** Follows redirects from a page to the one that they end at. */
-  follow(page: Page): Promise<Page>;
-}
-
-type FormValues = Readonly<Record<string, string | readonly string[]>>;
+export type Page = SitePage;
+export type Browser = SiteBrowser;
 
 export interface WebsiteOptions {
   readonly api?: FixtureOptions;
@@ -112,7 +91,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     ...(bodySpanMs === undefined ? {} : { bodySpanMs }),
   });
   await site.ready();
-  const browser = (): Browser => createBrowser(site, context.addresses().webUrl);
+  const browser = (): Browser => createSiteBrowser(context.addresses().webUrl, injectingInto(site));
   return {
     api,
     site,
@@ -156,64 +135,9 @@ async function startSession({ sessions, entities, clock, ids }: SiteContext, acc
   return id;
 }
 
-function createBrowser(site: FastifyInstance, webUrl: string): Browser {
-  const cookies = new Map<string, string>();
-  const visit = async (method: 'GET' | 'POST', path: string, headers: object, payload?: string): Promise<Page> => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await site.inject({
-      method,
-      url: path,
-      headers: { host: new URL(webUrl).host, ...(cookie === '' ? {} : { cookie }), ...headers },
-      ...(payload === undefined ? {} : { payload }),
-    });
-    const setCookies = [answer.headers['set-cookie'] ?? []].flat();
-    for (const header of setCookies) keepCookie(cookies, header);
-    const { location } = answer.headers;
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      html: answer.body,
-      location: location ?? null,
-      setCookies,
-    };
+function injectingInto(site: FastifyInstance): Carrier {
+  return async ({ method, path, headers, body }) => {
+    const answer = await site.inject({ method, url: path, headers, ...(body === null ? {} : { payload: body }) });
+    return { status: answer.statusCode, headers: answer.headers, bytes: answer.rawPayload };
   };
-  const browser: Browser = {
-    cookies,
-    get: (path, headers = {}) => visit('GET', path, headers),
-    post: (path, fields, headers = {}) =>
-      visit('POST', path, { 'content-type': 'application/x-www-form-urlencoded', ...headers }, encodeForm(fields)),
-    submit: async (path, fields = {}, on = path) => {
-      const token = csrfTokenOf(await browser.get(on));
-      const headers = { origin: webUrl, 'sec-fetch-site': 'same-origin' };
-      return browser.post(path, { _csrf: token, ...fields }, headers);
-    },
-    follow: async (page) => {
-      let reached = page;
-      for (let hops = 0; reached.location !== null; hops += 1) {
-        if (hops > 5) throw new Error(`Too many redirects, the last to ${reached.location}`);
-        reached = await browser.get(reached.location);
-      }
-      return reached;
-    },
-  };
-  return browser;
-}
-
-function keepCookie(cookies: Map<string, string>, header: string): void {
-  const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? [];
-  const isRemoved = /; *(Max-Age=0|Expires=Thu, 01 Jan 1970)/i.test(header);
-  if (isRemoved) cookies.delete(name);
-  else cookies.set(name, value);
-}
-
-/** Returns the token of the page's forms; throws for a page without one. */
-export function csrfTokenOf({ html, status }: Page): string {
-  const [, token] = /name="_csrf" value="([^"]+)"/.exec(html) ?? [];
-  if (token === undefined) throw new Error(`The page has no form; its status is ${status}:\n${html}`);
-  return token;
-}
-
-function encodeForm(fields: FormValues): string {
-  const pairs = Object.entries(fields).flatMap(([name, values]) => [values].flat().map((value) => [name, value]));
-  return new URLSearchParams(pairs).toString();
 }

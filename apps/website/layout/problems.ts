@@ -30,3 +30,13 @@ export function notFound(visit: Visit): SiteAnswer {
       : 'Nothing is at this address, or your account may not see it. Names of repositories are written with their owner first.';
   return showProblem(visit, { status: 404, title: 'Page not found', text });
 }
+
+/** `allowed` are the methods that the address takes. */
+export function wrongMethod(visit: Visit, allowed: readonly string[]): SiteAnswer {
+  const headers = { allow: allowed.join(', ') };
+  if (allowed.includes('GET')) {
+    return showProblem(visit, { status: 405, title: 'This page takes no form', text: 'Nothing was changed.', headers });
+  }
+  const text = 'It only takes the form of another page. Nothing was changed. Go back to that page.';
+  return showProblem(visit, { status: 405, title: 'This address is not a page', text, headers });
+}

@@ -4,13 +4,8 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type DeviceSessionId, plusMs } from '../../../core/kernel/ids.ts';
 import { DEVICE_HOSTNAME_LENGTH_MAX, DEVICE_SESSION_SPAN_MS } from '../../../core/kernel/limits.ts';
-import {
-  type Browser,
-  createWebsiteFixture,
-  csrfTokenOf,
-  PASSWORD,
-  type WebsiteFixture,
-} from '../../support/website.ts';
+import { csrfTokenOf } from '../../support/form-browser.ts';
+import { type Browser, createWebsiteFixture, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
 
 const CHOICE = { name: 'laptop', permissions: 'all', scope: 'ALL_REPO', expiry: 'never', expiry_time: '' };
 

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import decodeQr from '@paulmillr/qr/decode.js';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import type { JsonObject } from '../../../core/kernel/json.ts';
 import {
   MFA_TOKENS_MAX,
   PASSKEY_CHALLENGE_SPAN_MS,
@@ -12,9 +11,10 @@ import {
 } from '../../../core/kernel/limits.ts';
 import { listMfaTokens, resetMfa } from '../../../core/use-cases/accounts/mfa-tokens.ts';
 import { enrolPasskey, enrolTotp, ORIGIN, owner } from '../../support/mfa.ts';
+import { keyIn, optionsIn } from '../../support/mfa-pages.ts';
 import { createSoftwareAuthenticator } from '../../support/software-authenticator.ts';
 import { codeAt } from '../../support/totp-app.ts';
-import { type Browser, createWebsiteFixture, type Page, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
+import { type Browser, createWebsiteFixture, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
 
 const VERIFY = '/sign-in/verify-mfa';
 
@@ -40,19 +40,6 @@ describe('Second factors', () => {
   const now = () => fixture.api.clock.now();
   const tokens = () => listMfaTokens(fixture.context, ada);
   const confirmed = { current_password: PASSWORD };
-
-  /** Returns the key that a page shows, as the person types it. */
-  function keyIn({ html }: Page): string {
-    const [, key = ''] = /<code tabindex="0">([A-Z2-7 ]+)<\/code>/.exec(html) ?? [];
-    return key.replaceAll(' ', '');
-  }
-
-  function optionsIn({ html }: Page): JsonObject {
-    const [, options] = /data-options="([^"]+)"/.exec(html) ?? [];
-    assert.ok(options !== undefined, html);
-    const text = options.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
-    return JSON.parse(text) as JsonObject;
-  }
 
   /** Gives the password with another browser, which then waits for the second factor. */
   async function halfSignedIn(next = '/settings'): Promise<Browser> {

@@ -1,6 +1,7 @@
 /** What every page of the website has: its headers, its assets, its faults, and who may see it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { redirectTo, showContent, showPage } from '../../../apps/website/layout/answer.ts';
@@ -9,7 +10,7 @@ import { html } from '../../../apps/website/layout/html.ts';
 import { page } from '../../../apps/website/layout/page.ts';
 import type { Room } from '../../../apps/website/layout/room.ts';
 import { ROOMS } from '../../../apps/website/rooms.ts';
-import { FLASH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { FLASH_LENGTH_MAX, FORM_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { type SessionStore, SessionStoreError } from '../../../core/ports/session-store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { createMemorySessionStore } from '../../support/memory/session-store.ts';
@@ -96,6 +97,37 @@ describe('The website', () => {
       assert.equal(missing.status, 404, target);
       assert.match(missing.html, /<h1>Page not found<\/h1>/);
     }
+  });
+
+  test('answers a method that an address does not take with a page that says so', async () => {
+    const ada = await fixture.signedIn(await fixture.api.account('eda'));
+    const form = await ada.get('/sign-out');
+    assert.deepEqual([form.status, form.headers['allow']], [405, 'POST']);
+    assert.match(form.html, /<h1>This address is not a page<\/h1>.*Go back to that page/s);
+    const page = await ada.submit('/docs/git', {}, '/notes');
+    assert.deepEqual([page.status, page.headers['allow']], [405, 'GET, HEAD']);
+    assert.match(page.html, /<h1>This page takes no form<\/h1>/);
+    for (const method of ['PUT', 'DELETE', 'OPTIONS'] as const) {
+      const answer = await fixture.site.inject({ method, url: '/notes', payload: 'x'.repeat(FORM_BYTES_MAX + 1) });
+      assert.deepEqual([answer.statusCode, answer.headers['allow']], [405, 'GET, HEAD, POST'], method);
+    }
+  });
+
+  // The attack: a body without end to an address that takes none.
+  test('does not wait for the body of a request that it refuses for its method', async (context) => {
+    const { site, close } = await createWebsiteFixture();
+    cleanUp(context, close);
+    const address = new URL(await site.listen({ port: 0, host: '127.0.0.1' }));
+    const sent = request({
+      port: address.port,
+      method: 'POST',
+      path: '/docs',
+      headers: { 'transfer-encoding': 'chunked' },
+    });
+    sent.write('x');
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    assert.equal(answer.statusCode, 405);
+    sent.destroy();
   });
 
   test('leads on when its storage is away, and shows nobody as signed in', async () => {

@@ -5,13 +5,8 @@ import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessTokenId, AccountId } from '../../../core/kernel/ids.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import { TOKEN_FORM_BYTES_MAX, TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import {
-  type Browser,
-  createWebsiteFixture,
-  csrfTokenOf,
-  type Page,
-  type WebsiteFixture,
-} from '../../support/website.ts';
+import { csrfTokenOf } from '../../support/form-browser.ts';
+import { type Browser, createWebsiteFixture, type Page, type WebsiteFixture } from '../../support/website.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const CHOICE = { name: 'laptop', permissions: 'all', scope: 'ALL_REPO', expiry: 'never', expiry_time: '' };

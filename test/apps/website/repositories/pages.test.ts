@@ -4,7 +4,8 @@ import { beforeAll, describe, test } from 'vitest';
 import { PAGE_COMMITS_MAX, PAGE_ENTRIES_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import path from 'node:path';
 import { suiteEnding } from '../../../support/cleanup.ts';
-import { type SiteBrowser, type SitePage, signIn } from '../../../support/site-browser.ts';
+import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
+import { signIn } from '../../../support/site-browser.ts';
 import {
   type Account,
   api,

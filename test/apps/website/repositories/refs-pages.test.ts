@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../../../support/cleanup.ts';
-import { type SiteBrowser, type SitePage, signIn } from '../../../support/site-browser.ts';
+import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
+import { signIn } from '../../../support/site-browser.ts';
 import {
   type Account,
   commitFile,

@@ -1,0 +1,140 @@
+/**
+ * A repository from its first commit to its deletion, in a real browser with the real git: once with every page checked,
+ * and once with scripts off.
+ */
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, test } from 'vitest';
+import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { suiteEnding } from '../support/cleanup.ts';
+import { signIn, WAYS } from '../support/journey.ts';
+import { needs } from '../support/optional-suites.ts';
+import { commitFile, createAccount, git, gitUrl, type Strata } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+/** Of the accounts that `createAccount` makes. */
+const PASSWORD = 'correct horse battery';
+
+describe('A repository in a browser', needs('chromium'), () => {
+  const ending = suiteEnding();
+  let strata: Strata;
+  let browser: TestBrowser;
+
+  beforeAll(async () => {
+    strata = await startNode(ending, await sharedParts(ending));
+    browser = await startBrowser(ending);
+  });
+
+  const press = (page: Page, name: string): Promise<void> => page.getByRole('button', { name }).click();
+  const follow = (page: Page, name: string | RegExp): Promise<void> =>
+    page
+      .getByRole('link', typeof name === 'string' ? { name, exact: true } : { name })
+      .first()
+      .click();
+
+  async function find(page: Page, label: string, text: string): Promise<void> {
+    await page.getByLabel(label).fill(text);
+    await press(page, 'Find');
+    await page.waitForURL(`**?q=${text}`);
+  }
+
+  for (const { how, suffix, look, check } of WAYS) {
+    test(`is made with a README, compared, searched, changed and deleted, ${how}`, async (context) => {
+      const ada = await createAccount(strata, `ada-${suffix}`);
+      const { page } = await browser.visit(context, strata.url, look);
+      await signIn(page, ada.username, '/new', PASSWORD);
+      await page.getByLabel('Name', { exact: true }).fill('engine');
+      await page.getByLabel('Description (optional)').fill('It turns');
+      await page.getByLabel('Begin with a README').check();
+      await press(page, 'Make the repository');
+      await page.getByRole('article').getByRole('heading', { name: 'engine' }).waitFor();
+      await check(page);
+
+      const work = await tempDir(context);
+      await git(work, ['clone', '--quiet', gitUrl(strata, ada, 'engine'), '.']);
+      await commitFile(work, 'src/main.c', 'int main(void) {\n  return 0;\n}\n');
+      await git(work, ['tag', 'v1.0']);
+      await git(work, ['tag', '-a', '-m', 'Teeth', 'v1.1']);
+      await git(work, ['switch', '--quiet', '--create', 'topic']);
+      await commitFile(work, 'src/gear.c', 'int teeth = 12;\n');
+      await git(work, ['push', '--quiet', 'origin', 'main', 'topic', '--tags']);
+      await git(work, ['commit', '--quiet', '--amend', '-m', 'Add a gear']);
+      await git(work, ['push', '--quiet', '--force', 'origin', 'topic']);
+
+      await page.goto(`/${ada.username}/engine/branches`);
+      await check(page);
+      await find(page, 'Find a branch', 'top');
+      assert.equal(await page.getByRole('row').count(), 2, 'the head and one branch');
+      await follow(page, /1 ahead/);
+      await page.getByRole('heading', { name: 'Compare' }).waitFor();
+      await page.getByRole('link', { name: 'Add a gear' }).waitFor();
+      await page.getByText('int teeth = 12;').waitFor();
+      await check(page);
+      await page.getByLabel('to', { exact: true }).fill('nowhere');
+      await press(page, 'Compare');
+      await page.getByRole('alert').waitFor();
+      assert.equal(await page.getByLabel('to', { exact: true }).inputValue(), 'nowhere');
+      await check(page);
+
+      await follow(page, 'Tags');
+      await check(page);
+      await find(page, 'Find a tag', '1.1');
+      await page.getByRole('link', { name: 'v1.1', exact: true }).waitFor();
+      assert.equal(await page.getByRole('row').count(), 1);
+      await follow(page, 'Activity');
+      await page.getByText('forced').waitFor();
+      await check(page);
+
+      await follow(page, 'Code');
+      await page.locator('summary').first().click();
+      await page.getByLabel('Branch, tag or commit').fill('topic');
+      await page.getByLabel('Branch, tag or commit').press('Enter');
+      await page.waitForURL('**/tree/topic');
+      await follow(page, 'src');
+      await page.getByRole('link', { name: 'gear.c', exact: true }).waitFor();
+      await check(page);
+      await follow(page, 'main.c');
+      await follow(page, 'History');
+      await page.getByRole('link', { name: 'Write src/main.c' }).waitFor();
+      assert.equal(await page.getByRole('link', { name: 'Add a gear' }).count(), 0, 'it changed another file');
+      await check(page);
+      await page.goBack();
+      await follow(page, 'Raw');
+      await page.getByText('int main(void)').waitFor();
+
+      await page.goto(`/${ada.username}/engine/settings`);
+      await page.getByLabel('Description').fill('It turns faster');
+      await page.getByLabel('Default branch').fill('no..branch');
+      await press(page, 'Save');
+      await page.getByRole('alert').waitFor();
+      assert.equal(await page.getByLabel('Description').inputValue(), 'It turns faster');
+      await check(page);
+      await page.getByLabel('Default branch').fill('topic');
+      await press(page, 'Save');
+      await page.getByText('The settings are saved.').waitFor();
+      await follow(page, 'Code');
+      await page.getByText('It turns faster').waitFor();
+      await page.getByRole('link', { name: 'Add a gear' }).first().waitFor();
+
+      await follow(page, 'Settings');
+      await page.getByLabel('Type engine to confirm').fill('motor');
+      await press(page, 'Delete this repository');
+      await page.getByRole('alert').waitFor();
+      await check(page);
+      await page.getByLabel('Type engine to confirm').fill('engine');
+      await press(page, 'Delete this repository');
+      await page.getByText('The repository engine is deleted.').waitFor();
+      await check(page);
+      await page.goto(`/${ada.username}/engine`);
+      await page.getByRole('heading', { name: 'Page not found' }).waitFor();
+      await check(page);
+
+      await page.goto('/new');
+      await page.getByLabel('Name', { exact: true }).fill('engine');
+      await press(page, 'Make the repository');
+      await press(page, 'Begin with a README');
+      await page.getByRole('article').getByRole('heading', { name: 'engine' }).waitFor();
+    });
+  }
+});
