@@ -30,3 +30,11 @@ export function notFound(visit: Visit): SiteAnswer {
       : 'Nothing is at this address, or your account may not see it. Names of repositories are written with their owner first.';
   return showProblem(visit, { status: 404, title: 'Page not found', text });
 }
+
+/** `methods` are those that the address takes. */
+export function methodNotAllowed(visit: Visit, methods: readonly string[]): SiteAnswer {
+  const text = methods.includes('GET')
+    ? 'A page is at this address, and it does not take this request. Nothing was changed. Open the address in the browser to see the page.'
+    : 'Only a form of this site sends requests to this address. Nothing was changed. Go back to the page that you came from, and use its button.';
+  return showProblem(visit, { status: 405, title: 'Method not allowed', text, headers: { allow: methods.join(', ') } });
+}

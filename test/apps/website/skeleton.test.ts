@@ -98,6 +98,27 @@ describe('The website', () => {
     }
   });
 
+  test('answers another method than those of an address with 405, and names them', async () => {
+    const ann = await fixture.signedIn(await fixture.api.account('ann'));
+    const cookie = [...ann.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const ask = (method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT', url: string) =>
+      fixture.site.inject({ method, url, headers: { host: 'strata.test', cookie } });
+    for (const [method, path, allow] of [
+      ['DELETE', '/settings', 'GET, HEAD'],
+      ['POST', '/usage', 'GET, HEAD'],
+      ['PUT', '/sign-in', 'GET, HEAD, POST'],
+      ['PATCH', '/ann/engine/tree/main/src', 'GET, HEAD'],
+      ['GET', '/sign-out', 'POST'],
+      ['GET', '/ann/engine/delete', 'POST'],
+    ] as const) {
+      const answer = await ask(method, path);
+      assert.deepEqual([answer.statusCode, answer.headers['allow']], [405, allow], `${method} ${path}`);
+      assert.match(answer.body, /<h1>Method not allowed<\/h1>/);
+    }
+    assert.equal((await ann.get('/settings')).status, 200, 'a GET of /sign-out signs nobody out');
+    assert.equal((await ask('POST', '/robots.txt')).statusCode, 404, 'no account can have the name');
+  });
+
   test('leads on when its storage is away, and shows nobody as signed in', async () => {
     const sessions = createMemorySessionStore();
     let isAway = false;
