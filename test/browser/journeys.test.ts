@@ -68,7 +68,7 @@ async function createToken(page: Page, wanted: WantedToken, check: Check = unche
 async function createRepository(page: Page, name: string): Promise<void> {
   await page.goto('/new');
   await page.getByLabel('Name', { exact: true }).fill(name);
-  await page.getByRole('button', { name: 'Make the repository' }).click();
+  await page.getByRole('button', { name: 'Create repository' }).click();
   await page.getByRole('heading', { name }).waitFor();
 }
 

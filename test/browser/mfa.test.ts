@@ -67,7 +67,7 @@ describe('Second factors in a browser', needs('chromium'), () => {
   test('that are apps are added, used and read by everybody, with scripts off', async (context) => {
     const { page } = await browser.visit(context, origin, { scripts: false });
     await signUp(page, 'ada');
-    await begin(page, 'Add an authenticator app', 'Phone', 'Show the key');
+    await begin(page, 'Add an authenticator app', 'Phone', 'Continue');
     assert.equal(await page.getByRole('img', { name: 'The key as a QR code' }).isVisible(), true);
     const seed = (await page.locator('.copy code').innerText()).replaceAll(' ', '');
     await page.getByRole('textbox', { name: 'Code' }).fill(codeAt(seed, systemClock.now()));
@@ -88,7 +88,7 @@ describe('Second factors in a browser', needs('chromium'), () => {
       await signUp(page, username);
       await page.goto('/mfa-tokens');
       await assertAccessible(page);
-      await begin(page, 'Add an authenticator app', 'A phone with quite a long name', 'Show the key');
+      await begin(page, 'Add an authenticator app', 'A phone with quite a long name', 'Continue');
       await assertAccessible(page);
       const seed = (await page.locator('.copy code').innerText()).replaceAll(' ', '');
       await page.getByRole('textbox', { name: 'Code' }).fill('000000');
@@ -96,13 +96,13 @@ describe('Second factors in a browser', needs('chromium'), () => {
       await assertAccessible(page);
       await page.getByRole('textbox', { name: 'Code' }).fill(codeAt(seed, systemClock.now()));
       await page.getByRole('button', { name: 'Activate' }).click();
-      await begin(page, 'Add a passkey', 'Key', 'Go on');
+      await begin(page, 'Add a passkey', 'Key', 'Continue');
       await assertAccessible(page);
-      await page.getByRole('button', { name: 'Make the passkey' }).click();
+      await page.getByRole('button', { name: 'Create passkey' }).click();
       await page.getByText('Key is active').waitFor();
       await assertAccessible(page);
-      await begin(page, 'Add a passkey', 'Key again', 'Go on');
-      await page.getByRole('button', { name: 'Make the passkey' }).click();
+      await begin(page, 'Add a passkey', 'Key again', 'Continue');
+      await page.getByRole('button', { name: 'Create passkey' }).click();
       await page.getByText('This device already holds one of your passkeys').waitFor();
       await signOutAndGivePassword(page, username);
       await assertAccessible(page);

@@ -35,7 +35,7 @@ async function beginToken(page: Page, kind: 'app' | 'passkey', name: string): Pr
   await page.goto(`/mfa-tokens/add/${kind}`);
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Your current password').fill(PASSWORD);
-  await page.getByRole('button', { name: kind === 'app' ? 'Show the key' : 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
 }
 
 describe('A second factor in a browser', needs('chromium'), () => {
@@ -92,7 +92,7 @@ describe('A second factor in a browser', needs('chromium'), () => {
     await assertAccessible(page);
     await beginToken(page, 'passkey', 'this laptop');
     await assertAccessible(page);
-    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await page.getByRole('button', { name: 'Create passkey' }).click();
     await page.getByText('Active').first().waitFor();
     await page.goto('/mfa-tokens');
     await page.getByText('this laptop').waitFor();

@@ -15,7 +15,7 @@ export async function landingPage(visit: Visit): Promise<SiteAnswer> {
   const content = html`<div class="lead"><h1>Git hosting that remembers every push</h1>
 <p>Each push is an event in a record that is only ever added to. Branches, deliveries and usage all follow from it.</p></div>
 <section class="stack tight"><h2>Your first push</h2><p class="soft">${first}</p>
-${copyBox('git init -b main && git add . && git commit -m "Begin"', 'the command that makes a repository')}
+${copyBox('git init -b main && git add . && git commit -m "First commit"', 'the commands that create a repository on your computer')}
 ${copyBox(remote, 'the command that names the server')}
 ${copyBox('git push -u origin main', 'the command that pushes')}</section>
 <ul class="claims"><li>A push that was acknowledged is never lost.</li>

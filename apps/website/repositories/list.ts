@@ -6,15 +6,16 @@ import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import { searchRepositories } from '../../../core/use-cases/reading/search-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { copyBox } from '../layout/copy-box.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
+import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { numberAsked } from './asked.ts';
-import { copyBox } from './frame.ts';
 import { pager } from './pager.ts';
-import { counted, shownName, shownSize } from './shown-text.ts';
+import { counted, shownName } from './shown-text.ts';
 
 const SEARCH_LENGTH_MAX = 100;
 
@@ -57,13 +58,13 @@ function tableRow(visit: PersonVisit, { username, name, description, pushedAt, s
   const pushed: Content = pushedAt === null ? html`<span class="soft">empty</span>` : timeAgo(pushedAt, visit.now);
   return html`<tr><td><a href="/${username}/${name}"><strong>${name}</strong></a>${
     description !== null && html`<div class="soft" dir="auto">${shownName(description)}</div>`
-  }</td><td class="wide">${pushed}</td><td class="number">${shownSize(sizeBytes)}</td></tr>`;
+  }</td><td class="wide">${pushed}</td><td class="number">${sizeText(sizeBytes)}</td></tr>`;
 }
 
 function firstRepository(visit: PersonVisit): Html {
   const { username } = visit.person;
-  return html`<section class="box"><div class="empty stack"><h2>No repositories yet</h2><p class="soft">Make one here, then push what you have:</p>${copyBox(
+  return html`<section class="box"><div class="empty stack"><h2>No repositories yet</h2><p class="soft">Create one here, then push a project that you have:</p>${copyBox(
     `git remote add origin ${visit.webUrl}/r/${username}/my-project.git`,
-    'The command that adds the repository to what you have',
-  )}<div><a class="button main" href="/new">Make your first repository</a></div></div></section>`;
+    'the command that adds the repository as a remote',
+  )}<div><a class="button main" href="/new">Create repository</a></div></div></section>`;
 }

@@ -25,8 +25,8 @@ export function showList(
 }
 
 function emptyList(): Html {
-  return html`<section class="box empty"><h2>You have no token yet</h2>
-<p>Make one to clone and push, or run <code>strata login</code> on the machine that needs one.</p></section>`;
+  return html`<section class="box empty"><h2>No access tokens yet</h2>
+<p>Create one to clone and push, or run <code>strata login</code> on the machine that needs one.</p></section>`;
 }
 
 function tableOf(visit: PersonVisit, tokens: readonly AccessTokenWithLastUse[], own: readonly OwnRepository[]): Html {
@@ -58,16 +58,16 @@ function addressOf(number: number): string {
 
 function pager(number: number, pages: number): Html {
   return html`<nav class="row" aria-label="Pages">${
-    number > 1 && html`<a class="button" rel="prev" href="${addressOf(number - 1)}">Newer</a>`
+    number > 1 && html`<a class="button" rel="prev" href="${addressOf(number - 1)}">Previous</a>`
   }<span class="soft">Page ${number} of ${pages}</span>${
-    number < pages && html`<a class="button" rel="next" href="${addressOf(number + 1)}">Older</a>`
+    number < pages && html`<a class="button" rel="next" href="${addressOf(number + 1)}">Next</a>`
   }</nav>`;
 }
 
 export function showRevoke(visit: PersonVisit, { token, lastUsedAt }: AccessTokenWithLastUse): SiteAnswer {
   const title = 'Revoke a token';
   const used = lastUsedAt === null ? 'It was never used.' : html`It was last used ${timeAgo(lastUsedAt, visit.now)}.`;
-  const button = html`<div class="row"><button class="button grave">Revoke</button> <a class="button quiet" href="/access-tokens">Keep it</a></div>`;
+  const button = html`<div class="row"><button class="button grave">Revoke token</button> <a class="button quiet" href="/access-tokens">Cancel</a></div>`;
   const content = html`<h1>Revoke ${markInvisible(token.name)}?</h1>
 <p>Whatever uses the token <code>${token.tokenPrefix}…</code> fails from its next request on. ${used} This cannot be undone.</p>
 ${postForm({ action: `/access-tokens/${token.id}/revoke`, csrf: visit.csrf() }, button)}`;

@@ -7,7 +7,7 @@ import { daysInMonth } from '../../../core/kernel/calendar.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';
 import type { DayTraffic } from '../../../core/ports/usage.ts';
 import { html, type Html } from '../layout/html.ts';
-import { byteText } from './byte-text.ts';
+import { sizeText } from '../layout/sizes.ts';
 
 const WIDTH = 780;
 const HEIGHT = 120;
@@ -38,7 +38,7 @@ export function dailyTable(days: readonly DayTraffic[]): Html {
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Each day"><table><thead><tr><th>Day (UTC)</th><th class="number">Fetched</th><th class="number">Pushed</th></tr></thead><tbody>
 ${days.toReversed().map(
   ({ day, transferBytes, ingressBytes }) =>
-    html`<tr><td>${day}</td><td class="number">${byteText(transferBytes)}</td><td class="number">${byteText(ingressBytes)}</td></tr>
+    html`<tr><td>${day}</td><td class="number">${sizeText(transferBytes)}</td><td class="number">${sizeText(ingressBytes)}</td></tr>
 `,
 )}</tbody></table></div>`;
 }

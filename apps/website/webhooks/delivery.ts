@@ -52,7 +52,7 @@ export function deliveryRoutes(site: Site): void {
     if (ids === null) return notFound(visit);
     const again = await redeliver(context, await webhookOrigin(visit), ids.webhook, ids.delivery);
     const path = pathOf(ids.webhook, `/deliveries/${ids.delivery}`);
-    if (!('refused' in again)) return redirectTo(path, 'The delivery is made again.');
+    if (!('refused' in again)) return redirectTo(path, 'The delivery is sent again.');
     if (again.refused.code === 'webhook-not-found') return notFound(visit);
     return redirectTo(path, `${refusalText(again.refused)}.`, 'failed');
   });
@@ -80,27 +80,27 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
   }</p>`;
   const again = buttonForm(
     { action: `${path}/redeliver`, csrf: visit.csrf() },
-    html`<button class="button">Deliver again</button>`,
+    html`<button class="button">Redeliver</button>`,
   );
   const content = html`<div class="row"><a class="button" href="${pathOf(webhook.id)}">All deliveries</a>${
     status !== 'PENDING' && payload !== null && again
   }</div>
 <section class="box"><header><h2>Attempts</h2><span class="end soft">${attemptText(delivery)}</span></header><div class="inside stack">${attemptLine(delivery)}${attemptLog(visit, delivery.attemptLog)}</div></section>
 <section class="box"><header><h2>Request</h2>${
-    payload !== null && html`<a class="end" href="${path}/payload">Whole payload</a>`
+    payload !== null && html`<a class="end" href="${path}/payload">Download payload</a>`
   }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd>${event}</dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
     payload,
     'The payload is no longer kept.',
   )}</div></section>
-<section class="box"><header><h2>Last answer</h2></header><div class="inside stack">${bodyText(
+<section class="box"><header><h2>Last response</h2></header><div class="inside stack">${bodyText(
     answer === null ? null : new TextDecoder().decode(answer),
-    'No answer is kept.',
+    'No response is kept.',
   )}</div></section>`;
   return showPage(page(visit, { title: `Delivery ${id}`, head }, content));
 }
 
 function attemptLog(visit: PersonVisit, attempts: readonly AttemptRow[]): Content {
-  if (attempts.length === 0) return html`<p class="soft">No attempt was made yet.</p>`;
+  if (attempts.length === 0) return html`<p class="soft">No attempt yet.</p>`;
   const shown = attempts.slice(-ATTEMPTS_SHOWN_MAX).toReversed();
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table><thead><tr><th>When</th><th>Outcome</th><th class="number">Code</th><th class="number">Took</th></tr></thead><tbody>
 ${shown.map(

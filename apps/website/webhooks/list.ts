@@ -20,13 +20,13 @@ function showList(visit: PersonVisit, webhooks: readonly WebhookHealth[]): SiteA
   const content = html`${webhooks.length > 0 && table(webhooks)}${webhooks.length === 0 && emptyList()}${
     webhooks.length < WEBHOOKS_MAX
       ? html`<div class="row"><a class="button main" href="/webhooks/create">New webhook</a><span class="soft">${webhooks.length} of ${WEBHOOKS_MAX}</span></div>`
-      : html`<p class="soft">An account has at most ${WEBHOOKS_MAX} webhooks. Delete one to make another.</p>`
+      : html`<p class="soft">An account has at most ${WEBHOOKS_MAX} webhooks. Delete one to create another.</p>`
   }`;
   return showPage(page(visit, { title: 'Webhooks', head }, content));
 }
 
 function emptyList(): Html {
-  return html`<div class="box empty"><h2>No webhooks yet</h2><p>A webhook sends a request to a URL of yours whenever a branch or tag is pushed, made or deleted: to start a build, or to tell a chat.</p></div>`;
+  return html`<div class="box empty"><h2>No webhooks yet</h2><p>A webhook sends a request to a URL of yours whenever a branch or tag is pushed, created or deleted: to start a build, or to tell a chat.</p></div>`;
 }
 
 function table(webhooks: readonly WebhookHealth[]): Html {

@@ -45,15 +45,15 @@ function showWebhook(
 ): SiteAnswer {
   const { id, events, active, createdAt, repositories } = webhook;
   const count = repositories.repositoryIds.length;
-  const about = repositories.scope === 'ALL_REPO' ? 'every repository' : `${count} chosen by the token that made it`;
+  const about = repositories.scope === 'ALL_REPO' ? 'every repository' : `${count} chosen by the token that created it`;
   const head = html`<h1 class="title">${shortUrl(url)}</h1><p>${events.join(', ')} · ${about} · ${
     active ? 'active' : html`<b>inactive</b>`
-  } · made ${timeAgo(createdAt, visit.now)}</p>`;
+  } · created ${timeAgo(createdAt, visit.now)}</p>`;
   const ping = buttonForm(
     { action: pathOf(id, '/ping'), csrf: visit.csrf() },
     html`<button class="button">Send a ping</button>`,
   );
-  const content = html`<div class="row">${ping}<a class="button" href="${pathOf(id, '/edit')}">Edit</a><a class="button" href="${pathOf(id, '/secret')}">New secret…</a><a class="button grave end" href="${pathOf(id, '/delete')}">Delete…</a></div>${
+  const content = html`<div class="row">${ping}<a class="button" href="${pathOf(id, '/edit')}">Edit</a><a class="button" href="${pathOf(id, '/secret')}">Rotate secret…</a><a class="button grave end" href="${pathOf(id, '/delete')}">Delete…</a></div>${
     deliveries.length === 0 ? noDeliveries() : deliveryTable(visit, id, deliveries)
   }`;
   return showPage(page(visit, { title: `Webhook ${shortUrl(url)}`, head }, content));
