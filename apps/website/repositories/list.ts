@@ -25,8 +25,10 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
   const text = (visit.url.searchParams.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
   const at = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
   const { items, total } = await searchRepositories(context, { account, text, seen: visit.position, page: at });
-  const head = html`<div class="row"><h1>${username}</h1><a class="button main end" href="/new">New repository</a></div>`;
   const isEmpty = total === 0 && text === '';
+  const head = html`<div class="row"><h1>${username}</h1>${
+    !isEmpty && html`<a class="button main end" href="/new">New repository</a>`
+  }</div>`;
   const content = isEmpty
     ? firstRepository(visit)
     : html`${searchForm(username, text, total)}${items.length > 0 && table(visit, items)}${pager(
@@ -61,10 +63,14 @@ function tableRow(visit: PersonVisit, { username, name, description, pushedAt, s
   }</td><td class="wide">${pushed}</td><td class="number">${sizeText(sizeBytes)}</td></tr>`;
 }
 
+/** The way from an empty account to a first push. */
 function firstRepository(visit: PersonVisit): Html {
-  const { username } = visit.person;
-  return html`<section class="box"><div class="empty stack"><h2>No repositories yet</h2><p class="soft">Create one here, then push a project that you have:</p>${copyBox(
-    `git remote add origin ${visit.webUrl}/r/${username}/my-project.git`,
-    'the command that adds the repository as a remote',
-  )}<div><a class="button main" href="/new">Create repository</a></div></div></section>`;
+  const remote = `git remote add origin ${visit.webUrl}/r/${visit.person.username}/my-project.git`;
+  return html`<section class="box"><header><h2>No repositories yet</h2><span class="end soft">Three steps to your first push</span></header><ol class="steps part">
+<li><h3>Create a repository</h3><p class="soft">It can be empty, or begin with a README.</p><div><a class="button main" href="/new">Create repository</a></div></li>
+<li><h3>Create an access token</h3><p class="soft">Git asks for it as the password.</p><div><a class="button" href="/access-tokens/create">Create token</a></div></li>
+<li><h3>Push a project that you have</h3>${copyBox(remote, 'the command that adds the repository as a remote')}${copyBox(
+    'git push -u origin HEAD',
+    'the command that pushes',
+  )}</li></ol></section>`;
 }

@@ -15,7 +15,7 @@ import { showRepositoryPage } from './frame.ts';
 import { errorsOf } from './new.ts';
 
 export function showSettings(asked: Asked, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
-  const content = html`<div class="stack middle"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
+  const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
     asked,
   )}${deletion(asked, fields, errors)}</div>`;
   const status = Object.keys(errors).length === 0 ? 200 : 422;

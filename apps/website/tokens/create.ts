@@ -55,11 +55,11 @@ export async function makeToken(context: SiteContext, visit: PersonVisit, fields
   if ('refused' in created) return refused(errorsOfRefusal(created.refused));
   const { token } = created;
   const title = 'Your new token';
-  const content = html`<h1>Copy ${markInvisible(token.name)} now</h1>
+  const content = html`<h1>Copy your new token now</h1>
 <p class="note" role="status"><strong>This is the only time that you see it.</strong> Nobody can look it up later, not even the operator: only its digest is kept.</p>
 ${copyBox(secret, 'the token')}
-<dl class="facts"><dt>May</dt><dd>${grantsText(token.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(token, own)}</dd><dt>Expires</dt><dd>${expiryText(token.expiresAt, visit.now)}</dd></dl>
-<p class="soft">Git asks for a user name, any, and a password: the token. The API takes <code>Authorization: Bearer</code> and the token.</p>
+<dl class="facts"><dt>Name</dt><dd>${markInvisible(token.name)}</dd><dt>Permissions</dt><dd>${grantsText(token.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(token, own)}</dd><dt>Expires</dt><dd>${expiryText(token.expiresAt, visit.now)}</dd></dl>
+<p class="soft">Git asks for a user name, which may be any, and a password, which is the token. The API takes it in the header <code>Authorization: Bearer</code>.</p>
 <div class="row"><a class="button main" href="/access-tokens">I have copied it</a></div>`;
   return showPage(page(visit, { title, width: 'middle' }, content));
 }

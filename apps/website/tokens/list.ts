@@ -36,17 +36,17 @@ function tableOf(visit: PersonVisit, tokens: readonly AccessTokenWithLastUse[], 
   const rows = tokens
     .slice((number - 1) * PAGE_TOKENS_MAX, number * PAGE_TOKENS_MAX)
     .map((token) => row(visit, token, own));
-  return html`<section class="box"><div class="scroll" tabindex="0" role="region" aria-label="Access tokens"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">May</th><th scope="col">Repositories</th><th scope="col">Expires</th><th scope="col">Last used</th></tr></thead>
+  return html`<section class="box"><div class="scroll" tabindex="0" role="region" aria-label="Access tokens"><table class="cards">
+<thead><tr><th scope="col">Name</th><th scope="col">Permissions</th><th scope="col">Repositories</th><th scope="col">Expires</th><th scope="col">Last used</th></tr></thead>
 <tbody>${rows}</tbody></table></div></section>${pages > 1 && pager(number, pages)}`;
 }
 
 function row(visit: PersonVisit, { token, lastUsedAt }: AccessTokenWithLastUse, own: readonly OwnRepository[]): Html {
   const { id, name, tokenPrefix, grants, expiresAt } = token;
   const shown = markInvisible(name);
-  return html`<tr><td><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code><br><small><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></small></td><td>${grantsText(
+  return html`<tr><td class="wrap"><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code><br><small><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></small></td><td data-label="Permissions">${grantsText(
     grants,
-  )}</td><td>${repositoriesText(token, own)}</td><td>${expiryText(expiresAt, visit.now)}</td><td>${
+  )}</td><td data-label="Repositories">${repositoriesText(token, own)}</td><td data-label="Expires">${expiryText(expiresAt, visit.now)}</td><td data-label="Last used">${
     lastUsedAt === null ? html`<span class="soft">Never</span>` : timeAgo(lastUsedAt, visit.now)
   }</td></tr>
 `;

@@ -28,10 +28,8 @@ export function dailyChart(days: readonly DayTraffic[], now: Timestamp): Html {
     const received = heightOf(ingressBytes);
     return html`<rect class="sent" x="${x}" y="${HEIGHT - sent}" width="${width}" height="${sent}"></rect><rect class="received" x="${x}" y="${HEIGHT - sent - received}" width="${width}" height="${received}"></rect>`;
   });
-  const labels = [1, 8, 15, 22, count].map(
-    (day) => html`<text x="${Math.round((day - 1) * step + GAP / 2)}" y="${HEIGHT + 16}">${day}</text>`,
-  );
-  return html`<div class="chart"><svg viewBox="0 0 ${WIDTH} ${HEIGHT + 22}" role="img" aria-label="Bytes fetched and pushed each day; the table below says the same">${bars}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"></line>${labels}</svg></div>`;
+  const labels = [1, 8, 15, 22, count].map((day) => html`<li>${day}</li>`);
+  return html`<div class="chart"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Bytes fetched and pushed each day; the table below says the same">${bars}</svg><ol class="days" aria-hidden="true">${labels}</ol></div>`;
 }
 
 export function dailyTable(days: readonly DayTraffic[]): Html {

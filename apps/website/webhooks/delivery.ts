@@ -89,7 +89,7 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
 <section class="box"><header><h2>Request</h2>${
     payload !== null && html`<a class="end" href="${path}/payload">Download payload</a>`
   }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd>${event}</dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
-    payload,
+    payload === null ? null : indented(payload),
     'The payload is no longer kept.',
   )}</div></section>
 <section class="box"><header><h2>Last response</h2></header><div class="inside stack">${bodyText(
@@ -119,7 +119,15 @@ function bodyText(body: string | null, none: string): Html {
   if (body === null) return html`<p class="soft">${none}</p>`;
   if (body === '') return html`<p class="soft">The body is empty.</p>`;
   const isCut = body.length > SHOWN_LENGTH_MAX;
-  return html`<pre class="scroll" tabindex="0">${startOfText(body, SHOWN_LENGTH_MAX)}</pre>${
+  return html`<pre class="payload" tabindex="0">${startOfText(body, SHOWN_LENGTH_MAX)}</pre>${
     isCut && html`<p class="soft">The first ${SHOWN_LENGTH_MAX} of ${body.length} characters.</p>`
   }`;
+}
+
+/**
+ * Returns the payload with each field on a line of its own, to be read: the signature is over the bytes as they were
+ * sent. Only for what this service wrote, because the depth of a receiver's JSON would multiply its length.
+ */
+function indented(payload: string): string {
+  return JSON.stringify(JSON.parse(payload), null, 2);
 }

@@ -172,7 +172,7 @@ describe('The pages of webhooks', () => {
     const failed = await browser.get(delivery);
     assert.match(failed.html, /The receiver did not answer 2xx/);
     assert.match(failed.html, /try later/);
-    assert.match(failed.html, /&#34;type&#34;:&#34;ping&#34;/);
+    assert.match(failed.html, /&#34;type&#34;: &#34;ping&#34;/);
     assert.match(failed.html, /1 of 8/);
     assert.doesNotMatch(failed.html, /Redeliver/, 'it is still being tried');
   });
