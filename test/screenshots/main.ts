@@ -19,6 +19,7 @@ import { tempDir } from '../support/temp-dir.ts';
 import { fillLong } from './long.ts';
 import { PEOPLE, signIn, signUpAll, type Who } from './people.ts';
 import { CLOSING_SHOTS, DOCS_SHOTS, SHOTS, type Shot } from './shots.ts';
+import { createWeights, type Weights } from './weights.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const FOLDER = path.join(ROOT, '.cache/screenshots');
@@ -45,15 +46,18 @@ async function main(words: readonly string[]): Promise<void> {
     const browser = await chromium.launch({ executablePath, chromiumSandbox: false });
     steps.push(() => browser.close());
     await signUpAll(browser, strata.url);
-    if (words.includes('--docs')) return await shootDocs(browser, strata);
+    if (words.includes('--docs')) return await shootDocs({ browser, strata, weights: createWeights() });
     await fillLong(strata);
     await rm(FOLDER, { recursive: true, force: true });
     await mkdir(FOLDER, { recursive: true });
-    await shootAll(browser, strata, SHOTS, words);
+    const weights = createWeights();
+    await shootAll({ browser, strata, weights }, SHOTS, words);
     const closed = await strata.restart({ STRATA_SIGN_UP: 'closed' });
     await rm(path.join(closed.dataDir, 'layers'), { recursive: true });
-    await shootAll(browser, closed, CLOSING_SHOTS, words);
-    process.stdout.write(`The pictures are in ${FOLDER}\n`);
+    await shootAll({ browser, strata: closed, weights }, CLOSING_SHOTS, words);
+    await weights.done();
+    process.stdout.write(`The pictures are in ${FOLDER}\nThe heaviest pages: ${weights.heaviest(5).join(', ')}\n`);
+    if (weights.faults.length > 0) throw new Error(weights.faults.join('\n'));
   } finally {
     for (let step = steps.pop(); step !== undefined; step = steps.pop()) await step();
   }
@@ -73,27 +77,28 @@ async function startFull(ending: Ending): Promise<Strata> {
   return strata;
 }
 
-async function shootAll(
-  browser: Browser,
-  strata: Strata,
-  shots: readonly Shot[],
-  words: readonly string[],
-): Promise<void> {
+interface Studio {
+  readonly browser: Browser;
+  readonly strata: Strata;
+  readonly weights: Weights;
+}
+
+async function shootAll(studio: Studio, shots: readonly Shot[], words: readonly string[]): Promise<void> {
   const wanted = shots.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
   for (const look of LOOKS) {
-    await shoot(browser, strata, look, wanted, ({ name }) => ({
+    await shoot(studio, look, wanted, ({ name }) => ({
       path: path.join(FOLDER, `${name}.${look.viewport.width}.${look.scheme}.png`),
       fullPage: true,
     }));
   }
 }
 
-async function shootDocs(browser: Browser, strata: Strata): Promise<void> {
+async function shootDocs(studio: Studio): Promise<void> {
   await rm(DOCS_FOLDER, { recursive: true, force: true });
   await mkdir(DOCS_FOLDER, { recursive: true });
   for (const scheme of ['light', 'dark'] as const) {
     const wanted = SHOTS.filter(({ name }) => DOCS_SHOTS[scheme].includes(name));
-    await shoot(browser, strata, { scheme, viewport: DOCS_VIEWPORT }, wanted, ({ name }) => ({
+    await shoot(studio, { scheme, viewport: DOCS_VIEWPORT }, wanted, ({ name }) => ({
       path: path.join(DOCS_FOLDER, `${name}.${scheme}.png`),
     }));
   }
@@ -106,8 +111,7 @@ interface PictureOptions {
 }
 
 async function shoot(
-  browser: Browser,
-  strata: Strata,
+  { browser, strata, weights }: Studio,
   look: Look,
   shots: readonly Shot[],
   optionsOf: (shot: Shot) => PictureOptions,
@@ -117,6 +121,7 @@ async function shoot(
     const context = visitors.get(shot.who) ?? (await visitor(browser, strata, look, shot.who));
     visitors.set(shot.who, context);
     const page = await context.newPage();
+    weights.watch(shot.name, page);
     try {
       await page.goto(shot.path);
       await shot.prepare?.(page);

@@ -25,7 +25,7 @@ ${commands('Push an existing history', `git remote add origin ${url}`, 'git push
 <p>Or in a new one:</p>
 ${commands('Start a history and push it', `git clone ${url} && cd hello`, 'echo "# hello" > README.md', 'git add README.md && git commit -m "First commit"', 'git push -u origin HEAD')}
 <p>Git asks for a user name, which may be any, and a password, which is the token. <a href="${DOCS}/git">How git remembers it</a></p></li>
-<li><h2>Go on</h2>
+<li><h2>What next</h2>
 <p><a href="${DOCS}/webhooks">Have your own programs told of every push</a>, <a href="${DOCS}/device-login">sign in from a machine without a browser</a>, or <a href="${DOCS}/api">read everything over the API</a>.</p></li>
 </ol>`;
   return showDocs(visit, { title: 'Getting started', path: DOCS, head: 'From nothing to a first push' }, content);

@@ -155,8 +155,8 @@ function windowPager({ from, to, total }: LineWindow, { visit }: Asked): Content
     return `?${new URLSearchParams({ ...kept, ...wanted }).toString()}`;
   };
   return html`<nav class="row pager" aria-label="Lines">${
-    from > 1 && html`<a class="button" href="${query({ from: '1' })}">From the start</a>`
+    from > 1 && html`<a class="button" href="${query({ from: '1' })}">First lines</a>`
   }<span class="soft">Lines ${from}–${to} of ${total}</span>${
-    to < total && html`<a class="button" rel="next" href="${query({ from: String(to + 1) })}">Go on</a>`
+    to < total && html`<a class="button" rel="next" href="${query({ from: String(to + 1) })}">Next lines</a>`
   }${!isLong && html`<a class="button quiet end" href="${query({ all: 'yes' })}">Longer pages</a>`}</nav>`;
 }

@@ -40,7 +40,7 @@ function rowOf(health: WebhookHealth): Html {
   const { webhook, url } = health;
   return html`<tr><td class="wrap"><a href="${pathOf(webhook.id)}">${shortUrl(url)}</a></td><td data-label="Events">${webhook.events.join(', ')}</td><td data-label="State">${
     webhook.active ? 'active' : html`<span class="soft">inactive</span>`
-  }</td><td data-label="Last deliveries"><span>${healthMark(health)}</span></td></tr>
+  }</td><td data-label="Deliveries"><span>${healthMark(health)}</span></td></tr>
 `;
 }
 
