@@ -53,7 +53,7 @@ async function main(words: readonly string[]): Promise<void> {
     const weights = createWeights();
     await shootAll({ browser, strata, weights }, SHOTS, words);
     const closed = await strata.restart({ STRATA_SIGN_UP: 'closed' });
-    await rm(path.join(closed.dataDir, 'layers'), { recursive: true });
+    for (const lost of ['layers', 'cache']) await rm(path.join(closed.dataDir, lost), { recursive: true });
     await shootAll({ browser, strata: closed, weights }, CLOSING_SHOTS, words);
     await weights.done();
     process.stdout.write(`The pictures are in ${FOLDER}\nThe heaviest pages: ${weights.heaviest(5).join(', ')}\n`);

@@ -199,7 +199,11 @@ describe('The pages of access tokens', () => {
     const second = await browser.get('/access-tokens?page=2');
     assert.equal(second.html.match(/<td class="wrap"><strong>/g)?.length, 1);
     for (const odd of ['0', '3', 'x', '-1']) {
-      assert.equal((await browser.get(`/access-tokens?page=${odd}`)).html.match(/<td class="wrap"><strong>/g)?.length, 50, odd);
+      assert.equal(
+        (await browser.get(`/access-tokens?page=${odd}`)).html.match(/<td class="wrap"><strong>/g)?.length,
+        50,
+        odd,
+      );
     }
   });
 
