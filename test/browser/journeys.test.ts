@@ -104,7 +104,7 @@ describe('In a browser', needs('chromium'), () => {
       await commitFile(work, 'README.md', '# The engine\n\nIt *turns*.\n\n<script>alert(1)</script>\n');
       const tip = await commitFile(work, 'main.c', 'int main(void) {\n  return 0;\n}\n');
       assert.equal(named, `git remote add origin ${strata.url}/r/${username}/engine.git`);
-      assert.match(pushed, /^git push -u origin (HEAD|main)$/);
+      assert.match(pushed, /^git push -u origin HEAD(:main)?$/);
       await git(work, [...named.split(' ').slice(1, -1), remoteOf(username, 'engine', token)]);
       await git(work, ['push', '--quiet', '-u', 'origin', 'main']);
 

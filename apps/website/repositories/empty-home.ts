@@ -12,8 +12,8 @@ export function emptyHome(asked: Asked): SiteAnswer {
   const { visit, repository } = asked;
   const { defaultBranch, owned } = repository;
   const url = cloneUrl(asked);
-  // Without a chosen default branch, whatever is pushed first becomes it.
-  const pushed = owned.initialDefaultBranch === null ? 'HEAD' : shellWord(defaultBranch);
+  // Without a chosen default branch, whatever is pushed first becomes it. The local branch may have another name.
+  const pushed = owned.initialDefaultBranch === null ? 'HEAD' : `HEAD:${shellWord(defaultBranch)}`;
   const hasRefs = repository.entity.state.refs.size > 0;
   const content = html`${
     hasRefs &&
@@ -29,7 +29,7 @@ export function emptyHome(asked: Asked): SiteAnswer {
     `git clone ${url} && cd ${owned.name}`,
     'the command that clones',
   )}${copyBox(
-    `echo "# ${owned.name}" > README.md && git add . && git commit -m "First commit" && git push -u origin ${owned.initialDefaultBranch === null ? 'HEAD' : `HEAD:${shellWord(defaultBranch)}`}`,
+    `echo "# ${owned.name}" > README.md && git add . && git commit -m "First commit" && git push -u origin ${pushed}`,
     'the commands that push a first commit',
   )}</div></section>${
     !hasRefs &&

@@ -70,7 +70,7 @@ function firstRepository(visit: PersonVisit): Html {
 <li><h3>Create a repository</h3><p class="soft">It can be empty, or begin with a README.</p><div><a class="button main" href="/new">Create repository</a></div></li>
 <li><h3>Create an access token</h3><p class="soft">Git asks for it as the password.</p><div><a class="button" href="/access-tokens/create">Create token</a></div></li>
 <li><h3>Push a project that you have</h3>${copyBox(remote, 'the command that adds the repository as a remote')}${copyBox(
-    'git push -u origin HEAD',
+    'git push -u origin HEAD:main',
     'the command that pushes',
   )}</li></ol></section>`;
 }

@@ -295,7 +295,7 @@ describe('The pages of repositories', () => {
     assert.match(bad.html, /value="mine"/);
     const made = await browser.submit('/new', { name: 'made', description: '', default_branch: 'trunk' });
     assert.equal(made.location, '/ada/made');
-    assert.match(textOf(await page('/ada/made')), /git push -u origin trunk/);
+    assert.match(textOf(await page('/ada/made')), /git push -u origin HEAD:trunk/);
     const taken = await browser.submit('/new', { name: 'MADE', default_branch: 'main' });
     assert.equal(taken.status, 422);
     assert.match(taken.html, /<a href="#name">A repository with this name exists already/);
