@@ -121,7 +121,7 @@ async function shoot(
     const context = visitors.get(shot.who) ?? (await visitor(browser, strata, look, shot.who));
     visitors.set(shot.who, context);
     const page = await context.newPage();
-    weights.watch(shot.name, page);
+    weights.watch(shot, page);
     try {
       await page.goto(shot.path);
       await shot.prepare?.(page);
