@@ -9,11 +9,14 @@ import type { Settings } from './settings.ts';
 const ACCOUNT_COMMAND =
   'npm run --silent strata-admin -- account create --username NAME --email ADDRESS --password-stdin';
 
-type Greeted = Pick<Settings, 'webUrl' | 'dataDir' | 'layersDir' | 'databaseUrl' | 'eventStoreDb' | 'roles'>;
+type Greeted = Pick<
+  Settings,
+  'webUrl' | 'dataDir' | 'layersDir' | 'databaseUrl' | 'eventStoreDb' | 'roles' | 'signUpOpen'
+>;
 
 export function greeting(settings: Greeted): string {
-  const { webUrl, roles } = settings;
-  const account = roles.includes('website') ? `${webUrl}/sign-up` : ACCOUNT_COMMAND;
+  const { webUrl, roles, signUpOpen } = settings;
+  const account = roles.includes('website') && signUpOpen ? `${webUrl}/sign-up` : ACCOUNT_COMMAND;
   return `\n  Address        ${webUrl}\n  First account  ${account}\n  Data           ${dataOf(settings)}\n\n`;
 }
 

@@ -11,8 +11,8 @@ import { BODY_IDLE_MS, FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
-import { notFound, wrongMethod } from './layout/problems.ts';
-import type { FormOptions, Site } from './layout/room.ts';
+import { methodNotAllowed, notFound } from './layout/problems.ts';
+import type { FormOptions, Room, Site } from './layout/room.ts';
 import type { PersonVisit, SignedIn, Visit } from './layout/visit.ts';
 import { CrossSiteForm, isCrossSite } from './sessions/cross-site.ts';
 import { leaveFlash } from './sessions/flash.ts';
@@ -28,26 +28,34 @@ type Run = (request: FastifyRequest, reply: FastifyReply) => Promise<SiteAnswer>
 /** Where a closed account can be reopened: the only page for who signed in to it. */
 const REOPEN = '/sign-in/reopen';
 
-export function siteOf(serving: Serving, app: FastifyInstance): Site & { readonly refuseOtherMethods: () => void } {
-  const methodsOf = new Map<string, readonly string[]>();
-  const take = (path: string, ...methods: readonly string[]): void => {
-    methodsOf.set(path, [...(methodsOf.get(path) ?? []), ...methods]);
-  };
+/** Registers the routes of the rooms, and for the other methods of their paths the page that says so. */
+export function registerRooms(serving: Serving, app: FastifyInstance, rooms: readonly Room[]): void {
+  const taken = new Map<string, string[]>();
+  const site = siteOf(serving, app, (path, methods) => taken.set(path, [...(taken.get(path) ?? []), ...methods]));
+  for (const room of rooms) room.routes(site);
+  for (const [path, methods] of taken) refuseOtherMethods(serving, app, path, methods);
+}
+
+function siteOf(
+  serving: Serving,
+  app: FastifyInstance,
+  take: (path: string, methods: readonly string[]) => void,
+): Site {
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
   };
   const get = (path: string, run: Run): void => {
-    take(path, 'GET', 'HEAD');
+    take(path, ['GET', 'HEAD']);
     app.get(path, { onRequest: identify }, async (request, reply) => send(serving, reply, await run(request, reply)));
   };
   const post = (path: string, { bytesMax = FORM_BYTES_MAX }: FormOptions, run: Run): void => {
+    take(path, ['POST']);
     const options = {
       bodyLimit: bytesMax,
       onRequest: [async (request: FastifyRequest) => refuseCrossSite(serving, request), identify],
       preParsing: async (request: FastifyRequest) => limitBodyTime(request, serving.bodySpanMs),
       preHandler: app.csrfProtection,
     };
-    take(path, 'POST');
     app.post(path, options, async (request, reply) => send(serving, reply, await run(request, reply)));
   };
   const publicly = (handler: (visit: Visit, fields: Fields) => Promise<SiteAnswer>): Run => {
@@ -67,15 +75,19 @@ export function siteOf(serving: Serving, app: FastifyInstance): Site & { readonl
     form: (path, handler, options = {}) => post(path, options, personally(handler)),
     publicPage: (path, handler) => get(path, publicly(handler)),
     publicForm: (path, handler, options = {}) => post(path, options, publicly(handler)),
-    refuseOtherMethods: () => {
-      for (const [url, allowed] of methodsOf) {
-        const method = app.supportedMethods.filter((one) => !allowed.includes(one));
-        const refuse = answerWrongMethod(serving, allowed);
-        // Answered before the body is read.
-        app.route({ method, url, onRequest: refuse, handler: refuse });
-      }
-    },
   };
+}
+
+/** Answers before the body is read, and ends the connection, since a body that nobody wants may never end. */
+function refuseOtherMethods(serving: Serving, app: FastifyInstance, path: string, taken: readonly string[]): void {
+  const refuse = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
+    const visit = currentVisit(serving, request, reply);
+    if (request.method !== 'GET' && request.method !== 'HEAD') reply.header('connection', 'close');
+    return send(serving, reply, canExist(visit) ? methodNotAllowed(visit, taken) : notFound(visit));
+  };
+  const method = app.supportedMethods.filter((name) => !taken.includes(name));
+  app.route({ method, url: path, onRequest: refuse, handler: refuse });
 }
 
 /** Answers a request that no route takes. */
@@ -88,18 +100,6 @@ export function answerNotFound(
   };
 }
 
-/** Answers a request whose path takes other methods: somebody may open the address of a form. */
-function answerWrongMethod(
-  serving: Serving,
-  allowed: readonly string[],
-): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-  return async (request, reply) => {
-    request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
-    const visit = currentVisit(serving, request, reply);
-    return send(serving, reply, canExist(visit) ? wrongMethod(visit, allowed) : notFound(visit));
-  };
-}
-
 /** Makes the visit of a request; of a stranger if the sender was not identified. */
 export function currentVisit(serving: Serving, request: FastifyRequest, reply: FastifyReply): Visit {
   return visitOf(serving, request, reply, request.identity ?? STRANGER);
@@ -109,7 +109,7 @@ function isPersons(visit: Visit): visit is Visit & { readonly person: SignedIn }
   return visit.person !== null;
 }
 
-/** Returns false for the pages of an account whose name no account can have: nothing is at such an address. */
+/** Returns false for the pages of an account whose name no account can have: signing in would lead nowhere. */
 function canExist({ params: { username } }: Visit): boolean {
   return username === undefined || usernameRefusal(asciiLowerCase(username)) === null;
 }

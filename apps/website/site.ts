@@ -13,7 +13,7 @@ import { FORM_BYTES_MAX, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
 import { routableTarget } from '../api/http/targets.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { ASSETS_BY_PATH } from './assets/files.ts';
-import { answerNotFound, fieldsSent, type Serving, siteOf } from './binding.ts';
+import { answerNotFound, fieldsSent, registerRooms, type Serving } from './binding.ts';
 import type { SiteContext } from './context.ts';
 import { answerFault } from './faults.ts';
 import { CSRF_FIELD, SentForm } from './layout/forms.ts';
@@ -72,11 +72,7 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
       getUserInfo: formOwner,
       getToken: (request) => fieldsSent(request).text(CSRF_FIELD),
     });
-    pages.after(() => {
-      const site = siteOf(serving, pages);
-      for (const room of rooms) room.routes(site);
-      site.refuseOtherMethods();
-    });
+    pages.after(() => registerRooms(serving, pages, rooms));
   });
   return app;
 }

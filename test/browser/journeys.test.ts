@@ -54,7 +54,7 @@ async function createToken(page: Page, wanted: WantedToken, check: Check = unche
 async function createRepository(page: Page, name: string): Promise<void> {
   await page.goto('/new');
   await page.getByLabel('Name', { exact: true }).fill(name);
-  await page.getByRole('button', { name: 'Make the repository' }).click();
+  await page.getByRole('button', { name: 'Create repository' }).click();
   await page.getByRole('heading', { name }).waitFor();
 }
 
@@ -90,7 +90,7 @@ describe('In a browser', needs('chromium'), () => {
       await commitFile(work, 'README.md', '# The engine\n\nIt *turns*.\n\n<script>alert(1)</script>\n');
       const tip = await commitFile(work, 'main.c', 'int main(void) {\n  return 0;\n}\n');
       assert.equal(named, `git remote add origin ${strata.url}/r/${username}/engine.git`);
-      assert.match(pushed, /^git push -u origin (HEAD|main)$/);
+      assert.match(pushed, /^git push -u origin HEAD(:main)?$/);
       await git(work, [...named.split(' ').slice(1, -1), remoteOf(username, 'engine', token)]);
       await git(work, ['push', '--quiet', '-u', 'origin', 'main']);
 

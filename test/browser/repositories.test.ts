@@ -46,8 +46,8 @@ describe('A repository in a browser', needs('chromium'), () => {
       await signIn(page, ada.username, '/new', PASSWORD);
       await page.getByLabel('Name', { exact: true }).fill('engine');
       await page.getByLabel('Description (optional)').fill('It turns');
-      await page.getByLabel('Begin with a README').check();
-      await press(page, 'Make the repository');
+      await page.getByLabel('Add a README').check();
+      await press(page, 'Create repository');
       await page.getByRole('article').getByRole('heading', { name: 'engine' }).waitFor();
       await check(page);
 
@@ -119,11 +119,11 @@ describe('A repository in a browser', needs('chromium'), () => {
 
       await follow(page, 'Settings');
       await page.getByLabel('Type engine to confirm').fill('motor');
-      await press(page, 'Delete this repository');
+      await press(page, 'Delete repository');
       await page.getByRole('alert').waitFor();
       await check(page);
       await page.getByLabel('Type engine to confirm').fill('engine');
-      await press(page, 'Delete this repository');
+      await press(page, 'Delete repository');
       await page.getByText('The repository engine is deleted.').waitFor();
       await check(page);
       await page.goto(`/${ada.username}/engine`);
@@ -132,8 +132,8 @@ describe('A repository in a browser', needs('chromium'), () => {
 
       await page.goto('/new');
       await page.getByLabel('Name', { exact: true }).fill('engine');
-      await press(page, 'Make the repository');
-      await press(page, 'Begin with a README');
+      await press(page, 'Create repository');
+      await press(page, 'Add a README');
       await page.getByRole('article').getByRole('heading', { name: 'engine' }).waitFor();
     });
   }

@@ -65,7 +65,7 @@ describe('Second factors in a browser', needs('chromium'), () => {
   test('that are apps are added and used with scripts off on a phone, and each code signs in once', async (context) => {
     const { page } = await browser.visit(context, origin, { width: 'phone', scheme: 'dark', scripts: false });
     await signUp(page, 'ada');
-    await begin(page, 'Add an authenticator app', 'Phone', 'Show the key');
+    await begin(page, 'Add an authenticator app', 'Phone', 'Continue');
     assert.equal(await page.getByRole('img', { name: 'The key as a QR code' }).isVisible(), true);
     const seed = await seedShown(page);
     await giveCode(page, codeAt(seed, systemClock.now()), 'Activate');
@@ -94,7 +94,7 @@ describe('Second factors in a browser', needs('chromium'), () => {
     await signUp(page, 'grace');
     await page.goto('/mfa-tokens');
     await assertAccessible(page);
-    await begin(page, 'Add an authenticator app', 'A phone with quite a long name', 'Show the key');
+    await begin(page, 'Add an authenticator app', 'A phone with quite a long name', 'Continue');
     await assertAccessible(page);
     const seed = await seedShown(page);
     await giveCode(page, '000000', 'Activate');
@@ -102,13 +102,13 @@ describe('Second factors in a browser', needs('chromium'), () => {
     await assertAccessible(page);
     await giveCode(page, codeAt(seed, systemClock.now()), 'Activate');
     await page.getByText('A phone with quite a long name is active').waitFor();
-    await begin(page, 'Add a passkey', 'Key', 'Go on');
+    await begin(page, 'Add a passkey', 'Key', 'Continue');
     await assertAccessible(page);
-    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await page.getByRole('button', { name: 'Create passkey' }).click();
     await page.getByText('Key is active').waitFor();
     await assertAccessible(page);
-    await begin(page, 'Add a passkey', 'Key again', 'Go on');
-    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await begin(page, 'Add a passkey', 'Key again', 'Continue');
+    await page.getByRole('button', { name: 'Create passkey' }).click();
     await page.getByText('This device already holds one of your passkeys').waitFor();
 
     await signOutAndGivePassword(page, 'grace');
@@ -127,11 +127,11 @@ describe('Second factors in a browser', needs('chromium'), () => {
     await page.getByText('The token is called Key of the desk now.').waitFor();
     await page.getByRole('link', { name: 'Key of the desk' }).click();
     await page.getByLabel('Your current password').fill('not the password');
-    await page.getByRole('button', { name: 'Delete this token' }).click();
+    await page.getByRole('button', { name: 'Delete MFA token' }).click();
     await page.getByRole('alert').waitFor();
     await assertAccessible(page);
     await page.getByLabel('Your current password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Delete this token' }).click();
+    await page.getByRole('button', { name: 'Delete MFA token' }).click();
     await page.getByText('Key of the desk is deleted.').waitFor();
     await page.getByRole('link', { name: 'A phone with quite a long name' }).waitFor();
   });

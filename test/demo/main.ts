@@ -8,13 +8,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:https';
-import type { Server } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { selfSignedCertificate } from '../support/self-signed-certificate.ts';
 import { DEMO, fillDemo } from './fill.ts';
+import { startReceiver } from './receiver.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const WORKING_DIRECTORY = process.env['INIT_CWD'] ?? process.cwd();
@@ -35,7 +34,7 @@ async function main(): Promise<void> {
   }
   const certificate = known ?? selfSignedCertificate();
   const receiver = await startReceiver(certificate, known?.receiverPort ?? 0);
-  const made: Made = { ...certificate, receiverPort: portOf(receiver) };
+  const made: Made = { ...certificate, receiverPort: receiver.port };
   const authority = path.join(DATA_DIR, 'receiver.pem');
   await writeFile(authority, made.cert);
   const env = {
@@ -72,27 +71,9 @@ async function main(): Promise<void> {
     throw error;
   } finally {
     await ended;
-    // It would keep this process from ending.
     receiver.close();
-    receiver.closeAllConnections();
   }
   process.exitCode = server.exitCode ?? 1;
-}
-
-/** Answers every delivery with 204. */
-async function startReceiver(certificate: { readonly cert: string; readonly key: string }, port: number) {
-  const receiver = createServer(certificate, (request, response) => {
-    request.resume().on('end', () => response.writeHead(204).end());
-  });
-  receiver.listen(port, '127.0.0.1');
-  await once(receiver, 'listening');
-  return receiver;
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new TypeError('The receiver listens on no port');
-  return address.port;
 }
 
 async function untilReady(url: string, server: ChildProcess): Promise<void> {

@@ -1,26 +1,86 @@
 /** What is shown: each page in the states empty, full, very long and wrong. */
 import type { Page } from 'playwright-core';
+import { DEMO } from '../demo/fill.ts';
 import { LONG } from './long.ts';
-
-/** Nobody, an account without anything, the demo's, and one whose names are as long as they may be. */
-export type Who = 'stranger' | 'newcomer' | 'demo' | 'long';
+import type { Who } from './people.ts';
 
 export interface Shot {
   readonly name: string;
   readonly who: Who;
   readonly path: string;
-  readonly prepare?: (page: Page) => Promise<void>;
+  readonly prepare?: Prepare;
 }
 
-const send = async (page: Page): Promise<void> => {
-  // What browsers would stop themselves is sent as well.
-  await page.evaluate('for (const form of document.forms) form.noValidate = true');
-  await page.locator('main form button').first().click();
-  await page.waitForLoadState();
+type Prepare = (page: Page) => Promise<void>;
+
+/** Sends the last form of the page, or the one that holds the field. What browsers would stop themselves is sent as well. */
+const send =
+  (fields: Readonly<Record<string, string>> = {}): Prepare =>
+  async (page) => {
+    await page.evaluate('for (const form of document.forms) form.noValidate = true');
+    for (const [name, text] of Object.entries(fields)) await page.locator(`main [name=${name}]`).fill(text);
+    const [first] = Object.keys(fields);
+    const form = first === undefined ? page.locator('main form').first() : formOf(page, first);
+    await form.locator('button:not([type=button])').first().click();
+    await page.waitForLoadState();
+  };
+
+function formOf(page: Page, field: string) {
+  return page.locator('main form').filter({ has: page.locator(`[name=${field}]`) });
+}
+
+/** Follows the links with these texts, one after the other. */
+const follow =
+  (...texts: readonly (string | RegExp)[]): Prepare =>
+  async (page) => {
+    for (const name of texts) {
+      await page.getByRole('main').getByRole('link', { name }).first().click();
+      await page.waitForLoadState();
+    }
+  };
+
+/** Opens the webhook with this path, and its newest delivery of this status. */
+const delivery =
+  (webhook: string, status: string): Prepare =>
+  async (page) => {
+    await follow(new RegExp(`/${webhook}$`))(page);
+    await page.getByRole('row').filter({ hasText: status }).getByRole('link').first().click();
+    await page.waitForLoadState();
+  };
+
+const askForDevice: Prepare = async (page) => {
+  const answer = await page.request.post('/v1/auth/sessions', { data: { hostname: 'build-07.example.org' } });
+  const body: unknown = await answer.json();
+  if (typeof body !== 'object' || body === null || !('verification_url' in body)) throw new Error('No device login');
+  await page.goto(String(body.verification_url));
 };
 
-function shots(who: Who, pages: Readonly<Record<string, string>>): readonly Shot[] {
-  return Object.entries(pages).map(([name, path]) => ({ name, who, path }));
+/** At most one passkey can be pending: the second time its page is opened instead. */
+const pendingPasskey: Prepare = async (page) => {
+  const add = page.getByRole('link', { name: 'Add a passkey' });
+  if ((await add.count()) === 0) return follow('Security key')(page);
+  await add.click();
+  await send({ name: 'Security key', current_password: DEMO.password })(page);
+};
+
+/** Guesses a password until no more guesses are taken. */
+const guess: Prepare = async (page) => {
+  for (let tries = 0; tries < 12 && !(await page.getByText('Too many').isVisible()); tries += 1) {
+    await send({ login: 'nobody', password: 'not this one' })(page);
+  }
+};
+
+const pick: Prepare = async (page) => {
+  await page.locator('.pop > summary').first().click();
+};
+
+const wrong = { current_password: 'not this one' } as const;
+
+function shots(who: Who, pages: Readonly<Record<string, string | readonly [string, Prepare]>>): readonly Shot[] {
+  return Object.entries(pages).map(([name, page]) => {
+    if (typeof page === 'string') return { name, who, path: page };
+    return { name, who, path: page[0], prepare: page[1] };
+  });
 }
 
 const repository = `/${LONG.username}/${LONG.repository}`;
@@ -29,7 +89,10 @@ export const SHOTS: readonly Shot[] = [
   ...shots('stranger', {
     landing: '/',
     'sign-up': '/sign-up',
+    'sign-up-wrong': ['/sign-up', send()],
     'sign-in': '/sign-in',
+    'sign-in-wrong': ['/sign-in', send()],
+    'forgotten-password': '/forgotten-password',
     docs: '/docs',
     'docs-git': '/docs/git',
     'docs-tokens': '/docs/tokens',
@@ -38,9 +101,8 @@ export const SHOTS: readonly Shot[] = [
     'docs-api': '/docs/api',
     'docs-api-webhooks': '/docs/api/webhooks',
     'not-found': '/no/such/page',
+    'method-not-allowed': '/sign-out',
   }),
-  { name: 'sign-up-wrong', who: 'stranger', path: '/sign-up', prepare: send },
-  { name: 'sign-in-wrong', who: 'stranger', path: '/sign-in', prepare: send },
   ...shots('newcomer', {
     'repositories-empty': '/newcomer',
     'tokens-empty': '/access-tokens',
@@ -50,39 +112,74 @@ export const SHOTS: readonly Shot[] = [
   }),
   ...shots('demo', {
     repositories: '/ada',
+    'repositories-none-found': '/ada?q=nothing-like-this',
     'repository-new': '/new',
+    'repository-new-wrong': ['/new', send()],
     repository: '/ada/lantern',
+    'repository-picker': ['/ada/lantern', pick],
     tree: '/ada/lantern/tree/main/src',
     blob: '/ada/lantern/blob/main/src/sunrise.ts',
     'blob-image': '/ada/lantern/blob/main/guide/mark.svg',
+    'blob-readme': '/ada/lantern/blob/main/README.md',
     commits: '/ada/lantern/commits',
+    history: '/ada/lantern/commits/main/src/index.ts',
+    commit: ['/ada/lantern/commits', follow('Merge add-schedule')],
+    compare: '/ada/lantern/compare?base=main&head=moonlight',
+    'compare-empty': '/ada/lantern/compare',
     branches: '/ada/lantern/branches',
     tags: '/ada/lantern/tags',
     activity: '/ada/lantern/activity',
     'repository-settings': '/ada/lantern/settings',
+    'repository-settings-wrong': ['/ada/lantern/settings', send({ default_branch: 'no..branch' })],
+    'repository-delete-wrong': ['/ada/lantern/settings', send({ confirmation: 'lamp' })],
     handbook: '/ada/handbook',
+    'path-missing': '/ada/lantern/blob/main/no/such/file.ts',
     tokens: '/access-tokens',
     'token-new': '/access-tokens/create',
+    'token-new-wrong': ['/access-tokens/create', send()],
+    'token-edit': ['/access-tokens', follow('Edit build server')],
+    'token-revoke': ['/access-tokens', follow('Revoke build server')],
+    'device-grant': ['/ada', askForDevice],
+    'device-grant-gone': '/access-tokens/create?auth_session_id=0192f0c1-2345-7000-8000-000000000000',
     webhooks: '/webhooks',
+    'webhook-new': '/webhooks/create',
+    'webhook-new-wrong': ['/webhooks/create', send({ url: 'http://example.org' })],
+    webhook: ['/webhooks', follow(/\/hooks$/)],
+    'webhook-failing': ['/webhooks', follow(/\/build$/)],
+    'webhook-edit': ['/webhooks', follow(/\/hooks$/, 'Edit')],
+    'webhook-rotate': ['/webhooks', follow(/\/hooks$/, 'Rotate secret')],
+    'webhook-delete': ['/webhooks', follow(/\/hooks$/, 'Delete')],
+    'delivery-successful': ['/webhooks', delivery('hooks', 'SUCCESS')],
+    'delivery-failed': ['/webhooks', delivery('build', 'FAILED')],
+    'delivery-pending': ['/webhooks', delivery('chat', 'PENDING')],
     usage: '/usage',
     settings: '/settings',
     'settings-password': '/settings/password',
+    'settings-password-wrong': [
+      '/settings/password',
+      send({ ...wrong, new_password: 'short', new_password_again: 'other' }),
+    ],
     'settings-email': '/settings/email',
+    'settings-email-wrong': ['/settings/email', send({ ...wrong, email: 'nowhere' })],
     'settings-delete': '/settings/delete',
+    'settings-delete-wrong': ['/settings/delete', send({ ...wrong, username: 'adam' })],
     'second-factors': '/mfa-tokens',
-    'path-missing': '/ada/lantern/blob/main/no/such/file.ts',
   }),
-  {
-    name: 'commit',
-    who: 'demo',
-    path: '/ada/lantern/commits',
-    prepare: async (page) => {
-      await page.getByRole('link', { name: 'Merge add-schedule' }).first().click();
-      await page.waitForLoadState();
-    },
-  },
-  { name: 'repository-new-wrong', who: 'demo', path: '/new', prepare: send },
-  { name: 'token-new-wrong', who: 'demo', path: '/access-tokens/create', prepare: send },
+  ...shots('maker', {
+    'token-created': ['/access-tokens/create', send({ name: 'laptop' })],
+    'webhook-created': ['/webhooks/create', send({ url: 'https://localhost:9/hooks' })],
+    'passkey-new': '/mfa-tokens/add/passkey',
+    'passkey-pending': ['/mfa-tokens', pendingPasskey],
+    'app-new': '/mfa-tokens/add/app',
+    'app-key': ['/mfa-tokens/add/app', send({ name: 'Phone', current_password: DEMO.password })],
+    'second-factors-pending': '/mfa-tokens',
+    'app-pending': ['/mfa-tokens', follow('Phone')],
+  }),
+  ...shots('guarded', {
+    'second-step': '/sign-in/verify-mfa',
+    'second-step-wrong': ['/sign-in/verify-mfa', send({ code: '000000' })],
+  }),
+  ...shots('leaver', { 'account-closed': '/sign-in/reopen' }),
   ...shots('long', {
     'repositories-long': `/${LONG.username}`,
     'repository-long': repository,
@@ -96,3 +193,20 @@ export const SHOTS: readonly Shot[] = [
     'tokens-long': '/access-tokens',
   }),
 ];
+
+/** The last pictures: of a server that takes no sign-ups and has lost its layers. */
+export const CLOSING_SHOTS: readonly Shot[] = [
+  ...shots('stranger', { 'sign-up-closed': '/sign-up', 'sign-in-closed': '/sign-in' }),
+  ...shots('demo', { 'server-fault': '/ada/lantern/raw/main/README.md' }),
+  // Last, since the address of these guesses is that of everybody here.
+  ...shots('stranger', { 'too-many-attempts': ['/sign-in', guess] }),
+];
+
+/** The pictures of the documentation. */
+export const DOCS_SHOTS: Readonly<Record<'light' | 'dark', readonly string[]>> = {
+  light: [
+    ...['landing', 'repository', 'commit', 'activity', 'compare', 'branches'],
+    ...['tokens', 'device-grant', 'webhook', 'delivery-failed', 'usage', 'settings'],
+  ],
+  dark: ['repository', 'commit'],
+};

@@ -11,10 +11,10 @@ export function deviceLogin(visit: Visit): SiteAnswer {
   const { baseUrl } = visit;
   const content = html`<p>A command line on a server, a build agent or a machine without a browser signs in by asking you on another one. You compare a code and decide what it may do; no password and no token is typed into it.</p>
 <ol class="guide"><li><h2>The machine asks</h2>
-${commands('Begin a device login', `curl -X POST ${baseUrl}/v1/auth/sessions -H 'Content-Type: application/json' -d '{"hostname": "'"$(hostname)"'"}'`)}
+${commands('Start a device login', `curl -X POST ${baseUrl}/v1/auth/sessions -H 'Content-Type: application/json' -d '{"hostname": "'"$(hostname)"'"}'`)}
 <p>The answer holds a <code>user_code</code> such as <code>WXYZ-1234</code>, the <code>verification_url</code> to open, and a <code>secret_token</code> that the machine keeps to itself.</p></li>
 <li><h2>You decide</h2>
-<p>Open the address where you are signed in. Compare the code with the one on the machine: if they differ, or you began nothing, somebody wants your access. Deny it. Otherwise choose grants, scope and expiry as for any token, and grant it.</p></li>
+<p>Open the address where you are signed in. Compare the code with the one on the machine: if they differ, or you started nothing, somebody wants your access. Deny it. Otherwise choose grants, scope and expiry as for any token, and grant it.</p></li>
 <li><h2>The machine gets its token</h2>
 <p>Meanwhile it asks every ${DEVICE_POLL_INTERVAL_SECONDS} seconds:</p>
 ${commands('Poll a device login', 'curl "$POLL_URL?secret_token=$SECRET_TOKEN"')}

@@ -23,7 +23,7 @@ ${commands('Let git remember the token for an hour', "git config --global creden
 ${commands('Clone with a token from the environment', `git -c credential.helper='!f() { echo username=token; echo "password=$TOKEN"; }; f' clone ${webUrl}/r/${name}/hello.git`)}
 <p>A token in an address works too, and stays in the repository's configuration: ${html`<code>${new URL(webUrl).protocol}//token:$TOKEN@${host}/r/…</code>`}.</p>
 <h2>What is kept</h2>
-<p>A push that git reported as done is on disk, objects and refs. A push is whole or not there at all: with <code>git push --atomic</code> all refs move or none does. Forced pushes and deleted branches remove no objects; they are part of the history of the repository.</p>
+<p>A push that git reported as done is on disk, objects and refs. A push is whole or not there at all: with <code>git push --atomic</code> all refs move or none does. Force pushes and deleted branches remove no objects; they are part of the history of the repository.</p>
 <h2>Large and partial</h2>
 <p>Shallow clones (<code>--depth</code>), single branches and partial clones (<code>--filter=blob:none</code>, <code>blob:limit</code>, <code>tree:&lt;depth&gt;</code>) work as everywhere.</p>
 <div class="box scroll"><table><thead><tr><th scope="col">What</th><th scope="col" class="number">At most</th></tr></thead><tbody>
@@ -33,7 +33,7 @@ ${commands('Clone with a token from the environment', `git -c credential.helper=
 </tbody></table></div>
 <h2>When git says no</h2>
 <div class="box scroll"><table><thead><tr><th scope="col">Message</th><th scope="col">Why, and what to do</th></tr></thead><tbody>
-<tr><td><code>Authentication failed</code></td><td>The token is missing, expired or revoked. Make another one, and let git forget the old one: <code>git credential-cache exit</code>.</td></tr>
+<tr><td><code>Authentication failed</code></td><td>The token is missing, expired or revoked. Create another one, and let git forget the old one: <code>git credential-cache exit</code>.</td></tr>
 <tr><td><code>repository … not found</code></td><td>There is none of that name, or the token's scope does not reach it.</td></tr>
 <tr><td><code>the token needs the grant …</code></td><td>The token may read and not push. Edit it, or take another one.</td></tr>
 <tr><td><code>! [rejected] … (fetch first)</code></td><td>Somebody pushed before you: <code>git pull --rebase</code>, then push again.</td></tr>

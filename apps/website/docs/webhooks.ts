@@ -27,7 +27,7 @@ const PROGRAMS = ['receive-webhook.mjs', 'receive_webhook.py'].map((name) => ({
 const WAITS = WEBHOOK_RETRY_WAITS_MS.map((ms) => ms / 1_000).join(', ');
 
 export function webhooks(visit: Visit): SiteAnswer {
-  const content = html`<p>A webhook is an address of yours that gets a signed POST for every branch or tag that comes, moves or goes. <a href="/webhooks">Make one</a> on the website or over the <a href="${DOCS}/api/webhooks">API</a>; an account has at most ${WEBHOOKS_MAX}. Its secret is shown once.</p>
+  const content = html`<p>A webhook is an address of yours that gets a signed POST whenever a branch or tag is created, pushed or deleted. <a href="/webhooks">Create one</a> on the website or over the <a href="${DOCS}/api/webhooks">API</a>; an account has at most ${WEBHOOKS_MAX}. Its secret is shown once.</p>
 <h2>What is sent</h2>
 <div class="box scroll"><table><thead><tr><th scope="col">Header</th><th scope="col">Holds</th></tr></thead><tbody>
 <tr><td><code>X-Service-Event</code></td><td><code>push</code>, <code>create</code>, <code>delete</code> or <code>ping</code></td></tr>

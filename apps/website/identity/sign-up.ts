@@ -87,7 +87,7 @@ function showSignUp(visit: Visit, fields: Fields, { errors, status, headers }: R
 
 function showClosed(visit: Visit, operatorContact: string | null): SiteAnswer {
   const content = html`<h1>Sign-up is closed</h1>
-<p>Whoever runs this service makes the accounts. ${contactText(operatorContact)}</p>
+<p>Only the operator of this service creates accounts. ${contactText(operatorContact)}</p>
 <div class="row"><a class="button" href="/sign-in">Sign in</a></div>`;
   return showPage(page(visit, { title: 'Sign-up is closed', width: 'narrow' }, content), 403);
 }

@@ -59,7 +59,7 @@ function topBar(visit: Visit): Html {
 }
 
 function signedOutLinks(visit: Visit): Html {
-  return html`<nav class="who" aria-label="Account">${visit.signUpOpen && link(visit, 'Sign up', '/sign-up')}${link(
+  return html`<nav class="who" aria-label="Account">${link(visit, 'Docs', '/docs')}${visit.signUpOpen && link(visit, 'Sign up', '/sign-up')}${link(
     visit,
     'Sign in',
     '/sign-in',

@@ -31,12 +31,10 @@ export function notFound(visit: Visit): SiteAnswer {
   return showProblem(visit, { status: 404, title: 'Page not found', text });
 }
 
-/** `allowed` are the methods that the address takes. */
-export function wrongMethod(visit: Visit, allowed: readonly string[]): SiteAnswer {
-  const headers = { allow: allowed.join(', ') };
-  if (allowed.includes('GET')) {
-    return showProblem(visit, { status: 405, title: 'This page takes no form', text: 'Nothing was changed.', headers });
-  }
-  const text = 'It only takes the form of another page. Nothing was changed. Go back to that page.';
-  return showProblem(visit, { status: 405, title: 'This address is not a page', text, headers });
+/** `methods` are those that the address takes. */
+export function methodNotAllowed(visit: Visit, methods: readonly string[]): SiteAnswer {
+  const text = methods.includes('GET')
+    ? 'A page is at this address, and it does not take this request. Nothing was changed. Open the address in the browser to see the page.'
+    : 'Only a form of this site sends requests to this address. Nothing was changed. Go back to the page that you came from, and use its button.';
+  return showProblem(visit, { status: 405, title: 'Method not allowed', text, headers: { allow: methods.join(', ') } });
 }

@@ -61,13 +61,13 @@ export function nameField(value: string, errors: FieldErrors): Html {
 function showAddApp(visit: PersonVisit, fields: Fields, refused: RefusedForm): SiteAnswer {
   const text =
     'An authenticator app on your phone or in your password manager shows a new code of six digits every 30 seconds.';
-  return showAdding(visit, { title: 'Add an authenticator app', text, button: 'Show the key' }, fields, refused);
+  return showAdding(visit, { title: 'Add an authenticator app', text, button: 'Continue' }, fields, refused);
 }
 
 function showAddPasskey(visit: PersonVisit, fields: Fields, refused: RefusedForm): SiteAnswer {
   const text =
     'A passkey is a key in your device, your password manager or a security key. You unlock it with a finger, your face or a PIN.';
-  return showAdding(visit, { title: 'Add a passkey', text, button: 'Go on' }, fields, refused);
+  return showAdding(visit, { title: 'Add a passkey', text, button: 'Continue' }, fields, refused);
 }
 
 function showAdding(

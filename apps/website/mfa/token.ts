@@ -148,8 +148,8 @@ function activation(
   }
   if (prompt === null) return pending('Browsers offer passkeys only on HTTPS, at a host name.', html``);
   return pending(
-    'Your browser asks you for a device or a security key, which makes the passkey.',
-    form(passkeyButton('create', prompt, 'Make the passkey')),
+    'Your browser asks you for a device or a security key, which creates the passkey.',
+    form(passkeyButton('create', prompt, 'Create passkey')),
   );
 }
 
@@ -163,6 +163,6 @@ function renaming(visit: PersonVisit, { id }: MfaToken, name: string, { errors }
 function deletion(visit: PersonVisit, { id }: MfaToken, { errors }: RefusedForm): Html {
   return html`<section class="box"><header><h2>Delete</h2></header><div class="inside stack"><p class="soft">The token no longer signs you in. ${SIGNED_OUT}</p>${postForm(
     { action: `/mfa-tokens/${id}/delete`, csrf: visit.csrf(), errors },
-    html`${currentPassword(errors)}<div class="row"><button class="button grave">Delete this token</button></div>`,
+    html`${currentPassword(errors)}<div class="row"><button class="button grave">Delete MFA token</button></div>`,
   )}</div></section>`;
 }

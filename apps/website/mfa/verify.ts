@@ -83,7 +83,7 @@ ${hasApp ? postForm({ action: VERIFY, csrf, errors }, code) : errorSummary(error
 ${hasApp && passkey !== null && html`<p class="soft">Or without a code:</p>`}
 ${passkey !== null && postForm({ action: VERIFY, csrf }, passkey)}
 <details><summary class="hint">You cannot use any of your MFA tokens?</summary><p class="soft">There are no recovery codes. Whoever runs this service can remove your tokens. ${contact}</p></details>
-${buttonForm({ action: '/sign-out', csrf }, html`<button class="button quiet">Cancel the sign-in</button>`)}`;
+${buttonForm({ action: '/sign-out', csrf }, html`<button class="button">Cancel</button>`)}`;
   const scripts = passkey === null ? [] : PASSKEY_SCRIPTS;
   return showPage(page(visit, { title: 'Second step', width: 'narrow', scripts }, content), status, headers);
 }

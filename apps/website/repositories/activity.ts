@@ -32,17 +32,17 @@ export async function showActivity(asked: Asked): Promise<SiteAnswer> {
 }
 
 const WORDS: Readonly<Record<ActivityKind, string>> = {
-  create: 'Made',
-  'fast-forward': 'Moved on',
-  'force-push': 'Forced',
+  create: 'Created',
+  'fast-forward': 'Pushed to',
+  'force-push': 'Force-pushed',
   delete: 'Deleted',
   restore: 'Restored',
 };
 
 /** The stylesheet's names for what a change was. */
 const LAYERS: Readonly<Record<ActivityKind, string>> = {
-  create: 'made',
-  'fast-forward': 'moved',
+  create: 'created',
+  'fast-forward': 'pushed',
   'force-push': 'force',
   delete: 'force',
   restore: 'undone',
@@ -54,10 +54,10 @@ function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow
   const ids = [before, after]
     .filter((id) => !/^0+$/.test(id))
     .map((id) => html`<span class="id">${shortId(id)}</span>`);
-  const moved = ids.length === 2 ? html`${ids[0] ?? ''} → ${ids[1] ?? ''}` : ids;
+  const change = ids.length === 2 ? html`${ids[0] ?? ''} → ${ids[1] ?? ''}` : ids;
   return html`<li class="${LAYERS[kind]}">${timeAgo(push.at, visit.now)}<span class="what">${WORDS[kind]} the ${what} <strong><bdi>${shownName(
     short,
-  )}</bdi></strong> ${moved}${kind === 'force-push' && html` <span class="mark bad">forced</span>`}</span><span class="by">${pusher(
+  )}</bdi></strong> ${change}${kind === 'force-push' && html` <span class="mark bad">force push</span>`}</span><span class="by">${pusher(
     push,
   )} · event ${push.revision}</span></li>`;
 }

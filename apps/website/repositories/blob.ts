@@ -10,6 +10,7 @@ import type { Contents, FileContents, SymlinkContents } from '../../../core/use-
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
+import { sizeText } from '../layout/sizes.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import { isMarkdown, languageOf } from '../rendering/language.ts';
@@ -19,7 +20,7 @@ import { contentsAt } from './contents-at.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
 import { imageType } from './raw.ts';
 import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
-import { counted, pathText, shownName, shownSize } from './shown-text.ts';
+import { counted, pathText, shownName } from './shown-text.ts';
 
 export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { repository } = asked;
@@ -70,7 +71,7 @@ function linkBox({ target }: SymlinkContents): Box {
 }
 
 async function fileBox(asked: Asked, file: FileContents, { ref, names }: RefPath): Promise<Box> {
-  const size = shownSize(file.sizeBytes);
+  const size = sizeText(file.sizeBytes);
   const name = decodeUtf8Lossy(names.at(-1) ?? new Uint8Array());
   const raw = placeAddress(asked.repository, 'raw', ref, names);
   if (imageType(name) !== null && asked.visit.url.searchParams.get('view') !== 'source') {
@@ -154,8 +155,8 @@ function windowPager({ from, to, total }: LineWindow, { visit }: Asked): Content
     return `?${new URLSearchParams({ ...kept, ...wanted }).toString()}`;
   };
   return html`<nav class="row pager" aria-label="Lines">${
-    from > 1 && html`<a class="button" href="${query({ from: '1' })}">From the start</a>`
+    from > 1 && html`<a class="button" href="${query({ from: '1' })}">First lines</a>`
   }<span class="soft">Lines ${from}–${to} of ${total}</span>${
-    to < total && html`<a class="button" rel="next" href="${query({ from: String(to + 1) })}">Go on</a>`
+    to < total && html`<a class="button" rel="next" href="${query({ from: String(to + 1) })}">Next lines</a>`
   }${!isLong && html`<a class="button quiet end" href="${query({ all: 'yes' })}">Longer pages</a>`}</nav>`;
 }

@@ -35,7 +35,7 @@ export async function showBranches(asked: Asked): Promise<SiteAnswer> {
 }
 
 function table(asked: Asked, { branches, defaultBranch }: BranchPage): Html {
-  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table><thead><tr><th scope="col">Branch</th><th scope="col">Against ${shownName(
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table><thead><tr><th scope="col">Branch</th><th scope="col">Compared with ${shownName(
     defaultBranch,
   )}</th><th scope="col" class="wide">Last commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${branches.items.map(
     (branch) => row(asked, branch),
@@ -55,7 +55,7 @@ function row({ visit, repository }: Asked, { name, isDefault, commit, apart }: L
 function distance(apart: ListedBranch['apart']): Content {
   if (apart === null) return html`<span class="soft">not counted</span>`;
   const { ahead, behind } = apart;
-  if (ahead === 0 && behind === 0) return html`<span class="soft">even</span>`;
+  if (ahead === 0 && behind === 0) return html`<span class="soft">up to date</span>`;
   return html`<span class="plus">${ahead.toLocaleString('en-US')} ahead</span>, <span class="soft">${behind.toLocaleString(
     'en-US',
   )} behind</span>`;

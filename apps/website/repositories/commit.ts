@@ -4,13 +4,14 @@ import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commi
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import type { Commit, Signature } from '../../../core/ports/object-database.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
+import { copyBox } from '../layout/copy-box.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { diffView } from './diff-view.ts';
 import { pushedBy } from './pushed-by.ts';
-import { copyBox, showRepositoryPage } from './frame.ts';
+import { showRepositoryPage } from './frame.ts';
 import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
 
 export async function showCommit(asked: Asked): Promise<SiteAnswer> {
@@ -29,7 +30,7 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
     'tree',
     commit.id,
     [],
-  )}">Browse the files</a></div><div>${people(asked, commit)}${parents(asked, commit)}</div>${copyBox(commit.id, 'The whole id')}</div>${
+  )}">Browse files</a></div><div>${people(asked, commit)}${parents(asked, commit)}</div>${copyBox(commit.id, 'the commit id')}</div>${
     push !== undefined && html`<p class="note">${pushedBy(asked, push)}</p>`
   }${body !== '' && html`<pre class="message" dir="auto">${body}</pre>`}${diffView(asked, address, diff)}`;
   return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);
@@ -42,7 +43,7 @@ function people({ visit }: Asked, { author, committer }: Commit): Html {
       visit.now,
     )}`;
   const isOne = author.name === committer.name && author.email === committer.email;
-  return html`<p class="soft">${isOne ? by(committer, 'committed') : html`${by(author, 'wrote this')}, ${by(committer, 'committed it')}`}</p>`;
+  return html`<p class="soft">${isOne ? by(committer, 'committed') : html`${by(author, 'authored')}, ${by(committer, 'committed')}`}</p>`;
 }
 
 /** A merge of a thousand branches lists the first of them. */

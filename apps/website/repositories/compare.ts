@@ -62,9 +62,9 @@ function textAsked({ visit }: Asked, name: string, otherwise: string): string {
 function form({ repository }: Asked, base: string, head: string): Html {
   const field = (name: string, label: string, value: string): Html =>
     html`<label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false">`;
-  return html`<form class="row" action="${repositoryAddress(repository)}/compare">${field('base', 'From', base)}${field(
+  return html`<form class="comparison" action="${repositoryAddress(repository)}/compare">${field('base', 'Base', base)}${field(
     'head',
-    'to',
+    'Compare with',
     head,
   )}<button class="button">Compare</button></form>`;
 }

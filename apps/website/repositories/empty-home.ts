@@ -1,40 +1,41 @@
 /** The home of a repository whose default branch does not exist: what to type, ready to copy. */
 import type { SiteAnswer } from '../layout/answer.ts';
+import { copyBox } from '../layout/copy-box.ts';
 import { buttonForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
-import { cloneUrl, copyBox, refPicker, showRepositoryPage } from './frame.ts';
+import { cloneUrl, refPicker, showRepositoryPage } from './frame.ts';
 import { shownName } from './shown-text.ts';
 
 export function emptyHome(asked: Asked): SiteAnswer {
   const { visit, repository } = asked;
   const { defaultBranch, owned } = repository;
   const url = cloneUrl(asked);
-  // Without a chosen default branch, whatever is pushed first becomes it.
-  const pushed = owned.initialDefaultBranch === null ? 'HEAD' : shellWord(defaultBranch);
+  // Without a chosen default branch, whatever is pushed first becomes it. The local branch may have another name.
+  const pushed = owned.initialDefaultBranch === null ? 'HEAD' : `HEAD:${shellWord(defaultBranch)}`;
   const hasRefs = repository.entity.state.refs.size > 0;
   const content = html`${
     hasRefs &&
     html`<p class="note">The default branch, ${shownName(defaultBranch)}, does not exist. Choose another in the settings, or look at what there is:</p>
 <div class="row">${refPicker(asked, 'tree', defaultBranch, [])}</div>`
   }<section class="box"><header><h2>${
-    hasRefs ? 'Push the default branch' : 'Nothing here yet. Push what you have'
-  }</h2></header><div class="stack part">${copyBox(`git remote add origin ${url}`, 'Name the repository')}${copyBox(
+    hasRefs ? 'Push the default branch' : 'Push an existing project'
+  }</h2></header><div class="stack part">${copyBox(`git remote add origin ${url}`, 'the command that adds the repository as a remote')}${copyBox(
     `git push -u origin ${pushed}`,
-    'Push to it',
-  )}<p class="soft">Git asks for a user name (any) and a password: an access token.</p></div></section>
-<section class="box"><header><h2>Or begin with nothing</h2></header><div class="stack part">${copyBox(
+    'the command that pushes',
+  )}<p class="soft">Git asks for a user name, which may be any, and a password, which is an access token: <a href="/access-tokens/create">create one</a> if you have none.</p></div></section>
+<section class="box"><header><h2>Or start a new project</h2></header><div class="stack part">${copyBox(
     `git clone ${url} && cd ${owned.name}`,
-    'Clone it',
+    'the command that clones',
   )}${copyBox(
-    `echo "# ${owned.name}" > README.md && git add . && git commit -m Begin && git push -u origin ${owned.initialDefaultBranch === null ? 'HEAD' : `HEAD:${shellWord(defaultBranch)}`}`,
-    'Push a first commit',
+    `echo "# ${owned.name}" > README.md && git add . && git commit -m "First commit" && git push -u origin ${pushed}`,
+    'the commands that push a first commit',
   )}</div></section>${
     !hasRefs &&
-    html`<section class="box"><header><h2>Or begin here</h2></header><div class="stack part"><p>A README with the repository’s name and description, as its first commit.</p>${buttonForm(
+    html`<section class="box"><header><h2>Or add a README here</h2></header><div class="stack part"><p>A first commit with a README that holds the name and the description.</p>${buttonForm(
       { action: `${repositoryAddress(repository)}/readme`, csrf: visit.csrf() },
-      html`<button class="button">Begin with a README</button>`,
+      html`<button class="button">Add a README</button>`,
     )}</div></section>`
   }`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);

@@ -88,11 +88,6 @@ export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Arra
   return html`<nav class="crumbs" aria-label="Path"><bdi>${root}${parts}</bdi></nav>`;
 }
 
-/** A text to copy. The button appears with scripts. */
-export function copyBox(text: string, label: string): Html {
-  return html`<div class="copy"><code tabindex="0" aria-label="${label}">${text}</code><button type="button" hidden>Copy</button></div>`;
-}
-
 /** The address that git clones from, without a secret. */
 export function cloneUrl({ visit, repository }: Asked): string {
   return `${visit.webUrl}/r/${repository.account.username}/${repository.owned.name}.git`;

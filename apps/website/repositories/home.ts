@@ -4,18 +4,19 @@ import { repositoryRow } from '../../../core/use-cases/reading/list-repositories
 import { listTree } from '../../../core/use-cases/reading/list-tree.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
+import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
+import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderPage, lastCommit } from './tree.ts';
-import { cloneUrl, copyBox, refPicker, showRepositoryPage } from './frame.ts';
+import { cloneUrl, refPicker, showRepositoryPage } from './frame.ts';
 import { folderTable } from './folder-table.ts';
 import { pusher } from './pushed-by.ts';
 import { pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
 import { placeAddress } from './addresses.ts';
-import { shownSize } from './shown-text.ts';
 
 export async function showHome(asked: Asked): Promise<SiteAnswer> {
   const { context, repository } = asked;
@@ -39,10 +40,7 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
 }
 
 function cloneBox(asked: Asked): Html {
-  return html`<section><h2>Clone</h2><p class="hint">Any user name; the password is an access token.</p>${copyBox(
-    cloneUrl(asked),
-    'The address to clone from',
-  )}</section>`;
+  return html`<section class="clone stack tight"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any user name; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
 }
 
 async function facts({ context, visit, repository }: Asked): Promise<Html> {
@@ -52,5 +50,5 @@ async function facts({ context, visit, repository }: Asked): Promise<Html> {
   return html`<dl class="facts">${
     pushedAt !== null &&
     html`<dt>Last push</dt><dd>${timeAgo(pushedAt, visit.now)}${push !== undefined && html` ${pusher(push)}`}</dd>`
-  }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd><dt>Stored</dt><dd>${shownSize(sizeBytes)}</dd></dl>`;
+  }<dt>Created</dt><dd>${timeAgo(createdAt, visit.now)}</dd><dt>Size</dt><dd>${sizeText(sizeBytes)}</dd></dl>`;
 }

@@ -6,15 +6,16 @@ import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import { searchRepositories } from '../../../core/use-cases/reading/search-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { copyBox } from '../layout/copy-box.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
+import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { numberAsked } from './asked.ts';
-import { copyBox } from './frame.ts';
 import { pager } from './pager.ts';
-import { counted, shownName, shownSize } from './shown-text.ts';
+import { counted, shownName } from './shown-text.ts';
 
 const SEARCH_LENGTH_MAX = 100;
 
@@ -24,8 +25,10 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
   const text = (visit.url.searchParams.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
   const at = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
   const { items, total } = await searchRepositories(context, { account, text, seen: visit.position, page: at });
-  const head = html`<div class="row"><h1>${username}</h1><a class="button main end" href="/new">New repository</a></div>`;
   const isEmpty = total === 0 && text === '';
+  const head = html`<div class="row"><h1>${username}</h1>${
+    !isEmpty && html`<a class="button main end" href="/new">New repository</a>`
+  }</div>`;
   const content = isEmpty
     ? firstRepository(visit)
     : html`${searchForm(username, text, total)}${items.length > 0 && table(visit, items)}${pager(
@@ -57,13 +60,17 @@ function tableRow(visit: PersonVisit, { username, name, description, pushedAt, s
   const pushed: Content = pushedAt === null ? html`<span class="soft">empty</span>` : timeAgo(pushedAt, visit.now);
   return html`<tr><td><a href="/${username}/${name}"><strong>${name}</strong></a>${
     description !== null && html`<div class="soft" dir="auto">${shownName(description)}</div>`
-  }</td><td class="wide">${pushed}</td><td class="number">${shownSize(sizeBytes)}</td></tr>`;
+  }</td><td class="wide">${pushed}</td><td class="number">${sizeText(sizeBytes)}</td></tr>`;
 }
 
+/** The way from an empty account to a first push. */
 function firstRepository(visit: PersonVisit): Html {
-  const { username } = visit.person;
-  return html`<section class="box"><div class="empty stack"><h2>No repositories yet</h2><p class="soft">Make one here, then push what you have:</p>${copyBox(
-    `git remote add origin ${visit.webUrl}/r/${username}/my-project.git`,
-    'The command that adds the repository to what you have',
-  )}<div><a class="button main" href="/new">Make your first repository</a></div></div></section>`;
+  const remote = `git remote add origin ${visit.webUrl}/r/${visit.person.username}/my-project.git`;
+  return html`<section class="box"><header><h2>No repositories yet</h2><span class="end soft">Three steps to your first push</span></header><ol class="steps part">
+<li><h3>Create a repository</h3><p class="soft">It can be empty, or begin with a README.</p><div><a class="button main" href="/new">Create repository</a></div></li>
+<li><h3>Create an access token</h3><p class="soft">Git asks for it as the password.</p><div><a class="button" href="/access-tokens/create">Create token</a></div></li>
+<li><h3>Push a project that you have</h3>${copyBox(remote, 'the command that adds the repository as a remote')}${copyBox(
+    'git push -u origin HEAD:main',
+    'the command that pushes',
+  )}</li></ol></section>`;
 }

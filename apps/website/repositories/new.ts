@@ -1,4 +1,4 @@
-/** Making a repository, empty or with a README. */
+/** Creating a repository, empty or with a README. */
 import { repositoryNameRefusal } from '../../../core/account/names.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
@@ -51,17 +51,17 @@ export function showNew(visit: PersonVisit, fields: Fields = NO_FIELDS, errors: 
     })}<div>${checkBox({
       name: 'readme',
       value: 'yes',
-      label: 'Begin with a README',
-      hint: 'A first commit with the name and the description. Leave it out to push what you have.',
+      label: 'Add a README',
+      hint: 'A first commit with the name and the description. Leave it out to push an existing project.',
       checked: fields.has('readme'),
-    })}</div><div class="row"><button class="button main">Make the repository</button></div>`,
+    })}</div><div class="row"><button class="button main">Create repository</button></div>`,
   );
   const status = Object.keys(errors).length === 0 ? 200 : 422;
   const title = 'New repository';
   return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${content}`), status);
 }
 
-export async function makeRepository(context: SiteContext, visit: PersonVisit, fields: Fields): Promise<SiteAnswer> {
+export async function createFromForm(context: SiteContext, visit: PersonVisit, fields: Fields): Promise<SiteAnswer> {
   const name = fields.text('name').trim();
   const badName = repositoryNameRefusal(name);
   if (badName !== null) return showNew(visit, fields, errorsOf(badName));

@@ -19,7 +19,7 @@ export function pager(address: string, page: Page, total: number, options: Pager
   };
   const last = Math.min(page.offset + page.limit, total);
   const range = last > page.offset ? `${page.offset + 1}–${last}` : 'Nothing here';
-  return html`<nav class="row pager" aria-label="Pages">${number > 0 && link(number - 1, 'Back', 'prev')}<span class="soft">${range}${
+  return html`<nav class="row pager" aria-label="Pages">${number > 0 && link(number - 1, 'Previous', 'prev')}<span class="soft">${range}${
     isExact && ` of ${total.toLocaleString('en-US')}`
-  }</span>${hasMore(page, total) && link(number + 1, 'Go on', 'next')}</nav>`;
+  }</span>${hasMore(page, total) && link(number + 1, 'Next', 'next')}</nav>`;
 }

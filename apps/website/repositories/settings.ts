@@ -8,14 +8,14 @@ import {
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html, type Html } from '../layout/html.ts';
+import { sizeText } from '../layout/sizes.ts';
 import { repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { errorsOf } from './new.ts';
-import { shownSize } from './shown-text.ts';
 
 export function showSettings(asked: Asked, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
-  const content = html`<div class="stack middle"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
+  const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
     asked,
   )}${deletion(asked, fields, errors)}</div>`;
   const status = Object.keys(errors).length === 0 ? 200 : 422;
@@ -41,13 +41,13 @@ function about({ visit, repository }: Asked, fields: Fields, errors: FieldErrors
       error: own['default_branch'],
       required: true,
       verbatim: true,
-    })}<div class="row"><button class="button main">Save</button></div>`,
+    })}<div class="row"><button class="button main">Save changes</button></div>`,
   );
   return html`<section class="box"><header><h2>About</h2></header><div class="stack part">${form}</div></section>`;
 }
 
 function storage({ repository }: Asked): Html {
-  return html`<section class="box"><header><h2>Storage</h2></header><div class="part"><dl class="facts"><dt>Stored in</dt><dd>the platform’s storage</dd><dt>Size</dt><dd>${shownSize(
+  return html`<section class="box"><header><h2>Storage</h2></header><div class="part"><dl class="facts"><dt>Stored in</dt><dd>the platform’s storage</dd><dt>Size</dt><dd>${sizeText(
     repository.entity.state.layersSizeBytes,
   )}</dd></dl></div></section>`;
 }
@@ -56,17 +56,15 @@ function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErr
   const own = fields.has('confirmation') ? errors : {};
   const form = postForm(
     { action: `${repositoryAddress(repository)}/delete`, csrf: visit.csrf(), errors: own },
-    html`<p>Clones, pushes and this page end at once, and the name is free again. Nobody but you is asked.</p>${textField(
-      {
-        name: 'confirmation',
-        label: `Type ${repository.owned.name} to confirm`,
-        value: fields.text('confirmation'),
-        error: own['confirmation'],
-        required: true,
-        autocomplete: 'off',
-        verbatim: true,
-      },
-    )}<div class="row"><button class="button grave">Delete this repository</button></div>`,
+    html`<p>Clones, pushes and this page stop working at once, and the name is free again.</p>${textField({
+      name: 'confirmation',
+      label: `Type ${repository.owned.name} to confirm`,
+      value: fields.text('confirmation'),
+      error: own['confirmation'],
+      required: true,
+      autocomplete: 'off',
+      verbatim: true,
+    })}<div class="row"><button class="button grave">Delete repository</button></div>`,
   );
   return html`<section class="box"><header><h2>Delete</h2></header><div class="stack part">${form}</div></section>`;
 }

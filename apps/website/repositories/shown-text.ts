@@ -42,20 +42,6 @@ export function shortId(id: string): string {
   return id.slice(0, 7);
 }
 
-const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
-
-/** Returns a size with three digits, such as `18.4 MB`. */
-export function shownSize(bytes: number): string {
-  let size = bytes;
-  let unit = 0;
-  while (size >= 999.5 && unit < UNITS.length - 1) {
-    size /= 1_000;
-    unit += 1;
-  }
-  const digits = unit === 0 || size >= 99.95 ? 0 : 1;
-  return `${size.toFixed(digits)} ${UNITS[unit] ?? ''}`;
-}
-
 /** Returns `1 line` or `1,284 lines`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;

@@ -4,11 +4,12 @@ import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { pageNumbered } from '../../../core/kernel/page.ts';
 import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
+import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
 import { type Asked, numberAsked } from './asked.ts';
-import { copyBox, showRepositoryPage } from './frame.ts';
+import { showRepositoryPage } from './frame.ts';
 import { shellWord } from './empty-home.ts';
 import { pager } from './pager.ts';
 import { refsSearch, searchAsked } from './refs-search.ts';
@@ -37,7 +38,7 @@ export async function showTags(asked: Asked): Promise<SiteAnswer> {
 function noTags(branch: string): Html {
   return html`<section class="box"><div class="empty stack"><h2>No tags yet</h2><p class="soft">A tag names a commit for ever, such as a release:</p>${copyBox(
     `git tag -a v1.0 -m "First release" ${shellWord(branch)} && git push origin v1.0`,
-    'The command that makes a tag',
+    'the command that creates a tag',
   )}</div></section>`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Making an access token: the form, and the page that shows the secret.
+ * Creating an access token: the form, and the page that shows the secret.
  *
  * Must stay true: the secret stands in one answer and nowhere else, which no browser keeps. A form makes at most one
  * token, so that loading the answer again neither shows the secret again nor makes a second token.
@@ -8,6 +8,7 @@ import { createAccessToken } from '../../../core/use-cases/accounts/access-token
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
+import { copyBox } from '../layout/copy-box.ts';
 import { type FieldErrors, type Fields, hiddenField, postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
@@ -36,7 +37,7 @@ function createPage(context: SiteContext, visit: PersonVisit, state: CreateState
   const title = 'New access token';
   const form = postForm(
     { action: '/access-tokens/create', csrf: visit.csrf(), errors: state.errors },
-    html`${hiddenField(FORM_ID, context.ids.next())}${tokenFields(state)}<div class="row"><button class="button main">Make the token</button></div>`,
+    html`${hiddenField(FORM_ID, context.ids.next())}${tokenFields(state)}<div class="row"><button class="button main">Create token</button></div>`,
   );
   const status = Object.keys(state.errors).length === 0 ? 200 : 422;
   return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${form}`), status);
@@ -54,11 +55,11 @@ export async function makeToken(context: SiteContext, visit: PersonVisit, fields
   if ('refused' in created) return refused(errorsOfRefusal(created.refused));
   const { token } = created;
   const title = 'Your new token';
-  const content = html`<h1>Copy ${markInvisible(token.name)} now</h1>
-<p class="note" role="status"><strong>This is the only time that you see it.</strong> Nobody can look it up later, the operator neither: what is kept is its digest.</p>
-<div class="copy"><code tabindex="0">${secret}</code><button type="button" hidden>Copy</button></div>
-<dl class="facts"><dt>May</dt><dd>${grantsText(token.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(token, own)}</dd><dt>Expires</dt><dd>${expiryText(token.expiresAt, visit.now)}</dd></dl>
-<p class="soft">Git asks for a user name, any, and a password: the token. The API takes <code>Authorization: Bearer</code> and the token.</p>
+  const content = html`<h1>Copy your new token now</h1>
+<p class="note" role="status"><strong>This is the only time that you see it.</strong> Nobody can look it up later, not even the operator: only its digest is kept.</p>
+${copyBox(secret, 'the token')}
+<dl class="facts"><dt>Name</dt><dd>${markInvisible(token.name)}</dd><dt>Permissions</dt><dd>${grantsText(token.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(token, own)}</dd><dt>Expires</dt><dd>${expiryText(token.expiresAt, visit.now)}</dd></dl>
+<p class="soft">Git asks for a user name, which may be any, and a password, which is the token. The API takes it in the header <code>Authorization: Bearer</code>.</p>
 <div class="row"><a class="button main" href="/access-tokens">I have copied it</a></div>`;
   return showPage(page(visit, { title, width: 'middle' }, content));
 }
@@ -74,7 +75,7 @@ async function isFirstSending({ session }: PersonVisit, id: string): Promise<boo
 function sentBefore(visit: PersonVisit): SiteAnswer {
   const title = 'This form was sent before';
   const content = html`<h1>${title}</h1>
-<p>A secret is shown once. If you have not copied it, revoke the token and make another one.</p>
+<p>A secret is shown once. If you have not copied it, revoke the token and create another one.</p>
 <div class="row"><a class="button main" href="/access-tokens">Go to your tokens</a></div>`;
   return showPage(page(visit, { title, width: 'narrow' }, content), 409);
 }

@@ -34,9 +34,9 @@ function editPage(visit: PersonVisit, { token }: AccessTokenWithLastUse, state: 
   const title = 'Edit a token';
   const form = postForm(
     { action: `/access-tokens/${token.id}`, csrf: visit.csrf(), errors: state.errors },
-    html`${tokenFields({ ...state, keeps })}<div class="row"><button class="button main">Save</button> <a class="button quiet" href="/access-tokens">Leave it</a></div>`,
+    html`${tokenFields({ ...state, keeps })}<div class="row"><button class="button main">Save changes</button> <a class="button quiet" href="/access-tokens">Cancel</a></div>`,
   );
-  const intro = html`<p class="soft">The secret <code>${token.tokenPrefix}…</code> stays the same. What you take away is gone at the next request.</p>`;
+  const intro = html`<p class="soft">The secret <code>${token.tokenPrefix}…</code> stays the same. A permission that you take away is gone at the next request.</p>`;
   const status = Object.keys(state.errors).length === 0 ? 200 : 422;
   return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${intro}${form}`), status);
 }

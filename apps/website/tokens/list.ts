@@ -25,8 +25,8 @@ export function showList(
 }
 
 function emptyList(): Html {
-  return html`<section class="box empty"><h2>You have no token yet</h2>
-<p>Make one to clone and push, or run <code>strata login</code> on the machine that needs one.</p></section>`;
+  return html`<section class="box empty"><h2>No access tokens yet</h2>
+<p>Create one to clone and push, or run <code>strata login</code> on the machine that needs one.</p></section>`;
 }
 
 function tableOf(visit: PersonVisit, tokens: readonly AccessTokenWithLastUse[], own: readonly OwnRepository[]): Html {
@@ -36,17 +36,17 @@ function tableOf(visit: PersonVisit, tokens: readonly AccessTokenWithLastUse[], 
   const rows = tokens
     .slice((number - 1) * PAGE_TOKENS_MAX, number * PAGE_TOKENS_MAX)
     .map((token) => row(visit, token, own));
-  return html`<section class="box"><div class="scroll" tabindex="0" role="region" aria-label="Access tokens"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">May</th><th scope="col">Repositories</th><th scope="col">Expires</th><th scope="col">Last used</th></tr></thead>
+  return html`<section class="box"><div class="scroll" tabindex="0" role="region" aria-label="Access tokens"><table class="cards">
+<thead><tr><th scope="col">Name</th><th scope="col">Permissions</th><th scope="col">Repositories</th><th scope="col">Expires</th><th scope="col">Last used</th></tr></thead>
 <tbody>${rows}</tbody></table></div></section>${pages > 1 && pager(number, pages)}`;
 }
 
 function row(visit: PersonVisit, { token, lastUsedAt }: AccessTokenWithLastUse, own: readonly OwnRepository[]): Html {
   const { id, name, tokenPrefix, grants, expiresAt } = token;
   const shown = markInvisible(name);
-  return html`<tr><td><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code><br><small><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></small></td><td>${grantsText(
+  return html`<tr><td class="wrap"><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code><br><small><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></small></td><td data-label="Permissions">${grantsText(
     grants,
-  )}</td><td>${repositoriesText(token, own)}</td><td>${expiryText(expiresAt, visit.now)}</td><td>${
+  )}</td><td data-label="Repositories">${repositoriesText(token, own)}</td><td data-label="Expires">${expiryText(expiresAt, visit.now)}</td><td data-label="Last used">${
     lastUsedAt === null ? html`<span class="soft">Never</span>` : timeAgo(lastUsedAt, visit.now)
   }</td></tr>
 `;
@@ -58,16 +58,16 @@ function addressOf(number: number): string {
 
 function pager(number: number, pages: number): Html {
   return html`<nav class="row" aria-label="Pages">${
-    number > 1 && html`<a class="button" rel="prev" href="${addressOf(number - 1)}">Newer</a>`
+    number > 1 && html`<a class="button" rel="prev" href="${addressOf(number - 1)}">Previous</a>`
   }<span class="soft">Page ${number} of ${pages}</span>${
-    number < pages && html`<a class="button" rel="next" href="${addressOf(number + 1)}">Older</a>`
+    number < pages && html`<a class="button" rel="next" href="${addressOf(number + 1)}">Next</a>`
   }</nav>`;
 }
 
 export function showRevoke(visit: PersonVisit, { token, lastUsedAt }: AccessTokenWithLastUse): SiteAnswer {
   const title = 'Revoke a token';
   const used = lastUsedAt === null ? 'It was never used.' : html`It was last used ${timeAgo(lastUsedAt, visit.now)}.`;
-  const button = html`<div class="row"><button class="button grave">Revoke</button> <a class="button quiet" href="/access-tokens">Keep it</a></div>`;
+  const button = html`<div class="row"><button class="button grave">Revoke token</button> <a class="button quiet" href="/access-tokens">Cancel</a></div>`;
   const content = html`<h1>Revoke ${markInvisible(token.name)}?</h1>
 <p>Whatever uses the token <code>${token.tokenPrefix}…</code> fails from its next request on. ${used} This cannot be undone.</p>
 ${postForm({ action: `/access-tokens/${token.id}/revoke`, csrf: visit.csrf() }, button)}`;

@@ -7,7 +7,7 @@ import { daysInMonth } from '../../../core/kernel/calendar.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';
 import type { DayTraffic } from '../../../core/ports/usage.ts';
 import { html, type Html } from '../layout/html.ts';
-import { byteText } from './byte-text.ts';
+import { sizeText } from '../layout/sizes.ts';
 
 const WIDTH = 780;
 const HEIGHT = 120;
@@ -28,17 +28,15 @@ export function dailyChart(days: readonly DayTraffic[], now: Timestamp): Html {
     const received = heightOf(ingressBytes);
     return html`<rect class="sent" x="${x}" y="${HEIGHT - sent}" width="${width}" height="${sent}"></rect><rect class="received" x="${x}" y="${HEIGHT - sent - received}" width="${width}" height="${received}"></rect>`;
   });
-  const labels = [1, 8, 15, 22, count].map(
-    (day) => html`<text x="${Math.round((day - 1) * step + GAP / 2)}" y="${HEIGHT + 16}">${day}</text>`,
-  );
-  return html`<div class="chart"><svg viewBox="0 0 ${WIDTH} ${HEIGHT + 22}" role="img" aria-label="Bytes fetched and pushed each day; the table below says the same">${bars}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"></line>${labels}</svg></div>`;
+  const labels = [1, 8, 15, 22, count].map((day) => html`<li>${day}</li>`);
+  return html`<div class="chart"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Bytes fetched and pushed each day; the table below says the same">${bars}</svg><ol class="days" aria-hidden="true">${labels}</ol></div>`;
 }
 
 export function dailyTable(days: readonly DayTraffic[]): Html {
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Each day"><table><thead><tr><th>Day (UTC)</th><th class="number">Fetched</th><th class="number">Pushed</th></tr></thead><tbody>
 ${days.toReversed().map(
   ({ day, transferBytes, ingressBytes }) =>
-    html`<tr><td>${day}</td><td class="number">${byteText(transferBytes)}</td><td class="number">${byteText(ingressBytes)}</td></tr>
+    html`<tr><td>${day}</td><td class="number">${sizeText(transferBytes)}</td><td class="number">${sizeText(ingressBytes)}</td></tr>
 `,
 )}</tbody></table></div>`;
 }

@@ -10,9 +10,9 @@ import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
+import { sizeText } from '../layout/sizes.ts';
 import type { Room } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { byteText } from './byte-text.ts';
 import { dailyChart, dailyTable } from './daily-chart.ts';
 
 export const usageRoom: Room = {
@@ -35,8 +35,8 @@ function showUsage(visit: PersonVisit, usage: UsageOfPlan, days: readonly DayTra
   const content = html`<div class="meters">${meter('Repositories', usage.repositories, String)}${meter(
     'Storage',
     usage.storageBytes,
-    byteText,
-  )}${meter('Fetched this month', usage.transferBytes, byteText)}${meter('Pushed this month', usage.ingressBytes, byteText)}</div>
+    sizeText,
+  )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}</div>
 <section class="box"><header><h2>Each day</h2><span class="end soft">fetched below, pushed above</span></header>${
     days.length === 0
       ? html`<div class="empty"><p>Nothing was fetched or pushed this month yet.</p></div>`

@@ -25,10 +25,10 @@ export function changeRoutes(site: Site): void {
     const found = await webhookOf(context, visit);
     if (found === null) return notFound(visit);
     return ask(visit, {
-      title: 'New secret',
-      text: html`<p>Deliveries to <b>${shortUrl(found.url)}</b> get a new secret. The one before also signs for 24 hours, in <code>X-Service-Signature-Previous</code>, so that you can change your server.</p>`,
+      title: 'Rotate secret',
+      text: html`<p>Deliveries to <b>${shortUrl(found.url)}</b> get a new secret. The old one also signs for 24 hours, in <code>X-Service-Signature-Previous</code>, so that you can change your server.</p>`,
       action: pathOf(found.webhook.id, '/secret'),
-      button: html`<button class="button main">Make a new secret</button>`,
+      button: html`<button class="button main">Rotate secret</button>`,
       cancel: pathOf(found.webhook.id),
     });
   });
@@ -39,8 +39,8 @@ export function changeRoutes(site: Site): void {
     const secret = context.newWebhookSecret();
     const rotated = await rotateWebhookSecret(context, await webhookOrigin(visit), id, secret);
     if ('refused' in rotated) return notFound(visit);
-    const text = 'The secret before also signs for 24 hours.';
-    return showSecret(visit, { title: 'New secret made', text, secret, next: pathOf(id) });
+    const text = 'The old secret also signs for 24 hours.';
+    return showSecret(visit, { title: 'Secret rotated', text, secret, next: pathOf(id) });
   });
   site.page('/webhooks/:id/delete', async (visit) => {
     const found = await webhookOf(context, visit);
@@ -49,7 +49,7 @@ export function changeRoutes(site: Site): void {
       title: 'Delete webhook',
       text: html`<p><b>${shortUrl(found.url)}</b> gets no further request, and deliveries that are still pending fail.</p>`,
       action: pathOf(found.webhook.id, '/delete'),
-      button: html`<button class="button grave">Delete this webhook</button>`,
+      button: html`<button class="button grave">Delete webhook</button>`,
       cancel: pathOf(found.webhook.id),
     });
   });

@@ -1,4 +1,4 @@
-/** Making a webhook. */
+/** Creating a webhook. */
 import { createWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
@@ -32,14 +32,14 @@ export function createRoutes(site: Site): void {
     const created = await createWebhook(context, await webhookOrigin(visit), wanted, secret);
     if ('refused' in created) return showForm(visit, entered, refusedForm(created.refused, FIELD_OF));
     const text = html`Deliveries go to <b>${shortUrl(created.url)}</b>.`;
-    return showSecret(visit, { title: 'Webhook made', text, secret, next: pathOf(created.webhook.id) });
+    return showSecret(visit, { title: 'Webhook created', text, secret, next: pathOf(created.webhook.id) });
   });
 }
 
 function showForm(visit: PersonVisit, entered: EnteredWebhook, { errors, status, headers }: RefusedForm): SiteAnswer {
-  const content = html`<h1>New webhook</h1><p class="soft">It is told of every repository of your account.</p>${postForm(
+  const content = html`<h1>New webhook</h1><p class="soft">It gets the events of every repository of your account.</p>${postForm(
     { action: CREATE, csrf: visit.csrf(), errors },
-    html`${webhookFields(entered, errors)}<div class="row"><button class="button main">Make webhook</button><a class="button quiet" href="/webhooks">Cancel</a></div>`,
+    html`${webhookFields(entered, errors)}<div class="row"><button class="button main">Create webhook</button><a class="button quiet" href="/webhooks">Cancel</a></div>`,
   )}`;
   return showPage(page(visit, { title: 'New webhook', width: 'narrow' }, content), status, headers);
 }

@@ -52,7 +52,7 @@ export function deliveryRoutes(site: Site): void {
     if (ids === null) return notFound(visit);
     const again = await redeliver(context, await webhookOrigin(visit), ids.webhook, ids.delivery);
     const path = pathOf(ids.webhook, `/deliveries/${ids.delivery}`);
-    if (!('refused' in again)) return redirectTo(path, 'The delivery is made again.');
+    if (!('refused' in again)) return redirectTo(path, 'The delivery is sent again.');
     if (again.refused.code === 'webhook-not-found') return notFound(visit);
     return redirectTo(path, `${refusalText(again.refused)}.`, 'failed');
   });
@@ -80,27 +80,27 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
   }</p>`;
   const again = buttonForm(
     { action: `${path}/redeliver`, csrf: visit.csrf() },
-    html`<button class="button">Deliver again</button>`,
+    html`<button class="button">Redeliver</button>`,
   );
   const content = html`<div class="row"><a class="button" href="${pathOf(webhook.id)}">All deliveries</a>${
     status !== 'PENDING' && payload !== null && again
   }</div>
 <section class="box"><header><h2>Attempts</h2><span class="end soft">${attemptText(delivery)}</span></header><div class="inside stack">${attemptLine(delivery)}${attemptLog(visit, delivery.attemptLog)}</div></section>
 <section class="box"><header><h2>Request</h2>${
-    payload !== null && html`<a class="end" href="${path}/payload">Whole payload</a>`
+    payload !== null && html`<a class="end" href="${path}/payload">Download payload</a>`
   }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd>${event}</dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
-    payload,
+    payload === null ? null : indented(payload),
     'The payload is no longer kept.',
   )}</div></section>
-<section class="box"><header><h2>Last answer</h2></header><div class="inside stack">${bodyText(
+<section class="box"><header><h2>Last response</h2></header><div class="inside stack">${bodyText(
     answer === null ? null : new TextDecoder().decode(answer),
-    'No answer is kept.',
+    'No response is kept.',
   )}</div></section>`;
   return showPage(page(visit, { title: `Delivery ${id}`, head }, content));
 }
 
 function attemptLog(visit: PersonVisit, attempts: readonly AttemptRow[]): Content {
-  if (attempts.length === 0) return html`<p class="soft">No attempt was made yet.</p>`;
+  if (attempts.length === 0) return html`<p class="soft">No attempt yet.</p>`;
   const shown = attempts.slice(-ATTEMPTS_SHOWN_MAX).toReversed();
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table><thead><tr><th>When</th><th>Outcome</th><th class="number">Code</th><th class="number">Took</th></tr></thead><tbody>
 ${shown.map(
@@ -119,7 +119,15 @@ function bodyText(body: string | null, none: string): Html {
   if (body === null) return html`<p class="soft">${none}</p>`;
   if (body === '') return html`<p class="soft">The body is empty.</p>`;
   const isCut = body.length > SHOWN_LENGTH_MAX;
-  return html`<pre class="scroll" tabindex="0">${startOfText(body, SHOWN_LENGTH_MAX)}</pre>${
+  return html`<pre class="payload" tabindex="0">${startOfText(body, SHOWN_LENGTH_MAX)}</pre>${
     isCut && html`<p class="soft">The first ${SHOWN_LENGTH_MAX} of ${body.length} characters.</p>`
   }`;
+}
+
+/**
+ * Returns the payload with each field on a line of its own, to be read: the signature is over the bytes as they were
+ * sent. Only for what this service wrote, because the depth of a receiver's JSON would multiply its length.
+ */
+function indented(payload: string): string {
+  return JSON.stringify(JSON.parse(payload), null, 2);
 }

@@ -47,7 +47,7 @@ function showForm(
 ): SiteAnswer {
   const content = html`<h1>Edit webhook</h1><p class="soft">A new URL gets a new secret.</p>${postForm(
     { action: pathOf(webhook.id, '/edit'), csrf: visit.csrf(), errors },
-    html`${webhookFields(entered, errors)}<div class="row"><button class="button main">Save</button><a class="button quiet" href="${pathOf(webhook.id)}">Cancel</a></div>`,
+    html`${webhookFields(entered, errors)}<div class="row"><button class="button main">Save changes</button><a class="button quiet" href="${pathOf(webhook.id)}">Cancel</a></div>`,
   )}`;
   return showPage(page(visit, { title: 'Edit webhook', width: 'narrow' }, content), status, headers);
 }

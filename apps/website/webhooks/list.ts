@@ -16,29 +16,31 @@ export function listRoutes({ context, page: add }: Site): void {
 }
 
 function showList(visit: PersonVisit, webhooks: readonly WebhookHealth[]): SiteAnswer {
-  const head = html`<h1 class="title">Webhooks</h1><p>Strata tells your own servers when somebody pushes. Each delivery is signed, and tried again when it fails.</p>`;
+  const isFull = webhooks.length >= WEBHOOKS_MAX;
+  const head = html`<div class="row"><h1 class="title">Webhooks</h1>${!isFull && html`<a class="button main end" href="/webhooks/create">New webhook</a>`}</div>
+<p>Strata tells your own servers when somebody pushes. Each delivery is signed, and sent again when it fails.</p>`;
   const content = html`${webhooks.length > 0 && table(webhooks)}${webhooks.length === 0 && emptyList()}${
-    webhooks.length < WEBHOOKS_MAX
-      ? html`<div class="row"><a class="button main" href="/webhooks/create">New webhook</a><span class="soft">${webhooks.length} of ${WEBHOOKS_MAX}</span></div>`
-      : html`<p class="soft">An account has at most ${WEBHOOKS_MAX} webhooks. Delete one to make another.</p>`
+    isFull
+      ? html`<p class="soft">An account has at most ${WEBHOOKS_MAX} webhooks. Delete one to create another.</p>`
+      : html`<p class="soft">${webhooks.length} of ${WEBHOOKS_MAX} webhooks</p>`
   }`;
   return showPage(page(visit, { title: 'Webhooks', head }, content));
 }
 
 function emptyList(): Html {
-  return html`<div class="box empty"><h2>No webhooks yet</h2><p>A webhook sends a request to a URL of yours whenever a branch or tag is pushed, made or deleted: to start a build, or to tell a chat.</p></div>`;
+  return html`<div class="box empty"><h2>No webhooks yet</h2><p>A webhook sends a request to a URL of yours whenever a branch or tag is pushed, created or deleted: to start a build, or to tell a chat.</p></div>`;
 }
 
 function table(webhooks: readonly WebhookHealth[]): Html {
-  return html`<section class="box"><div class="scroll" tabindex="0" role="group" aria-label="Webhooks"><table><thead><tr><th>URL</th><th class="wide">Events</th><th>State</th><th>Last deliveries</th></tr></thead><tbody>
+  return html`<section class="box"><div class="scroll" tabindex="0" role="group" aria-label="Webhooks"><table class="cards"><thead><tr><th>URL</th><th>Events</th><th>State</th><th>Last deliveries</th></tr></thead><tbody>
 ${webhooks.map(rowOf)}</tbody></table></div></section>`;
 }
 
 function rowOf(health: WebhookHealth): Html {
   const { webhook, url } = health;
-  return html`<tr><td class="wrap"><a href="${pathOf(webhook.id)}">${shortUrl(url)}</a></td><td class="wide">${webhook.events.join(', ')}</td><td>${
+  return html`<tr><td class="wrap"><a href="${pathOf(webhook.id)}">${shortUrl(url)}</a></td><td data-label="Events">${webhook.events.join(', ')}</td><td data-label="State">${
     webhook.active ? 'active' : html`<span class="soft">inactive</span>`
-  }</td><td>${healthMark(health)}</td></tr>
+  }</td><td data-label="Deliveries"><span>${healthMark(health)}</span></td></tr>
 `;
 }
 

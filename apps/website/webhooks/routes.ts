@@ -1,4 +1,4 @@
-/** The pages about webhooks: the list, one webhook with its deliveries, and the forms that make and change one. */
+/** The pages about webhooks: the list, one webhook with its deliveries, and the forms that create and change one. */
 import type { Room } from '../layout/room.ts';
 import { changeRoutes } from './changes.ts';
 import { createRoutes } from './create.ts';

@@ -19,6 +19,6 @@ export function showSecret(visit: PersonVisit, { title, text, secret, next }: Sh
 <p>This is the secret of its signatures. It is not shown again.</p>
 ${copyBox(secret, 'the secret')}
 <p class="soft">Your server computes the HMAC-SHA256 of each request's raw body with this secret, in hex, and compares it with the header <code>X-Service-Signature</code>.</p>
-<div class="row"><a class="button main" href="${next}">I have stored it</a></div>`;
+<div class="row"><a class="button main" href="${next}">I have copied it</a></div>`;
   return showPage(page(visit, { title, width: 'narrow' }, content), 200, { 'cache-control': 'no-store' });
 }

@@ -1,5 +1,5 @@
 /**
- * The form that makes and changes a webhook.
+ * The form that creates and changes a webhook.
  *
  * Must stay true: a form is checked by the API's own schema, so the page takes exactly what the API takes.
  */
@@ -37,10 +37,10 @@ export function parseWebhook(entered: EnteredWebhook): NewWebhook | { readonly e
 }
 
 const EVENT_TEXTS = {
-  push: 'A branch or tag moved',
-  create: 'A branch or tag was made',
-  delete: 'A branch or tag was deleted',
-  ping: 'Sent when you ask for it, whether ticked or not',
+  push: 'A branch or tag is pushed',
+  create: 'A branch or tag is created',
+  delete: 'A branch or tag is deleted',
+  ping: 'Sent when you ask for it, ticked or not',
 } as const;
 
 export function webhookFields({ url, events, active }: EnteredWebhook, errors: FieldErrors): Html {

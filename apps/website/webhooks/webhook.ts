@@ -45,15 +45,15 @@ function showWebhook(
 ): SiteAnswer {
   const { id, events, active, createdAt, repositories } = webhook;
   const count = repositories.repositoryIds.length;
-  const about = repositories.scope === 'ALL_REPO' ? 'every repository' : `${count} chosen by the token that made it`;
+  const about = repositories.scope === 'ALL_REPO' ? 'every repository' : `${count} chosen by the token that created it`;
   const head = html`<h1 class="title">${shortUrl(url)}</h1><p>${events.join(', ')} · ${about} · ${
     active ? 'active' : html`<b>inactive</b>`
-  } · made ${timeAgo(createdAt, visit.now)}</p>`;
+  } · created ${timeAgo(createdAt, visit.now)}</p>`;
   const ping = buttonForm(
     { action: pathOf(id, '/ping'), csrf: visit.csrf() },
     html`<button class="button">Send a ping</button>`,
   );
-  const content = html`<div class="row">${ping}<a class="button" href="${pathOf(id, '/edit')}">Edit</a><a class="button" href="${pathOf(id, '/secret')}">New secret…</a><a class="button grave end" href="${pathOf(id, '/delete')}">Delete…</a></div>${
+  const content = html`<div class="row">${ping}<a class="button" href="${pathOf(id, '/edit')}">Edit</a><a class="button" href="${pathOf(id, '/secret')}">Rotate secret…</a><a class="button grave end" href="${pathOf(id, '/delete')}">Delete…</a></div>${
     deliveries.length === 0 ? noDeliveries() : deliveryTable(visit, id, deliveries)
   }`;
   return showPage(page(visit, { title: `Webhook ${shortUrl(url)}`, head }, content));
@@ -73,7 +73,7 @@ function deliveryTable(
     if (delivery.status === 'PENDING') open += 1;
     return deliveryRow(visit, webhook, delivery, delivery.status === 'PENDING' && open <= OPEN_MAX);
   });
-  return html`<section class="box"><header><h2>Deliveries</h2><span class="end soft">the newest ${deliveries.length}</span></header><div class="scroll" tabindex="0" role="group" aria-label="Deliveries"><table><thead><tr><th>When</th><th>Event</th><th>Status</th><th class="number">Code</th><th class="number">Attempts</th></tr></thead><tbody>
+  return html`<section class="box"><header><h2>Deliveries</h2><span class="end soft">the newest ${deliveries.length}</span></header><div class="scroll" tabindex="0" role="group" aria-label="Deliveries"><table><thead><tr><th>When</th><th>Event</th><th>Status</th><th class="number">Code</th><th class="number wide">Attempts</th></tr></thead><tbody>
 ${rows}</tbody></table></div></section>`;
 }
 
@@ -93,7 +93,7 @@ function deliveryRow(
   const attempts = isOpen && attemptLine(delivery);
   return html`<tr><td>${timeAgo(createdAt, visit.now)}</td><td><a href="${pathOf(webhook, `/deliveries/${id}`)}">${event}</a></td><td>${statusMark(status)}</td><td class="number">${
     attemptLog.at(-1)?.httpStatus ?? '—'
-  }</td><td class="number">${attemptLog.length}</td></tr>
+  }</td><td class="number wide">${attemptLog.length}</td></tr>
 ${
   attempts !== false &&
   html`<tr class="open"><td colspan="5"><h2>Attempts${

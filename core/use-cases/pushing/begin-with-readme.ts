@@ -69,7 +69,7 @@ export async function pushReadme(
   const { commit, pack } = await context.firstCommits.make({
     fileName: 'README.md',
     text: readmeText(owned.name, owned.description),
-    message: 'Begin with a README\n',
+    message: 'Add a README\n',
     author: { name: account.username, email: `${account.username}@users.noreply.${options.authorHost}` },
     at: context.clock.now(),
   });

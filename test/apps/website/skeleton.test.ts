@@ -10,7 +10,7 @@ import { html } from '../../../apps/website/layout/html.ts';
 import { page } from '../../../apps/website/layout/page.ts';
 import type { Room } from '../../../apps/website/layout/room.ts';
 import { ROOMS } from '../../../apps/website/rooms.ts';
-import { FLASH_LENGTH_MAX, FORM_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { FLASH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { type SessionStore, SessionStoreError } from '../../../core/ports/session-store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { createMemorySessionStore } from '../../support/memory/session-store.ts';
@@ -99,18 +99,25 @@ describe('The website', () => {
     }
   });
 
-  test('answers a method that an address does not take with a page that says so', async () => {
-    const ada = await fixture.signedIn(await fixture.api.account('eda'));
-    const form = await ada.get('/sign-out');
-    assert.deepEqual([form.status, form.headers['allow']], [405, 'POST']);
-    assert.match(form.html, /<h1>This address is not a page<\/h1>.*Go back to that page/s);
-    const page = await ada.submit('/docs/git', {}, '/notes');
-    assert.deepEqual([page.status, page.headers['allow']], [405, 'GET, HEAD']);
-    assert.match(page.html, /<h1>This page takes no form<\/h1>/);
-    for (const method of ['PUT', 'DELETE', 'OPTIONS'] as const) {
-      const answer = await fixture.site.inject({ method, url: '/notes', payload: 'x'.repeat(FORM_BYTES_MAX + 1) });
-      assert.deepEqual([answer.statusCode, answer.headers['allow']], [405, 'GET, HEAD, POST'], method);
+  test('answers another method than those of an address with 405, and names them', async () => {
+    const ann = await fixture.signedIn(await fixture.api.account('ann'));
+    const cookie = [...ann.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const ask = (method: 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT', url: string) =>
+      fixture.site.inject({ method, url, headers: { host: 'strata.test', cookie } });
+    for (const [method, path, allow] of [
+      ['DELETE', '/settings', 'GET, HEAD'],
+      ['POST', '/usage', 'GET, HEAD'],
+      ['PUT', '/sign-in', 'GET, HEAD, POST'],
+      ['PATCH', '/ann/engine/tree/main/src', 'GET, HEAD'],
+      ['GET', '/sign-out', 'POST'],
+      ['GET', '/ann/engine/delete', 'POST'],
+    ] as const) {
+      const answer = await ask(method, path);
+      assert.deepEqual([answer.statusCode, answer.headers['allow']], [405, allow], `${method} ${path}`);
+      assert.match(answer.body, /<h1>Method not allowed<\/h1>/);
     }
+    assert.equal((await ann.get('/settings')).status, 200, 'a GET of /sign-out signs nobody out');
+    assert.equal((await ask('POST', '/robots.txt')).statusCode, 404, 'no account can have the name');
   });
 
   // The attack: a body without end to an address that takes none.

@@ -69,7 +69,7 @@ describe('The pages of access tokens', () => {
       repositoryIds: [engine.id],
       expiresAt: plusMs(fixture.context.clock.now(), 30 * DAY_MS),
     });
-    assert.match((await browser.get('/access-tokens')).html, /<td>engine<\/td>/);
+    assert.match((await browser.get('/access-tokens')).html, /<td data-label="Repositories">engine<\/td>/);
   });
 
   test('leave out boxes of a group that is not chosen, which the page hides', async () => {
@@ -189,12 +189,16 @@ describe('The pages of access tokens', () => {
     for (let count = 0; count < 51; count += 1)
       await fixture.api.token(ada, { name: 'n'.repeat(TOKEN_NAME_LENGTH_MAX) });
     const first = await browser.get('/access-tokens');
-    assert.equal(first.html.match(/<td><strong>/g)?.length, 50);
+    assert.equal(first.html.match(/<td class="wrap"><strong>/g)?.length, 50);
     assert.ok(first.html.length < 60_000, `${first.html.length} bytes`);
     const second = await browser.get('/access-tokens?page=2');
-    assert.equal(second.html.match(/<td><strong>/g)?.length, 1);
+    assert.equal(second.html.match(/<td class="wrap"><strong>/g)?.length, 1);
     for (const odd of ['0', '3', 'x', '-1']) {
-      assert.equal((await browser.get(`/access-tokens?page=${odd}`)).html.match(/<td><strong>/g)?.length, 50, odd);
+      assert.equal(
+        (await browser.get(`/access-tokens?page=${odd}`)).html.match(/<td class="wrap"><strong>/g)?.length,
+        50,
+        odd,
+      );
     }
   });
 

@@ -1,7 +1,7 @@
 /** The page of usage: every figure against its quota, and the days of the month. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { byteText } from '../../../apps/website/usage/byte-text.ts';
+import { sizeText } from '../../../apps/website/layout/sizes.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
@@ -85,9 +85,9 @@ describe('The page of usage', () => {
   });
 });
 
-test('byte counts have three figures at most', () => {
+test('byte counts are short, and in the binary units of the quotas', () => {
   const texts = [0, 1, 1_023, 1_024, 1_536, 102_400, 1_048_000, 1_048_576, 5 * 1024 ** 3, 2_000 * 1024 ** 4].map(
-    byteText,
+    sizeText,
   );
   const expected = ['0 B', '1 B', '1023 B', '1 KiB', '1.5 KiB', '100 KiB', '1023 KiB', '1 MiB', '5 GiB', '2000 TiB'];
   assert.deepEqual(texts, expected);

@@ -150,7 +150,7 @@ describe('The pages of webhooks', () => {
     const rotated = await browser.submit(`${path}/secret`);
     assert.match(rotated.html, /whsec_/);
     assert.equal(rotated.headers['cache-control'], 'no-store');
-    assert.match((await browser.get(`${path}/delete`)).html, /Delete this webhook/);
+    assert.match((await browser.get(`${path}/delete`)).html, /Delete webhook/);
     const deleted = await browser.submit(`${path}/delete`);
     assert.equal(deleted.location, '/webhooks');
     assert.match((await browser.follow(deleted)).html, /The webhook is deleted\./);
@@ -163,7 +163,7 @@ describe('The pages of webhooks', () => {
     const delivery = await pinged(browser, path);
     const pending = await browser.get(delivery);
     assert.match(pending.html, /PENDING/);
-    assert.match(pending.html, /No attempt was made yet/);
+    assert.match(pending.html, /No attempt yet/);
     assert.match(pending.html, /at once/);
     await attempted(account, delivery, 503, 'try later');
     const waiting = await browser.get(path);
@@ -172,9 +172,9 @@ describe('The pages of webhooks', () => {
     const failed = await browser.get(delivery);
     assert.match(failed.html, /The receiver did not answer 2xx/);
     assert.match(failed.html, /try later/);
-    assert.match(failed.html, /&#34;type&#34;:&#34;ping&#34;/);
+    assert.match(failed.html, /&#34;type&#34;: &#34;ping&#34;/);
     assert.match(failed.html, /1 of 8/);
-    assert.doesNotMatch(failed.html, /Deliver again/, 'it is still being tried');
+    assert.doesNotMatch(failed.html, /Redeliver/, 'it is still being tried');
   });
 
   test('deliver again what has ended, and say why not if it cannot be', async () => {
@@ -185,13 +185,13 @@ describe('The pages of webhooks', () => {
     assert.match((await browser.get(delivery)).html, /SUCCESS/);
     assert.match((await browser.get('/webhooks')).html, /1 of 1 delivered/);
     const again = await browser.submit(`${delivery}/redeliver`, {}, delivery);
-    assert.match((await browser.follow(again)).html, /The delivery is made again\./);
+    assert.match((await browser.follow(again)).html, /The delivery is sent again\./);
     assert.match((await browser.get(delivery)).html, /PENDING/);
     await attempted(account, delivery, 200, 'ok');
     await fixture.context.deliveries.forgetAccount(account);
     const shown = await browser.get(delivery);
     assert.match(shown.html, /The payload is no longer kept/);
-    assert.doesNotMatch(shown.html, /Deliver again/);
+    assert.doesNotMatch(shown.html, /Redeliver/);
     assert.equal((await browser.get(`${delivery}/payload`)).status, 404);
     const refused = await browser.submit(`${delivery}/redeliver`, {}, path);
     assert.match((await browser.follow(refused)).html, /Webhook delivery not found\./);

@@ -63,7 +63,7 @@ describe('The pages of repositories', () => {
   test('list the account’s repositories with sizes, and find them by a part of their name or description', async () => {
     await createRepository(strata, ada, 'telescope');
     const all = textOf(await page('/ada'));
-    assert.match(all, /engine Reads the sky (just now|.* ago) .*kB.*telescope empty/);
+    assert.match(all, /engine Reads the sky (just now|.* ago) .*KiB.*telescope empty/);
     assert.match(textOf(await page('/ada?q=SKY')), /1 repository found/);
     const found = textOf(await page('/ada?q=TELE'));
     assert.match(found, /telescope/);
@@ -207,7 +207,7 @@ describe('The pages of repositories', () => {
 
   test('show a commit with its diff in parts that fold', async () => {
     const commit = await page(`/ada/engine/commit/${tip}`);
-    assert.match(textOf(commit), /Write README.md .* A U Thor wrote this .*, C O Mitter committed it .* Parent/);
+    assert.match(textOf(commit), /Write README.md .* A U Thor authored .*, C O Mitter committed .* Parent/);
     assert.match(commit.html, /<details class="box" open><summary>.*README.md/);
     assert.match(commit.html, /<tr class="added"><td><\/td><td>1<\/td><td># Engine<\/td><\/tr>/);
     assert.match(textOf(commit), /1 file/);
@@ -239,8 +239,8 @@ describe('The pages of repositories', () => {
     assert.match(tags.html, /<a href="\/ada\/engine\/tree\/refs\/tags\/v1\.0"><bdi>v1\.0<\/bdi><\/a>/);
     assert.match(textOf(tags), /1 tag v1\.0 one/);
     const activity = textOf(await page('/ada/engine/activity'));
-    assert.match(activity, /Made the branch main [0-9a-f]{7} with the token scenario/);
-    assert.match(activity, /Made the tag v1\.0/);
+    assert.match(activity, /Created the branch main [0-9a-f]{7} with the token scenario/);
+    assert.match(activity, /Created the tag v1\.0/);
   });
 
   test('find a ref whose name holds slashes, and lead to the one meant where two could be', async () => {
@@ -296,7 +296,7 @@ describe('The pages of repositories', () => {
     assert.match(bad.html, /value="mine"/);
     const made = await browser.submit('/new', { name: 'made', description: '', default_branch: 'trunk' });
     assert.equal(made.location, '/ada/made');
-    assert.match(textOf(await page('/ada/made')), /git push -u origin trunk/);
+    assert.match(textOf(await page('/ada/made')), /git push -u origin HEAD:trunk/);
     const taken = await browser.submit('/new', { name: 'MADE', default_branch: 'main' });
     assert.equal(taken.status, 422);
     assert.match(taken.html, /<a href="#name">A repository with this name exists already/);
@@ -310,7 +310,7 @@ describe('The pages of repositories', () => {
       default_branch: 'trunk',
     });
     assert.equal(made.location, '/ada/begun');
-    assert.match(textOf(await page('/ada/begun')), /Begin with a README .* README.md/);
+    assert.match(textOf(await page('/ada/begun')), /Add a README .* README.md/);
     const clones = await tempDir(context);
     await git(clones, ['clone', '--quiet', gitUrl(strata, ada, 'begun'), 'begun']);
     const clone = path.join(clones, 'begun');

@@ -95,9 +95,12 @@ describe('The pages of comparisons and pushes', () => {
   test('show every change of a ref as an event, forced ones and deletions marked', async () => {
     const activity = await page('/ada/engine/activity');
     const text = textOf(activity);
-    assert.match(text, new RegExp(`Forced the branch feature/one ${forced.slice(0, 7)} → [0-9a-f]{7} .* · event 3`));
+    assert.match(
+      text,
+      new RegExp(`Force-pushed the branch feature/one ${forced.slice(0, 7)} → [0-9a-f]{7} .* · event 3`),
+    );
     assert.match(text, /Deleted the tag v1\.9/);
-    assert.match(text, new RegExp(`Made the branch main ${base.slice(0, 7)}`));
+    assert.match(text, new RegExp(`Created the branch main ${base.slice(0, 7)}`));
     assert.ok(text.indexOf('event 5') < text.indexOf('event 0'), 'newest first');
     assert.doesNotMatch(activity.html, /[0-9]\.[0-9]+\.[0-9]+\.[0-9]+/, 'no address of a client');
   });

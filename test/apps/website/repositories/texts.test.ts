@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { encodeName, segmentsOf } from '../../../../apps/website/repositories/addresses.ts';
 import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
 import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
-import { bodyOf, shownName, shownSize, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
+import { bodyOf, shownName, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
 import { PAGE_TEXT_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 import { execFileSync } from 'node:child_process';
@@ -44,21 +44,6 @@ describe('A text of a repository', () => {
     assert.equal(bodyOf('One\n'), '');
     const long = 'word '.repeat(100).trim();
     assert.equal(bodyOf(long), long, 'a cut subject is shown whole below');
-  });
-
-  test('has sizes of three digits', () => {
-    for (const [bytes, text] of [
-      [0, '0 B'],
-      [999, '999 B'],
-      [1_000, '1.0 kB'],
-      [18_449, '18.4 kB'],
-      [99_960, '100 kB'],
-      [999_499, '999 kB'],
-      [999_999, '1.0 MB'],
-      [5_368_709_120, '5.4 GB'],
-    ] as const) {
-      assert.equal(shownSize(bytes), text);
-    }
   });
 });
 

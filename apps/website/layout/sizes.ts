@@ -1,9 +1,13 @@
-/** Byte counts as people read them. */
+/**
+ * Byte counts as people read them.
+ *
+ * Must stay true: every page counts in the binary units of the quotas.
+ */
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** Returns `512 B`, `1.5 MiB` and so on: three figures at most, in binary units like the quotas. */
-export function byteText(bytes: number): string {
+/** Returns `512 B`, `1.5 MiB` and so on: at most one digit after the point. */
+export function sizeText(bytes: number): string {
   let value = bytes;
   let unit: string = 'B';
   for (const larger of UNITS) {

@@ -1,0 +1,54 @@
+/**
+ * What every pictured page must hold besides its looks: the strict policy, and its size.
+ *
+ * Must stay true: a page above `PAGE_BYTES_MAX`, a policy that allows inline code and a break of the policy fail the run.
+ * Pages whose every name is as long as it may be are measured, but may be heavier.
+ */
+import type { Page } from 'playwright-core';
+import type { Shot } from './shots.ts';
+
+const PAGE_BYTES_MAX = 60_000;
+const STRICT = /default-src 'none'/;
+const LAX = /unsafe-|\*|data:/;
+
+export interface Weights {
+  readonly faults: readonly string[];
+  /** Returns the heaviest pages with their bytes, the heaviest first. */
+  heaviest(count: number): readonly string[];
+  /** Begins to look at what the page loads; to be called before its first address. */
+  watch(shot: Shot, page: Page): void;
+  /** Resolves when everything that was seen is measured. */
+  done(): Promise<void>;
+}
+
+export function createWeights(): Weights {
+  const faults: string[] = [];
+  const bytesByName = new Map<string, number>();
+  const measuring: Promise<void>[] = [];
+  return {
+    faults,
+    heaviest: (count) =>
+      [...bytesByName]
+        .toSorted(([, a], [, b]) => b - a)
+        .slice(0, count)
+        .map(([name, bytes]) => `${name} ${bytes} bytes`),
+    watch: ({ name, who }, page) => {
+      page.on('console', (message) => {
+        if (message.text().includes('Content Security Policy')) faults.push(`${name}: ${message.text()}`);
+      });
+      page.on('response', (response) => {
+        if (response.request().resourceType() !== 'document' || response.status() === 303) return;
+        const policy = response.headers()['content-security-policy'] ?? '';
+        if (!STRICT.test(policy) || LAX.test(policy)) faults.push(`${name}: the policy is ${policy}`);
+        const measure = async (): Promise<void> => {
+          const { length } = await response.body();
+          bytesByName.set(name, Math.max(length, bytesByName.get(name) ?? 0));
+          if (length > PAGE_BYTES_MAX && who !== 'long') faults.push(`${name}: ${length} bytes`);
+        };
+        // A page that was left before its end has no body any more.
+        measuring.push(measure().catch(() => undefined));
+      });
+    },
+    done: async () => void (await Promise.all(measuring)),
+  };
+}
