@@ -53,13 +53,9 @@ export async function countApart(
 }
 
 /** As `Promise.all`, but waits until all have settled, so that none goes on for a request that has failed. */
-export async function allOf<Results extends readonly unknown[]>(
-  works: {
-    readonly [Index in keyof Results]: Promise<Results[Index]>;
-  },
-): Promise<Results> {
+export async function allOf<const Works extends readonly Promise<unknown>[]>(works: Works) {
   await Promise.allSettled(works);
-  return Promise.all(works) as Promise<Results>;
+  return Promise.all(works);
 }
 
 /** Resolves null if git reached a limit of time. */

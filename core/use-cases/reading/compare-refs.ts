@@ -101,6 +101,8 @@ export async function compareRefs(
   });
 }
 
+type BestAncestor = Pick<KnownComparison, 'mergeBase'>;
+
 async function findBetween(
   { knownComparisons }: CompareContext,
   reader: ObjectReader,
@@ -114,7 +116,7 @@ async function findBetween(
   if (known !== undefined) return known;
   const bounded = { signal, spanMs: COMPARISON_SPAN_MS };
   const [base, ids] = await allOf([
-    withinBounds(reader.history.mergeBase(old, tip, bounded).then((mergeBase) => ({ mergeBase }))),
+    withinBounds<BestAncestor>(reader.history.mergeBase(old, tip, bounded).then((id) => ({ mergeBase: id }))),
     withinBounds(reader.history.commitsBetween(old, tip, page, bounded)),
   ]);
   const mergeBase = base?.mergeBase ?? null;
