@@ -14,7 +14,7 @@ import { readAccessTokens } from './access-tokens/queries.ts';
 import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
-import { readHalfDeleted, readRepositories } from './repositories/queries.ts';
+import { findRepositories, readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
 import { readDailyTraffic, readUsage } from './usage/queries.ts';
@@ -67,6 +67,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
   return {
     caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, requestModels),
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
+    repositoriesWith: (account, text, page) => findRepositories(repositories, account, text, page),
     halfDeleted: () => readHalfDeleted(repositories),
     async branches(repository) {
       const cached = cache.get(repository);

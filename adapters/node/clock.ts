@@ -1,4 +1,5 @@
 /** The machine's clock. */
+import { setImmediate } from 'node:timers/promises';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 
@@ -18,4 +19,5 @@ function now(): Timestamp {
 export const systemClock: Clock = {
   now,
   monotonicMs: () => performance.now(),
+  nextTurn: () => setImmediate(),
 };

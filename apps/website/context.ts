@@ -9,6 +9,8 @@ import type { FirstCommits } from '../../core/ports/first-commits.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { KnownApart } from '../../core/use-cases/reading/apart.ts';
+import type { KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
+import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
 import type { KnownPathHistories } from '../../core/use-cases/reading/list-commits-of-path.ts';
@@ -29,6 +31,8 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly knownFolders: KnownFolders;
   readonly knownPathHistories: KnownPathHistories;
   readonly knownApart: KnownApart;
+  readonly knownComparisons: KnownComparisons;
+  readonly knownDiffs: KnownDiffs;
   readonly oneTimeCodes: OneTimeCodes;
   readonly passkeys: Passkeys;
   readonly challenges: PasskeyChallenges;

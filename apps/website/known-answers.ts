@@ -4,24 +4,31 @@
  * Must stay true: every cache is bounded in memory, whatever is in a repository.
  */
 import { LRUCache } from 'lru-cache';
+import type { Diff } from '../../core/git/diff/diff.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
 import {
   KNOWN_APART_MAX,
+  KNOWN_COMPARISONS_COMMITS_MAX,
+  KNOWN_DIFFS_BYTES_MAX,
   KNOWN_FOLDERS_ENTRIES_MAX,
   KNOWN_PATH_COMMITS_MAX,
   KNOWN_PUSHES_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
 import type { Apart } from '../../core/ports/object-history.ts';
 import type { ApartContext } from '../../core/use-cases/reading/apart.ts';
+import type { KnownComparison, KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
 import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
 import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/list-commits-of-path.ts';
 import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
+import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
 
 export interface KnownAnswers {
   readonly knownFolders: KnownFolders;
   readonly knownPathHistories: KnownPathHistories;
   readonly knownApart: ApartContext['knownApart'];
   readonly knownPushes: KnownPushes;
+  readonly knownComparisons: KnownComparisons;
+  readonly knownDiffs: KnownDiffs;
 }
 
 /** What a repository takes beside the marks of its commits. */
@@ -41,6 +48,11 @@ export function createKnownAnswers(): KnownAnswers {
     sizeCalculation: ({ marks }) => marks.memoryBytes + EMPTY_BYTES,
   });
   const apart = new LRUCache<string, Apart>({ max: KNOWN_APART_MAX });
+  const comparisons = new LRUCache<string, KnownComparison>({
+    maxSize: KNOWN_COMPARISONS_COMMITS_MAX,
+    sizeCalculation: ({ ids }) => ids.length + 1,
+  });
+  const diffs = new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf });
   return {
     knownFolders: { get: (key) => folders.get(key), set: (key, folder) => void folders.set(key, folder) },
     knownPathHistories: { get: (key) => histories.get(key), set: (key, history) => void histories.set(key, history) },
@@ -49,6 +61,24 @@ export function createKnownAnswers(): KnownAnswers {
       set: (repository, pushed) => void pushes.set(repository, pushed),
       underWay: new Map(),
     },
+    knownComparisons: { get: (key) => comparisons.get(key), set: (key, found) => void comparisons.set(key, found) },
+    knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => void diffs.set(key, diff) },
     knownApart: { get: (key) => apart.get(key), set: (key, counts) => void apart.set(key, counts) },
   };
+}
+
+/** What objects and texts take in memory, about. */
+const DIFF_FILE_BYTES = 500;
+const DIFF_LINE_BYTES = 120;
+
+function bytesOf({ files }: Diff): number {
+  let bytes = DIFF_FILE_BYTES;
+  for (const { hunks, path } of files) {
+    bytes += DIFF_FILE_BYTES + path.length;
+    for (const { lines } of hunks) {
+      bytes += DIFF_FILE_BYTES;
+      for (const { text } of lines) bytes += DIFF_LINE_BYTES + 2 * text.length;
+    }
+  }
+  return bytes;
 }

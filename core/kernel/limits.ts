@@ -333,5 +333,8 @@ export const PAGE_COMMITS_MAX = 50;
 export const KNOWN_FOLDERS_ENTRIES_MAX = 100_000;
 export const KNOWN_PATH_COMMITS_MAX = 100_000;
 export const KNOWN_APART_MAX = 20_000;
+export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
+/** The memory for diffs: a large one is of some megabytes. */
+export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
 /** The memory for which push brought which commit. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;

@@ -1,11 +1,13 @@
 /** Time and randomness, passed in as data: core never reads the machine's clock or entropy directly. */
 import type { Timestamp, Uuid } from '../kernel/ids.ts';
+import type { NextTurn } from '../kernel/turns.ts';
 
 export interface Clock {
   /** The current time, UTC, to the millisecond. */
   now(): Timestamp;
   /** Milliseconds that never decrease, for measuring durations. */
   monotonicMs(): number;
+  readonly nextTurn: NextTurn;
 }
 
 export interface Alarm {

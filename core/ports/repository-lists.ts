@@ -18,6 +18,8 @@ export interface RepositoryRow {
 export interface RepositoryLists {
   /** Returns the account's repositories that are not deleted, by name without case. `only` limits them to these ids. */
   repositories(account: AccountId, only: readonly RepositoryId[] | null, page: Page): Promise<PageOf<RepositoryRow>>;
+  /** Returns those whose name or description holds the text, in any case. It is not empty. */
+  repositoriesWith(account: AccountId, text: string, page: Page): Promise<PageOf<RepositoryRow>>;
 }
 
 export interface HalfDeletedRepositories {

@@ -4,24 +4,41 @@ import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { RepositoryRow } from '../../core/ports/repository-lists.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
+import { storableText } from '../runner/bulk.ts';
 
-/** Returns the FROM clause of the list: open repositories of account `$1`, only those in `$2` unless it is null. */
-const listed = (repositories: string, contents: string): string => `${repositories} AS r
-  LEFT JOIN ${contents} AS c USING (id)
-  WHERE r.account_id = $1 AND ($2::uuid[] IS NULL OR r.id = ANY($2)) AND c.closed IS NOT TRUE`;
-
-const repositoriesQuery: ReadQuery = {
-  answer: (table) => `SELECT json_build_object(
-    'total', (SELECT count(*) FROM ${listed(table('repositories'), table('repository_contents'))}),
+/**
+ * The query of a page: `$3` rows from `$4` on of the open repositories of account `$1` that satisfy a condition.
+ * A condition that is dear to look at is looked at once for each if the list is materialized.
+ */
+const pageOf = (condition: string, listed: 'MATERIALIZED' | 'NOT MATERIALIZED'): ReadQuery => ({
+  answer: (table) => `WITH listed AS ${listed} (
+      SELECT r.*, c.default_branch, c.size_bytes, c.pushed_at
+      FROM ${table('repositories')} AS r LEFT JOIN ${table('repository_contents')} AS c USING (id)
+      WHERE r.account_id = $1 AND ${condition} AND c.closed IS NOT TRUE)
+    SELECT json_build_object(
+    'total', (SELECT count(*) FROM listed),
     'items', (SELECT coalesce(json_agg(page), '[]') FROM (
       SELECT r.id, r.account_id AS "accountId", o.username, r.name, r.description,
-        coalesce(c.default_branch, r.initial_default_branch, '${FALLBACK_DEFAULT_BRANCH}') AS "defaultBranch",
-        r.storage_bucket_id AS "storageBucketId", coalesce(c.size_bytes, 0) AS "sizeBytes",
-        r.created_at AS "createdAt", c.pushed_at AS "pushedAt"
-      FROM ${table('repository_owners')} AS o, ${listed(table('repositories'), table('repository_contents'))}
-        AND o.account_id = r.account_id
+        coalesce(r.default_branch, r.initial_default_branch, '${FALLBACK_DEFAULT_BRANCH}') AS "defaultBranch",
+        r.storage_bucket_id AS "storageBucketId", coalesce(r.size_bytes, 0) AS "sizeBytes",
+        r.created_at AS "createdAt", r.pushed_at AS "pushedAt"
+      FROM ${table('repository_owners')} AS o, listed AS r WHERE o.account_id = r.account_id
       ORDER BY r.name_key LIMIT $3 OFFSET $4) AS page))`,
-};
+});
+
+/** Only those in `$2` unless it is null. */
+const repositoriesQuery = pageOf('($2::uuid[] IS NULL OR r.id = ANY($2))', 'NOT MATERIALIZED');
+
+/** Letters beyond ASCII have cases too, whatever the collation of the database. Bytes are compared. */
+const lower = (text: string): string => `lower(${text} COLLATE "pg_c_utf8") COLLATE "C"`;
+
+const SEARCHED = `(SELECT ${lower('$2::text')})`;
+
+/** Only those whose name or description holds `$2`. */
+const searchQuery = pageOf(
+  `(strpos(r.name_key, ${SEARCHED}) > 0 OR strpos(${lower('r.description')}, ${SEARCHED}) > 0)`,
+  'MATERIALIZED',
+);
 
 export async function readRepositories(
   reader: LiveReader,
@@ -30,6 +47,18 @@ export async function readRepositories(
   page: Page,
 ): Promise<PageOf<RepositoryRow>> {
   const { value } = await reader.read(repositoriesQuery, [account, only, page.limit, page.offset], () => ({ account }));
+  return value as PageOf<RepositoryRow>;
+}
+
+export async function findRepositories(
+  reader: LiveReader,
+  account: AccountId,
+  text: string,
+  page: Page,
+): Promise<PageOf<RepositoryRow>> {
+  const { value } = await reader.read(searchQuery, [account, storableText(text), page.limit, page.offset], () => ({
+    account,
+  }));
   return value as PageOf<RepositoryRow>;
 }
 

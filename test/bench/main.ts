@@ -10,11 +10,12 @@ import path from 'node:path';
 import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
 import { benchLogs, renderLogBench } from './log.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
+import { benchPages, renderPagesBench } from './pages.ts';
 import { prepareProject } from './project.ts';
 import { benchReading, renderReadingBench } from './reading.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, LOG, READING, WEBHOOKS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, LOG, PAGES, READING, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
@@ -104,6 +105,13 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ seconds, json }) => {
       const result = await benchReading({ seconds, say });
       return json ? jsonText(result) : renderReadingBench(result);
+    },
+  },
+  {
+    name: PAGES.name,
+    run: async ({ seconds, bundle, json }) => {
+      const result = await benchPages({ seconds, bundle, say });
+      return json ? jsonText(result) : renderPagesBench(result);
     },
   },
 ];

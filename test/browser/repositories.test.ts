@@ -71,10 +71,10 @@ describe('A repository in a browser', needs('chromium'), () => {
       await page.getByRole('link', { name: 'Add a gear' }).waitFor();
       await page.getByText('int teeth = 12;').waitFor();
       await check(page);
-      await page.getByLabel('to', { exact: true }).fill('nowhere');
+      await page.getByLabel('Compare with', { exact: true }).fill('nowhere');
       await press(page, 'Compare');
       await page.getByRole('alert').waitFor();
-      assert.equal(await page.getByLabel('to', { exact: true }).inputValue(), 'nowhere');
+      assert.equal(await page.getByLabel('Compare with', { exact: true }).inputValue(), 'nowhere');
       await check(page);
 
       await follow(page, 'Tags');

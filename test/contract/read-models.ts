@@ -62,6 +62,30 @@ export function readModelsContract(adapter: string, open: Open): void {
 }
 
 function repositoriesContract(open: Open): void {
+  test('find repositories by a part of the name or description, in any case, deleted ones never', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    await append.repository(await append.account('bob'), 'engine-of-bob');
+    await append.repository(account, 'Engine');
+    await append.repository(account, 'plain', { description: 'Turns the ENGINE. 100%_sure, GRÜN' });
+    await append.repository(account, 'telescope', { description: 'a\nb' });
+    const closed = await append.repository(account, 'engine-2');
+    await append.append(streamName('repository', closed), account, 'RepositoryClosed', {});
+    const reads = await current(models);
+    const found = async (text: string, page = PAGE) => {
+      const { items, total } = await reads.repositoriesWith(account, text, page);
+      return [items.map(({ name }) => name), total];
+    };
+    assert.deepEqual(await found('engine'), [['Engine', 'plain'], 2]);
+    assert.deepEqual(await found('eNGINE', { offset: 1, limit: 1 }), [['plain'], 2]);
+    assert.deepEqual(await found('100%_'), [['plain'], 1]);
+    assert.deepEqual(await found('%'), [['plain'], 1]);
+    assert.deepEqual(await found('grün'), [['plain'], 1], 'letters beyond ASCII have cases too');
+    assert.deepEqual(await found('nothing'), [[], 0]);
+    assert.deepEqual(await found('\u0000'), [[], 0], 'a text that a database cannot hold');
+  });
+
   test('list repositories from the events of both streams, by name ignoring case, in pages', async (context) => {
     const models = await open(context);
     const { append } = models;

@@ -2,6 +2,7 @@
  * An API over the in-memory ports. The use cases make accounts, tokens and repositories; a push is an event that the
  * fixture appends to the log.
  */
+import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
@@ -252,6 +253,7 @@ function createTestClock(): TestClock {
   return {
     now: () => timestamp(new Date(now).toISOString()),
     monotonicMs: () => now,
+    nextTurn: () => setImmediate(),
     advance: (ms) => {
       now += ms;
     },

@@ -1,4 +1,5 @@
 /** A clock that a test moves; it wakes everyone waiting for a time that it has reached. */
+import { setImmediate } from 'node:timers/promises';
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 
@@ -21,6 +22,7 @@ export function createTestClock(start: Timestamp = timestamp('2026-11-21T10:00:0
   return {
     now: () => now,
     monotonicMs: () => monotonicMs,
+    nextTurn: () => setImmediate(),
     advance: (ms) => {
       monotonicMs += ms;
       move(plusMs(now, ms));

@@ -30,7 +30,7 @@ export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<S
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
-  const content = html`<div class="row">${refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>
+  const content = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
 <section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${
     hasBytes && html`<a href="${raw}">Raw</a>`

@@ -29,7 +29,7 @@ export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer
   const list = await listCommits(context, repository, { ref, page });
   if ('refused' in list) return showRefusal(asked, list.refused);
   const { items, total } = list.commits;
-  const content = html`<div class="row">${refPicker(asked, 'commits', ref, [])}</div><h1 class="unseen">Commits of ${shownName(
+  const content = html`<div class="row">${await refPicker(asked, 'commits', ref, [])}</div><h1 class="unseen">Commits of ${shownName(
     ref,
   )}</h1>${daysOf(asked, items)}${pager(placeAddress(repository, 'commits', ref, []), page, total)}`;
   return showRepositoryPage(asked, { title: `Commits of ${shownName(ref)}`, tab: 'Commits' }, content);
@@ -44,7 +44,7 @@ export async function showHistory(asked: Asked, { ref, names }: RefPath): Promis
   if ('refused' in list) return showRefusal(asked, list.refused);
   const shown = page.offset + list.commits.length;
   const address = placeAddress(repository, 'commits', ref, names);
-  const content = html`<div class="row">${refPicker(asked, 'commits', ref, names)}${breadcrumbs(asked, ref, names)}</div>
+  const content = html`<div class="row">${await refPicker(asked, 'commits', ref, names)}${breadcrumbs(asked, ref, names)}</div>
 <h1 class="unseen">History of ${pathText(names)}</h1>${daysOf(asked, list.commits)}${
     list.truncated && html`<p class="note">Older commits may be missing: the search for them took too long.</p>`
   }${pager(address, page, list.hasMore ? shown + 1 : shown, { isExact: !list.hasMore })}`;

@@ -47,9 +47,9 @@ export async function showComparison(asked: Asked): Promise<SiteAnswer> {
   const address = (file: number | null): string =>
     compareAddress(repository, base, head, file === null ? {} : { file: String(file) });
   const isAlone = visit.url.searchParams.has('file');
-  const content = html`<h1>Compare</h1>${form(asked, base, head)}${summary(asked, found)}${
-    !isAlone && commits(asked, found, { base, head, page })
-  }${diffView(asked, address, found.diff)}`;
+  const list = html`${!isAlone && commits(asked, found, { base, head, page })}`;
+  const diff = diffView(asked, address, found.diff, { beside: list.markup().length });
+  const content = html`<h1>Compare</h1>${form(asked, base, head)}${summary(asked, found)}${list}${diff}`;
   const title = `${shownName(base)}…${shownName(head)}`;
   return showRepositoryPage(asked, { ...frame, title }, content);
 }

@@ -13,19 +13,28 @@ import { counted, shownName } from './shown-text.ts';
 
 /** The markup around a line, and around a file. */
 const LINE_OVERHEAD_LENGTH = 90;
-const FILE_OVERHEAD_LENGTH = 400;
+const FILE_OVERHEAD_LENGTH = 600;
 /** Files listed on one page; a commit may change thousands. */
 const FILES_SHOWN_MAX = 100;
+const FILES_SHOWN_MIN = 10;
 
-/** `address` returns the page's address that shows one file alone, or all files. */
-export function diffView(asked: Asked, address: (file: number | null) => string, diff: Diff): Html {
+/**
+ * `address` returns the page's address that shows one file alone, or all files. `beside` is the length of what else a
+ * page shows.
+ */
+export function diffView(
+  asked: Asked,
+  address: (file: number | null) => string,
+  diff: Diff,
+  { beside = 0 }: { readonly beside?: number } = {},
+): Html {
   const first = numberAsked(asked.visit, 'file', 0);
   const isAlone = asked.visit.url.searchParams.has('file');
-  let room = PAGE_TEXT_LENGTH_MAX;
-  const shown = isAlone ? diff.files.slice(first, first + 1) : diff.files.slice(0, FILES_SHOWN_MAX);
+  let room = PAGE_TEXT_LENGTH_MAX - beside;
+  const shown = isAlone ? diff.files.slice(first, first + 1) : filesWithin(diff, room);
+  for (const file of shown) room -= foldedLengthOf(file);
   const files = shown.map((whole, index) => {
     const file = isAlone ? withinLength(whole, PAGE_WHOLE_LENGTH_MAX) : whole;
-    room -= FILE_OVERHEAD_LENGTH;
     const length = lengthOf(file);
     const fits = isAlone || length <= room;
     if (fits) room -= length;
@@ -39,6 +48,17 @@ export function diffView(asked: Asked, address: (file: number | null) => string,
   }</div>${boundsNote(diff)}${files}${
     !isAlone && diff.files.length > shown.length && html`<p class="note">The first ${shown.length} files are shown.</p>`
   }`;
+}
+
+/** The files of which a page has room for the names, all folded. */
+function filesWithin({ files }: Diff, room: number): readonly ChangedFile[] {
+  let left = room;
+  const count = files.slice(0, FILES_SHOWN_MAX).findIndex((file) => (left -= foldedLengthOf(file)) < 0);
+  return files.slice(0, count === -1 ? FILES_SHOWN_MAX : Math.max(count, FILES_SHOWN_MIN));
+}
+
+function foldedLengthOf(file: ChangedFile): number {
+  return FILE_OVERHEAD_LENGTH + nameOf(file).length;
 }
 
 function countOf({ files, filesTotal }: Diff): string {

@@ -8,7 +8,7 @@ import type { Asked } from './asked.ts';
 import { cloneUrl, refPicker, showRepositoryPage } from './frame.ts';
 import { shownName } from './shown-text.ts';
 
-export function emptyHome(asked: Asked): SiteAnswer {
+export async function emptyHome(asked: Asked): Promise<SiteAnswer> {
   const { visit, repository } = asked;
   const { defaultBranch, owned } = repository;
   const url = cloneUrl(asked);
@@ -18,7 +18,7 @@ export function emptyHome(asked: Asked): SiteAnswer {
   const content = html`${
     hasRefs &&
     html`<p class="note">The default branch, ${shownName(defaultBranch)}, does not exist. Choose another in the settings, or look at what there is:</p>
-<div class="row">${refPicker(asked, 'tree', defaultBranch, [])}</div>`
+<div class="row">${await refPicker(asked, 'tree', defaultBranch, [])}</div>`
   }<section class="box"><header><h2>${
     hasRefs ? 'Push the default branch' : 'Push an existing project'
   }</h2></header><div class="stack part">${copyBox(`git remote add origin ${url}`, 'the command that adds the repository as a remote')}${copyBox(

@@ -53,8 +53,14 @@ function tabsOf({ repository }: Asked, current: Tab): Content {
 const PICKED_MAX = 20;
 
 /** A list of branches and tags that lead to the same path, and a field for the name of any other ref or commit. */
-export function refPicker({ repository }: Asked, kind: PlaceKind, ref: string, names: readonly Uint8Array[]): Html {
-  const { branches, tags } = refsToPick(repository);
+export async function refPicker(
+  asked: Asked,
+  kind: PlaceKind,
+  ref: string,
+  names: readonly Uint8Array[],
+): Promise<Html> {
+  const { repository } = asked;
+  const { branches, tags } = await refsToPick(asked);
   const link = (label: string, address: string): Html =>
     html`<li><a href="${placeAddress(repository, kind, address, names)}"${
       address === ref && html` aria-current="true"`
@@ -68,11 +74,13 @@ export function refPicker({ repository }: Asked, kind: PlaceKind, ref: string, n
   }</form></details>`;
 }
 
-function refsToPick(repository: Asked['repository']) {
+async function refsToPick({ context, repository }: Asked) {
   const { state } = repository.entity;
-  const first = { offset: 0, limit: PICKED_MAX };
-  const branches = findRefs(state, 'branch', '', 'name', first).items.map(({ name }) => name);
-  const tags = findRefs(state, 'tag', '', 'version', first).items.map(({ name }) => name);
+  const first = { search: '', page: { offset: 0, limit: PICKED_MAX } };
+  const found = await findRefs(context, state, { ...first, kind: 'branch', order: 'name' });
+  const branches = found.items.map(({ name }) => name);
+  const foundTags = await findRefs(context, state, { ...first, kind: 'tag', order: 'version' });
+  const tags = foundTags.items.map(({ name }) => name);
   const others = branches.filter((name) => name !== repository.defaultBranch).slice(0, PICKED_MAX);
   return { branches: findDefaultBranch(repository) === null ? others : [repository.defaultBranch, ...others], tags };
 }

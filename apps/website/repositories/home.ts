@@ -26,7 +26,7 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
   const listing = await listTree(context, repository, wanted);
   if ('refused' in listing) return showRefusal(asked, listing.refused);
   const more = pager(placeAddress(repository, 'tree', listing.place.ref, []), page, listing.entries.total);
-  const content = html`<div class="beside"><div class="stack"><div class="row">${refPicker(
+  const content = html`<div class="beside"><div class="stack"><div class="row">${await refPicker(
     asked,
     'tree',
     listing.place.ref,

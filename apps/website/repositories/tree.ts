@@ -31,7 +31,7 @@ export async function showTree(asked: Asked, { ref, names }: RefPath): Promise<S
     return redirectTo(placeAddress(repository, 'blob', ref, names));
   }
   const more = pager(placeAddress(repository, 'tree', ref, names), page, listing.entries.total);
-  const content = html`<div class="row">${refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a></div>
+  const content = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a></div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${folderTable(asked, listing)}</section>${more}${await readmeOf(
     asked,

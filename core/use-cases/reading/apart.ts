@@ -41,17 +41,21 @@ export async function countApart(
   for (let at = 0; at < unknown.length; at += AT_ONCE) {
     const spanMs = endMs - clock.monotonicMs();
     if (spanMs <= 0) break;
-    const counted = await Promise.allSettled(
+    await allOf(
       unknown.slice(at, at + AT_ONCE).map(async (tip) => {
         const apart = await withinBounds(reader.history.apart(tip, base, { signal, spanMs }));
         found.set(tip, apart);
         if (apart !== null) knownApart.set(`${tip} ${base}`, apart);
       }),
     );
-    // Waits until all have settled, so that none goes on for a request that has failed.
-    for (const settled of counted) if (settled.status === 'rejected') throw settled.reason;
   }
   return tips.map((tip) => found.get(tip) ?? null);
+}
+
+/** As `Promise.all`, but waits until all have settled, so that none goes on for a request that has failed. */
+export async function allOf<const Works extends readonly Promise<unknown>[]>(works: Works) {
+  await Promise.allSettled(works);
+  return Promise.all(works);
 }
 
 /** Resolves null if git reached a limit of time. */

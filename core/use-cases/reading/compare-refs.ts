@@ -2,7 +2,8 @@
  * Compares two refs: the commits that the one has and the other lacks, and what they changed since both were the same.
  *
  * Must stay true: both are resolved as every reader's ref is, so neither shows a commit that no current ref reaches.
- * Counts, commits and the diff are bounded in time, and say when a bound left something out.
+ * Counts, commits and the diff are bounded in time, and say when a bound left something out. What was found between two
+ * commits is kept, since it never changes.
  */
 import type { Diff } from '../../git/diff/diff.ts';
 import type { DiffBounds } from '../../git/diff/diff-parser.ts';
@@ -11,16 +12,32 @@ import type { ObjectId } from '../../kernel/ids.ts';
 import { COMPARISON_SPAN_MS } from '../../kernel/limits.ts';
 import type { Page } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import type { Apart } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
-import { type ApartContext, countApart, withinBounds } from './apart.ts';
+import { allOf, type ApartContext, countApart, withinBounds } from './apart.ts';
 import { commitRow, readCommitRows } from './commit-walk.ts';
-import { readDiff } from './read-commit.ts';
-import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { type DiffContext, readDiff } from './read-commit.ts';
+import { closing, openView } from './repository-view.ts';
 import { type ResolvedRef, resolveRef } from './resolve-ref.ts';
 
-export interface CompareContext extends ObjectsContext, ApartContext {}
+/** What lies between two commits. */
+export interface KnownComparison {
+  readonly mergeBase: ObjectId | null;
+  /** One page of the commits that only the second reaches. */
+  readonly ids: readonly ObjectId[];
+}
+
+/** A cache, bounded in memory. */
+export interface KnownComparisons {
+  get(key: string): KnownComparison | undefined;
+  set(key: string, comparison: KnownComparison): void;
+}
+
+export interface CompareContext extends DiffContext, ApartContext {
+  readonly knownComparisons: KnownComparisons;
+}
 
 export interface WantedComparison {
   /** A branch, a tag or a full commit id; null: the default branch. */
@@ -68,10 +85,10 @@ export async function compareRefs(
     const to = await resolveRef(repository, reader, head);
     if ('refused' in to) return to;
     const [old, tip] = [from.commit.id, to.commit.id];
-    const bounded = { signal, spanMs: COMPARISON_SPAN_MS };
-    const mergeBase = await withinBounds(reader.history.mergeBase(old, tip, bounded));
-    const [apart = null] = await countApart(context, reader, [tip], old, signal);
-    const ids = await withinBounds(reader.history.commitsBetween(old, tip, page, bounded));
+    const [{ mergeBase, ids }, [apart = null]] = await allOf([
+      findBetween(context, reader, old, tip, page, signal),
+      countApart(context, reader, [tip], old, signal),
+    ]);
     return {
       version: view.version,
       base: comparedRef(from),
@@ -79,9 +96,33 @@ export async function compareRefs(
       mergeBase,
       apart,
       commits: ids === null ? null : await readCommitRows(reader, ids),
-      diff: await readDiff(reader, mergeBase ?? old, tip, { bounds, signal }),
+      diff: await readDiff(context, reader, mergeBase ?? old, tip, { bounds, signal }),
     };
   });
+}
+
+type BestAncestor = Pick<KnownComparison, 'mergeBase'>;
+
+async function findBetween(
+  { knownComparisons }: CompareContext,
+  reader: ObjectReader,
+  old: ObjectId,
+  tip: ObjectId,
+  page: Page,
+  signal: AbortSignal,
+): Promise<{ readonly mergeBase: ObjectId | null; readonly ids: readonly ObjectId[] | null }> {
+  const key = `${old} ${tip} ${page.offset} ${page.limit}`;
+  const known = knownComparisons.get(key);
+  if (known !== undefined) return known;
+  const bounded = { signal, spanMs: COMPARISON_SPAN_MS };
+  const [base, ids] = await allOf([
+    withinBounds<BestAncestor>(reader.history.mergeBase(old, tip, bounded).then((id) => ({ mergeBase: id }))),
+    withinBounds(reader.history.commitsBetween(old, tip, page, bounded)),
+  ]);
+  const mergeBase = base?.mergeBase ?? null;
+  // What was not found in time is looked for again.
+  if (base !== null && ids !== null) knownComparisons.set(key, { mergeBase, ids });
+  return { mergeBase, ids };
 }
 
 function comparedRef({ name, commit }: ResolvedRef): ComparedRef {

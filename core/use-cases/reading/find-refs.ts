@@ -2,12 +2,14 @@
  * Finds branches and tags by a part of their name, in pages.
  *
  * Must stay true: names come from the repository's state, so no page is older than the last push. Names are sorted once
- * for each state of the refs.
+ * for each state of the refs. A repository may have some 190,000 refs, so none of this is done in one go.
  */
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { PersistentMap } from '../../kernel/persistent-map.ts';
-import { type RefName, refName } from '../../git/ref-name.ts';
-import { type OpenRepository, type Ref, sortedRefNames } from '../../repository/state.ts';
+import { type NextTurn, pickInTurns, sortInTurns } from '../../kernel/turns.ts';
+import { byRefOrder, type RefName, refName } from '../../git/ref-name.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { OpenRepository, Ref } from '../../repository/state.ts';
 
 export interface NamedRef {
   /** Without `refs/heads/` or `refs/tags/`. */
@@ -22,17 +24,27 @@ export type RefOrder = 'name' | 'version';
 
 const PREFIXES = { branch: 'refs/heads/', tag: 'refs/tags/' } as const;
 
-/** `search` is a part of the short name, in any case; empty finds all. */
-export function findRefs(
+export interface FindRefsContext {
+  readonly clock: Pick<Clock, 'nextTurn'>;
+}
+
+export interface WantedRefs {
+  readonly kind: RefKind;
+  /** A part of the short name, in any case; empty finds all. */
+  readonly search: string;
+  readonly order: RefOrder;
+  readonly page: Page;
+}
+
+export async function findRefs(
+  { clock: { nextTurn } }: FindRefsContext,
   { refs }: Pick<OpenRepository, 'refs'>,
-  kind: RefKind,
-  search: string,
-  order: RefOrder,
-  { offset, limit }: Page,
-): PageOf<NamedRef> {
-  const all = namesOf(refs, kind, order);
+  { kind, search, order, page: { offset, limit } }: WantedRefs,
+): Promise<PageOf<NamedRef>> {
+  const all = await namesOf(refs, kind, order, nextTurn);
   const pattern = containing(search);
-  const found = search === '' ? all : all.filter((name) => pattern.test(name));
+  const found =
+    search === '' ? all : await pickInTurns(all, (name) => (pattern.test(name) ? name : undefined), nextTurn);
   const items = found.slice(offset, offset + limit).flatMap((name): NamedRef[] => {
     const ref = refs.get(refName(`${PREFIXES[kind]}${name}`));
     return ref === undefined ? [] : [{ name, ref }];
@@ -40,27 +52,28 @@ export function findRefs(
   return { items, total: found.length };
 }
 
-const NAMES = new WeakMap<PersistentMap<RefName, Ref>, Map<string, readonly string[]>>();
+type Names = Promise<readonly string[]>;
 
-function namesOf(refs: PersistentMap<RefName, Ref>, kind: RefKind, order: RefOrder): readonly string[] {
-  const known = NAMES.get(refs) ?? new Map<string, readonly string[]>();
+const NAMES = new WeakMap<PersistentMap<RefName, Ref>, Map<string, Names>>();
+
+/** Requests that come while the names are sorted wait for the same work. */
+function namesOf(refs: PersistentMap<RefName, Ref>, kind: RefKind, order: RefOrder, nextTurn: NextTurn): Names {
+  const known = NAMES.get(refs) ?? new Map<string, Names>();
   NAMES.set(refs, known);
   const key = `${kind} ${order}`;
-  const sorted = known.get(key);
-  if (sorted !== undefined) return sorted;
-  const prefix = PREFIXES[kind];
-  const names = sortedRefNames(refs)
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => name.slice(prefix.length));
-  const ordered = order === 'name' ? names : byVersion(names);
-  known.set(key, ordered);
-  return ordered;
+  const names = known.get(key) ?? sortNames(refs, kind, order, nextTurn);
+  known.set(key, names);
+  return names;
 }
 
-function byVersion(names: readonly string[]): readonly string[] {
-  const keyed = names.map((name) => ({ name, parts: name.split(/(\d+)/) }));
-  keyed.sort((a, b) => compareParts(b.parts, a.parts));
-  return keyed.map(({ name }) => name);
+async function sortNames(refs: PersistentMap<RefName, Ref>, kind: RefKind, order: RefOrder, nextTurn: NextTurn): Names {
+  const prefix = PREFIXES[kind];
+  const shortName = (name: RefName) => (name.startsWith(prefix) ? name.slice(prefix.length) : undefined);
+  const names = await sortInTurns(await pickInTurns(refs.keys(), shortName, nextTurn), byRefOrder, nextTurn);
+  if (order === 'name') return names;
+  const keyed = await pickInTurns(names, (name) => ({ name, parts: name.split(/(\d+)/) }), nextTurn);
+  const sorted = await sortInTurns(keyed, (a, b) => compareParts(b.parts, a.parts), nextTurn);
+  return pickInTurns(sorted, ({ name }) => name, nextTurn);
 }
 
 /** Every second part is a run of digits. */

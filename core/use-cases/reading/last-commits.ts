@@ -3,6 +3,7 @@
  *
  * Must stay true: an answer is kept for its commit and path, which never change, and starts the next search: after a
  * push only the new commits are walked. Walks are bounded in time; for what they do not reach the commit is not known.
+ * However many ask for a folder at once, one walks.
  */
 import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
@@ -30,8 +31,35 @@ export interface FolderAt {
   readonly path: Uint8Array;
 }
 
+/** The searches under way, for each cache by the folder and its commit. */
+const UNDER_WAY = new WeakMap<KnownFolders, Map<string, Promise<unknown>>>();
+
 /** Returns the commits in the order of the entries; null where the commit is not known. */
 export async function findLastCommits(
+  known: KnownFolders,
+  reader: ObjectReader,
+  folder: FolderAt,
+  entries: readonly TreeEntry[],
+  signal: AbortSignal,
+): Promise<readonly (ObjectId | null)[]> {
+  const underWay = UNDER_WAY.get(known) ?? new Map<string, Promise<unknown>>();
+  UNDER_WAY.set(known, underWay);
+  const key = `${folder.key} ${nameKey(folder.path)} ${folder.tip}`;
+  for (let other = underWay.get(key); other !== undefined; other = underWay.get(key)) {
+    // It may fail because its own client left: then this request searches. Mostly it has found all.
+    await other.catch(() => undefined);
+    signal.throwIfAborted();
+  }
+  const search = findAll(known, reader, folder, entries, signal);
+  underWay.set(key, search);
+  try {
+    return await search;
+  } finally {
+    underWay.delete(key);
+  }
+}
+
+async function findAll(
   known: KnownFolders,
   reader: ObjectReader,
   { key, tip, path }: FolderAt,

@@ -9,11 +9,11 @@ import type { Apart } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { type ApartContext, countApart } from './apart.ts';
 import { readCommitRows } from './commit-walk.ts';
-import { findRefs } from './find-refs.ts';
+import { findRefs, type FindRefsContext } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 
-export interface BranchPageContext extends ObjectsContext, ApartContext {}
+export type BranchPageContext = ObjectsContext & ApartContext & FindRefsContext;
 
 export interface WantedBranchPage {
   /** A part of the name, in any case; empty finds all. */
@@ -47,7 +47,8 @@ export async function listBranchPage(
   repository: FoundRepository,
   { search, page, signal }: WantedBranchPage,
 ): Promise<BranchPage> {
-  const { items, total } = findRefs(repository.entity.state, 'branch', search, 'name', page);
+  const wanted = { kind: 'branch', search, order: 'name', page } as const;
+  const { items, total } = await findRefs(context, repository.entity.state, wanted);
   const { defaultBranch } = repository;
   return closing(openView(context, repository), async (view) => {
     const base = findDefaultBranch(repository)?.id ?? null;

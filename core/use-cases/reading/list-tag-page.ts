@@ -8,7 +8,7 @@ import type { ObjectReader, Signature } from '../../ports/object-database.ts';
 import { listedCommit, listedPerson } from '../../git/history/listed-commit.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { commitRow } from './commit-walk.ts';
-import { findRefs, type NamedRef, type RefOrder } from './find-refs.ts';
+import { findRefs, type FindRefsContext, type NamedRef, type RefOrder } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 
 export interface WantedTagPage {
@@ -35,11 +35,11 @@ export interface TagPage {
 }
 
 export async function listTagPage(
-  context: ObjectsContext,
+  context: ObjectsContext & FindRefsContext,
   repository: FoundRepository,
   { search, order, page }: WantedTagPage,
 ): Promise<TagPage> {
-  const { items, total } = findRefs(repository.entity.state, 'tag', search, order, page);
+  const { items, total } = await findRefs(context, repository.entity.state, { kind: 'tag', search, order, page });
   return closing(openView(context, repository), async (view) => {
     const tags: ListedTag[] = [];
     if (items.length > 0) {

@@ -1,6 +1,7 @@
 /** The repositories that an account may choose for a token, by name, as this node knows the account. */
 import { accounts } from '../../account/evolve.ts';
 import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
+import { pickInTurns, sortInTurns } from '../../kernel/turns.ts';
 import type { Context } from '../../runtime/execute.ts';
 
 export interface OwnRepository {
@@ -10,12 +11,13 @@ export interface OwnRepository {
 
 /** In the order of their names; none if the account is not open. The caller must have awaited `entities.barrier()`. */
 export async function listOwnRepositories(
-  { entities }: Pick<Context, 'entities'>,
+  { entities, clock }: Pick<Context, 'entities' | 'clock'>,
   account: AccountId,
 ): Promise<readonly OwnRepository[]> {
   const { state } = await entities.get(accounts, account);
   if (state.status !== 'open') return [];
-  return [...state.repositories.entries()]
-    .map(([id, { name }]) => ({ id, name }))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  // An account may have a hundred thousand.
+  const named = ([id, { name }]: readonly [RepositoryId, { readonly name: string }]) => ({ id, name });
+  const own = await pickInTurns(state.repositories.entries(), named, clock.nextTurn);
+  return sortInTurns(own, (a, b) => (a.name < b.name ? -1 : 1), clock.nextTurn);
 }

@@ -11,11 +11,10 @@
 import { CommitMarks } from '../../git/history/commit-marks.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import { PUSHED_COMMITS_MAX, PUSHED_SPAN_MS, PUSHED_TIPS_MAX } from '../../kernel/limits.ts';
-import type { ActivityReader, PushRow, PushTip } from '../../ports/activity.ts';
+import type { ActivityReader, PushRow } from '../../ports/activity.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
-import { currentTips } from './authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 
@@ -121,23 +120,26 @@ async function addPushes(
   const { id, entity } = repository;
   const { tips: tipsMax } = context.pushedBounds ?? PUSHED_BOUNDS;
   const before = context.knownPushes.get(id) ?? { marks: new CommitMarks(), ...NOTHING };
-  const tips: PushTip[] = [];
+  /** The first push that pointed a ref to the object. Each page is worked off before the next, to keep turns short. */
+  const firstPush = new Map<ObjectId, number>();
   let { next } = before;
+  let tips = 0;
   for (;;) {
     signal.throwIfAborted();
     const page = await context.readModels.pushTips(id, next, TIPS_PAGE);
     // The model may be ahead of the repository that the caller found, whose layers lack newer objects.
     const seen = page.filter(({ revision }) => entity.revision !== 'none' && revision <= entity.revision);
-    tips.push(...seen);
+    for (const { target, revision } of seen) if (!firstPush.has(target)) firstPush.set(target, revision);
+    tips += seen.length;
     next = (seen.at(-1)?.number ?? next - 1) + 1;
-    if (seen.length < TIPS_PAGE || tips.length > tipsMax) break;
+    if (seen.length < TIPS_PAGE || tips > tipsMax) break;
   }
-  if (tips.length === 0) return before;
-  const tooMany = tips.length > tipsMax;
+  if (tips === 0) return before;
+  const tooMany = tips > tipsMax;
   const view = openView(context, repository);
   const complete =
     !tooMany &&
-    (await closing(view, async () => markCommits(context, await view.objects(), { ...before, tips }, signal)));
+    (await closing(view, async () => markCommits(context, await view.objects(), { ...before, firstPush }, signal)));
   const result = { ...before, next, incomplete: before.incomplete || !complete, boundary: boundaryOf(repository) };
   context.knownPushes.set(id, result);
   return result;
@@ -145,20 +147,27 @@ async function addPushes(
 
 function boundaryOf(repository: FoundRepository): readonly ObjectId[] {
   const first = findDefaultBranch(repository);
-  const tips = [...(first === null ? [] : [first.id]), ...currentTips(repository.entity.state)];
-  return [...new Set(tips)].slice(0, BOUNDARY_MAX);
+  const tips = new Set(first === null ? [] : [first.id]);
+  for (const [, { id, peeled }] of repository.entity.state.refs.entries()) {
+    if (tips.size >= BOUNDARY_MAX) break;
+    tips.add(peeled ?? id);
+  }
+  return [...tips];
 }
 
-/** Marks the commits that the tips reach and that have no mark yet. Returns false if a limit stopped it. */
+interface MarkedWith extends Pick<PushedCommits, 'marks' | 'boundary'> {
+  /** By what refs pointed to. The walk adds the parents that it awaits. */
+  readonly firstPush: Map<ObjectId, number>;
+}
+
+/** Marks the commits that the pushes brought and that have no mark yet. Returns false if a limit stopped it. */
 async function markCommits(
   context: PushesContext,
   reader: ObjectReader,
-  { marks, boundary, tips }: Pick<PushedCommits, 'marks' | 'boundary'> & { readonly tips: readonly PushTip[] },
+  { marks, boundary, firstPush }: MarkedWith,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { commits: commitsMax } = context.pushedBounds ?? PUSHED_BOUNDS;
-  const firstPush = new Map<ObjectId, number>();
-  for (const { target, revision } of tips) if (!firstPush.has(target)) firstPush.set(target, revision);
   // Tips may be trees or blobs, and may have left storage since.
   const include = await existingCommits(reader, [...firstPush.keys()]);
   const exclude = await existingCommits(reader, boundary);
@@ -186,6 +195,11 @@ async function markCommits(
 }
 
 async function existingCommits(reader: ObjectReader, ids: readonly ObjectId[]): Promise<readonly ObjectId[]> {
-  const infos = await reader.lookup(ids);
-  return ids.filter((_, index) => infos[index]?.type === 'commit');
+  const existing: ObjectId[] = [];
+  for (let at = 0; at < ids.length; at += TIPS_PAGE) {
+    const some = ids.slice(at, at + TIPS_PAGE);
+    const infos = await reader.lookup(some);
+    existing.push(...some.filter((_, index) => infos[index]?.type === 'commit'));
+  }
+  return existing;
 }

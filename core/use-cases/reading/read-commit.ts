@@ -2,7 +2,7 @@
  * Reads one commit with what it changed: against its first parent, a root commit against the empty tree.
  *
  * Must stay true: only commits that a current ref reaches are found. The diff is bounded in files, lines, bytes and
- * time, and says which bound cut it.
+ * time, and says which bound cut it. One that its time cut is not kept: the next may be whole.
  */
 import type { Diff } from '../../git/diff/diff.ts';
 import { createDiffParser, DIFF_BOUNDS, type DiffBounds } from '../../git/diff/diff-parser.ts';
@@ -15,6 +15,16 @@ import { type Commit, isBeyondBounds, type ObjectReader } from '../../ports/obje
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { reachableCommit } from './resolve-ref.ts';
+
+/** A cache, bounded in memory. */
+export interface KnownDiffs {
+  get(key: string): Diff | undefined;
+  set(key: string, diff: Diff): void;
+}
+
+export interface DiffContext extends ObjectsContext {
+  readonly knownDiffs: KnownDiffs;
+}
 
 export interface WantedCommit {
   /** A full commit id; anything else is not found. */
@@ -37,7 +47,7 @@ type Refused = { readonly refused: Refusal };
 
 /** Refused with `ref-not-found`. */
 export async function readCommit(
-  context: ObjectsContext,
+  context: DiffContext,
   repository: FoundRepository,
   { id, bounds = {}, signal }: WantedCommit,
 ): Promise<CommitWithDiff | Refused> {
@@ -45,19 +55,24 @@ export async function readCommit(
     const reader = await view.objects();
     const commit = await reachableCommit(repository, reader, id);
     if (commit === null) return refuse({ code: 'ref-not-found' });
-    const diff = await readDiff(reader, commit.parents[0] ?? null, commit.id, { bounds, signal });
+    const diff = await readDiff(context, reader, commit.parents[0] ?? null, commit.id, { bounds, signal });
     return { version: view.version, commit: listedCommit(commit), diff };
   });
 }
 
 /** Reads what changed between two commits; null is the empty tree. The caller has checked that they may be read. */
 export async function readDiff(
+  { knownDiffs }: Pick<DiffContext, 'knownDiffs'>,
   reader: ObjectReader,
   from: ObjectId | null,
   to: ObjectId,
   { bounds, signal }: { readonly bounds: Partial<DiffBounds>; readonly signal: AbortSignal },
 ): Promise<Diff> {
-  const parser = createDiffParser({ ...DIFF_BOUNDS, ...bounds });
+  const within = { ...DIFF_BOUNDS, ...bounds };
+  const key = `${from} ${to} ${Object.values(within).join(' ')}`;
+  const known = knownDiffs.get(key);
+  if (known !== undefined) return known;
+  const parser = createDiffParser(within);
   try {
     for await (const chunk of reader.history.diff(from, to, { signal, spanMs: DIFF_SPAN_MS })) {
       if (!parser.add(chunk)) break;
@@ -66,5 +81,7 @@ export async function readDiff(
     if (!isBeyondBounds(error)) throw error;
     return parser.end('time');
   }
-  return parser.end('whole');
+  const diff = parser.end('whole');
+  knownDiffs.set(key, diff);
+  return diff;
 }

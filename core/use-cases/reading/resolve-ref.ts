@@ -68,10 +68,9 @@ export async function reachableCommit(
   const [info] = await reader.lookup([id]);
   if (info?.type !== 'commit') return null;
   const { state } = repository.entity;
-  const tips = currentTips(state);
-  // In a clean repository every object is reached (docs/git-path.md, Wants).
-  if (!state.clean && !tips.has(id)) {
-    const reached = await reader.reachable([id], [...tips], String(repository.entity.revision));
+  // In a clean repository every object is reached (docs/git-path.md, Wants), and its tips need not be collected.
+  if (!state.clean && !currentTips(state).has(id)) {
+    const reached = await reader.reachable([id], [...currentTips(state)], String(repository.entity.revision));
     if (!reached.has(id)) return null;
   }
   return reader.commit(id);

@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createKnownAnswers } from '../../../apps/website/known-answers.ts';
+import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
 import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
 import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 import {
   KNOWN_APART_MAX,
+  KNOWN_COMPARISONS_COMMITS_MAX,
+  KNOWN_DIFFS_BYTES_MAX,
   KNOWN_FOLDERS_ENTRIES_MAX,
   KNOWN_PATH_COMMITS_MAX,
   KNOWN_PUSHES_BYTES_MAX,
@@ -15,6 +18,20 @@ const TIP = objectId('0'.repeat(39) + '1');
 
 function marksOf(memoryBytes: number): CommitMarks {
   return Object.defineProperty(new CommitMarks(), 'memoryBytes', { value: memoryBytes });
+}
+
+function diffOf(lines: number, textLength: number): Diff {
+  const line: DiffLine = {
+    ...{ kind: 'added', oldNumber: null, newNumber: 1, cut: false, ended: true },
+    text: 'x'.repeat(textLength),
+  };
+  const hunk = { oldStart: 0, oldLines: 0, newStart: 1, newLines: lines, heading: '' };
+  const file: ChangedFile = {
+    ...{ status: 'added', path: Buffer.from('file'), previousPath: null, before: null, after: null },
+    ...{ additions: lines, deletions: 0, binary: false, cut: false },
+    hunks: [{ ...hunk, lines: Array.from({ length: lines }, () => line) }],
+  };
+  return { files: [file], filesTotal: 1, truncated: [] };
 }
 
 describe('What is known of commits', () => {
@@ -41,6 +58,28 @@ describe('What is known of commits', () => {
     assert.ok(knownPathHistories.get('first'));
     knownPathHistories.set('one more', history(0));
     assert.equal(knownPathHistories.get('rest'), undefined);
+  });
+
+  test('is bounded in commits between two others', () => {
+    const { knownComparisons } = createKnownAnswers();
+    const between = (count: number) => ({ mergeBase: TIP, ids: Array.from({ length: count }, () => TIP) });
+    knownComparisons.set('first', between(0));
+    knownComparisons.set('rest', between(KNOWN_COMPARISONS_COMMITS_MAX - 2));
+    assert.ok(knownComparisons.get('first'));
+    knownComparisons.set('one more', between(0));
+    assert.equal(knownComparisons.get('rest'), undefined);
+  });
+
+  test('is bounded in memory for diffs: lines count with their texts, and one beyond the bound is not kept', () => {
+    const { knownDiffs } = createKnownAnswers();
+    const kept = KNOWN_DIFFS_BYTES_MAX / 4;
+    for (let number = 0; number < 5; number += 1) knownDiffs.set(String(number), diffOf(1, kept / 2));
+    const left = [0, 1, 2, 3, 4].filter((number) => knownDiffs.get(String(number)) !== undefined);
+    assert.deepEqual(left, [2, 3, 4], 'what surrounds the texts counts too');
+    knownDiffs.set('huge', diffOf(1, KNOWN_DIFFS_BYTES_MAX));
+    assert.equal(knownDiffs.get('huge'), undefined);
+    knownDiffs.set('many lines', diffOf(KNOWN_DIFFS_BYTES_MAX / 100, 1));
+    assert.equal(knownDiffs.get('many lines'), undefined);
   });
 
   test('is bounded in memory for pushes', () => {

@@ -17,6 +17,7 @@ export const MEMORY = { name: 'memory', title: 'memory during a 1 GiB push and 2
 export const LOG = { name: 'log', title: 'appends and subscribers of each event log, alone' };
 export const WEBHOOKS = { name: 'webhooks', title: 'a healthy receiver beside 10,000 deliveries to a dead one, alone' };
 export const READING = { name: 'reading', title: 'what pages read of 80,000 commits, alone' };
+export const PAGES = { name: 'pages', title: 'whole pages of the website over HTTP, first and again, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
@@ -25,4 +26,5 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   LOG,
   WEBHOOKS,
   READING,
+  PAGES,
 ];

@@ -19,6 +19,7 @@ import {
   type Timestamp,
   uuid,
 } from '../../../core/kernel/ids.ts';
+import type { Page, PageOf } from '../../../core/kernel/page.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Digest } from '../../../core/ports/digest.ts';
@@ -178,6 +179,41 @@ export function createMemoryReadModels(options: {
     return [...days.values()].sort((a, b) => (a.day < b.day ? -1 : 1));
   }
 
+  const listRepositories = async (
+    account: AccountId,
+    isListed: (owned: {
+      readonly id: RepositoryId;
+      readonly name: string;
+      readonly description: string | null;
+    }) => boolean,
+    { offset, limit }: Page,
+  ): Promise<PageOf<RepositoryRow>> => {
+    const all = await fold();
+    const state = all.accounts.get(account)?.state;
+    if (state?.status !== 'open') return { items: [], total: 0 };
+    const rows = [...state.repositories.entries()]
+      .filter(([, owned]) => isListed(owned))
+      .filter(([id]) => all.repositories.get(id)?.state.status !== 'closed')
+      .map(([id, owned]): RepositoryRow => {
+        const repository = all.repositories.get(id)?.state ?? repositories.initial;
+        const open: OpenRepository | null = repository.status === 'open' ? repository : null;
+        return {
+          id,
+          accountId: account,
+          username: state.username,
+          name: owned.name,
+          description: owned.description === null ? null : storableText(owned.description),
+          defaultBranch: open?.defaultBranch ?? owned.initialDefaultBranch ?? 'master',
+          storageBucketId: owned.storageBucketId,
+          sizeBytes: open?.layersSizeBytes ?? 0,
+          createdAt: owned.createdAt,
+          pushedAt: open?.pushedAt ?? null,
+        };
+      })
+      .sort((a, b) => byRefOrder(a.name.toLowerCase(), b.name.toLowerCase()));
+    return { items: rows.slice(offset, offset + limit), total: rows.length };
+  };
+
   return {
     failWith: (error) => {
       failure = error;
@@ -187,31 +223,13 @@ export function createMemoryReadModels(options: {
       const all = await fold();
       if (all.position < position) throw new ReadModelError('read-model-behind', 'The log has no such position');
     },
-    repositories: async (account, only, { offset, limit }) => {
-      const all = await fold();
-      const state = all.accounts.get(account)?.state;
-      if (state?.status !== 'open') return { items: [], total: 0 };
-      const rows = [...state.repositories.entries()]
-        .filter(([id]) => only === null || only.includes(id))
-        .filter(([id]) => all.repositories.get(id)?.state.status !== 'closed')
-        .map(([id, owned]): RepositoryRow => {
-          const repository = all.repositories.get(id)?.state ?? repositories.initial;
-          const open: OpenRepository | null = repository.status === 'open' ? repository : null;
-          return {
-            id,
-            accountId: account,
-            username: state.username,
-            name: owned.name,
-            description: owned.description === null ? null : storableText(owned.description),
-            defaultBranch: open?.defaultBranch ?? owned.initialDefaultBranch ?? 'master',
-            storageBucketId: owned.storageBucketId,
-            sizeBytes: open?.layersSizeBytes ?? 0,
-            createdAt: owned.createdAt,
-            pushedAt: open?.pushedAt ?? null,
-          };
-        })
-        .sort((a, b) => byRefOrder(a.name.toLowerCase(), b.name.toLowerCase()));
-      return { items: rows.slice(offset, offset + limit), total: rows.length };
+    repositories: (account, only, page) =>
+      listRepositories(account, ({ id }) => only === null || only.includes(id), page),
+    repositoriesWith: (account, text, page) => {
+      const wanted = text.toLowerCase();
+      const holds = ({ name, description }: { readonly name: string; readonly description: string | null }) =>
+        `${name}\n${description ?? ''}`.toLowerCase().includes(wanted);
+      return listRepositories(account, holds, page);
     },
     halfDeleted: async () => {
       const all = await fold();

@@ -18,6 +18,17 @@ import { sharedParts, startNode } from '../../../support/strata-on-postgres.ts';
 const PAGE_BYTES_MAX = 60 * 1024;
 const HOSTILE = '<img/src=x>"onerror=alert(1)';
 
+/** A branch of as many commits and files as a page lists, for git fast-import. */
+function wideHistory(): string {
+  const commit = (number: number, changes: string): string =>
+    `commit refs/heads/wide\nmark :${number}\ncommitter C <c@example.org> ${1_700_000_000 + number} +0000\ndata 1\nx\n${
+      number === 1 ? '' : `from :${number - 1}\n`
+    }${changes}\n`;
+  const file = (_: unknown, number: number) => `M 100644 inline ${'folder/'.repeat(10)}file-${number}\ndata 1\nx\n`;
+  const files = Array.from({ length: 120 }, file).join('');
+  return Array.from({ length: 60 }, (_, number) => commit(number + 1, number === 0 ? files : '')).join('');
+}
+
 describe('The pages of comparisons and pushes', () => {
   const ending = suiteEnding();
   let strata: Strata;
@@ -120,5 +131,15 @@ describe('The pages of comparisons and pushes', () => {
       const nothing = await eve.get(`/ada/nothing/${kind}`);
       assert.deepEqual([theirs.status, nothing.status], [404, 404], kind);
     }
+  });
+
+  test('stay below their weight with many commits and many files', async () => {
+    await git(work, ['fast-import', '--quiet'], wideHistory());
+    await git(work, ['push', '--quiet', url, 'wide']);
+    const compared = await page('/ada/engine/compare?base=main&head=wide');
+    const [, listed = ''] = /The first (\d+) files are shown/.exec(compared.html) ?? [];
+    assert.ok(Number(listed) >= 10 && Number(listed) < 100, `${listed} files`);
+    const alone = await page(`/ada/engine/commit/${await rev('wide~59')}`);
+    assert.ok(Number(/The first (\d+) files are shown/.exec(alone.html)?.[1]) > Number(listed));
   });
 });

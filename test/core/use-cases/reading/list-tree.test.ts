@@ -1,5 +1,6 @@
 /** Folders with the commit that last touched each entry, compared with `git log -1` of each. */
 import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
@@ -158,6 +159,30 @@ describe('A folder', () => {
         name.toString(),
       );
     }
+  });
+
+  test('is walked once for many who ask at once, also when the first of them leaves', async () => {
+    const tip = reading.git.commit({ a: 'at once', b: 'at once' }, { branch: 'at-once', parents: [] });
+    await reading.push({ 'refs/heads/at-once': tip });
+    const leaving = new AbortController();
+    // Each walk waits until its client leaves, or has been here for a while.
+    const objects = watched((history) => ({
+      async *changesBelow(from, exclude, paths, bounded) {
+        if (bounded.signal !== leaving.signal) return yield* history.changesBelow(from, exclude, paths, bounded);
+        walks.push({ exclude: 0, paths: 0 });
+        await setTimeout(100);
+        leaving.abort(new Error('left'));
+        leaving.signal.throwIfAborted();
+      },
+    }));
+    const before = walks.length;
+    const first = list([], { ref: 'at-once', signal: leaving.signal }, objects);
+    first.catch(() => undefined);
+    while (walks.length === before) await setTimeout(1);
+    const others = await Promise.all(Array.from({ length: 5 }, () => list([], { ref: 'at-once' }, objects)));
+    await assert.rejects(first, /left/);
+    for (const other of others) assert.deepEqual(shown(accepted(other)), { a: tip, b: tip });
+    assert.equal(walks.length, before + 2, 'the one that failed, and one for all others');
   });
 
   test('says that a commit is not known when the time is up, and does not walk again for it', async () => {

@@ -23,7 +23,7 @@ describe('A commit', () => {
   afterAll(() => reading.close());
 
   const read = async (id: string, more: Partial<WantedCommit> = {}) =>
-    readCommit(reading.node, await reading.current(), { id, signal, ...more });
+    readCommit({ ...reading.node, knownDiffs: new Map() }, await reading.current(), { id, signal, ...more });
   const diffOf = async (id: string, more: Partial<WantedCommit> = {}): Promise<Diff> =>
     accepted(await read(id, more)).diff;
   /** Commits on a branch of its own, pushes it, and returns what the commit changed. */
@@ -231,7 +231,7 @@ describe('A commit', () => {
         return { ...reader, history: { ...reader.history, diff } };
       },
     };
-    const { diff } = accepted(await readCommit({ objects }, repository, { id: root, signal }));
+    const { diff } = accepted(await readCommit({ objects, knownDiffs: new Map() }, repository, { id: root, signal }));
     assert.deepEqual([diff.files.length, diff.filesTotal, diff.truncated], [7, 7, ['time']]);
     assert.ok(diff.files.every(({ additions, cut }) => additions === null && cut));
   });

@@ -1,10 +1,15 @@
 /** Pages of branches and tags, and the comparison of two refs, on a repository of the real git. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { Diff } from '../../../../core/git/diff/diff.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
 import type { Apart } from '../../../../core/ports/object-history.ts';
-import { compareRefs, type WantedComparison } from '../../../../core/use-cases/reading/compare-refs.ts';
+import {
+  compareRefs,
+  type KnownComparison,
+  type WantedComparison,
+} from '../../../../core/use-cases/reading/compare-refs.ts';
 import { listBranchPage } from '../../../../core/use-cases/reading/list-branch-page.ts';
 import { listTagPage } from '../../../../core/use-cases/reading/list-tag-page.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
@@ -19,6 +24,8 @@ let tip: ObjectId;
 let side: ObjectId;
 let counts = 0;
 const known = new Map<string, Apart>();
+const knownComparisons = new Map<string, KnownComparison>();
+const knownDiffs = new Map<string, Diff>();
 
 beforeAll(async () => {
   reading = await startGitReading();
@@ -59,7 +66,7 @@ function context(change: (history: ObjectReader['history']) => Partial<ObjectRea
       return { ...reader, history: { ...counted, ...change(counted) } };
     },
   };
-  return { objects, knownApart: known, clock: reading.node.clock };
+  return { objects, knownApart: known, knownComparisons, knownDiffs, clock: reading.node.clock };
 }
 
 describe('A page of branches', () => {
@@ -186,11 +193,50 @@ describe('A comparison', () => {
 
   test('says what was not found in time', async () => {
     known.clear();
+    knownComparisons.clear();
     const late = async () => {
       throw new ObjectDatabaseError('reading-too-costly', 'late');
     };
     const found = accepted(await compare({}, () => ({ mergeBase: late, apart: late, commitsBetween: late })));
     assert.deepEqual([found.mergeBase, found.apart, found.commits], [null, null, null]);
     assert.deepEqual(found.diff.files.length, 2);
+    assert.equal(accepted(await compare()).mergeBase, base, 'it is looked for again');
+  });
+
+  test('asks git once for the same two commits, and again for another page', async () => {
+    for (const kept of [known, knownComparisons, knownDiffs]) kept.clear();
+    const asked: string[] = [];
+    const counting = (history: ObjectReader['history']): Partial<ObjectReader['history']> => ({
+      mergeBase: (...given) => {
+        asked.push('merge-base');
+        return history.mergeBase(...given);
+      },
+      commitsBetween: (...given) => {
+        asked.push('commits');
+        return history.commitsBetween(...given);
+      },
+      diff: (...given) => {
+        asked.push('diff');
+        return history.diff(...given);
+      },
+    });
+    const first = accepted(await compare({}, counting));
+    assert.deepEqual(asked.splice(0).sort(), ['commits', 'diff', 'merge-base']);
+    assert.deepEqual(accepted(await compare({}, counting)), first);
+    assert.deepEqual(asked, []);
+    const second = accepted(await compare({ page: { offset: 1, limit: 1 } }, counting));
+    assert.deepEqual([second.commits?.length, second.mergeBase], [1, base]);
+    assert.deepEqual(asked, ['merge-base', 'commits']);
+  });
+
+  test('does not keep a diff that its time cut short', async () => {
+    knownDiffs.clear();
+    const late = async function* () {
+      yield Buffer.from('');
+      throw new ObjectDatabaseError('reading-too-costly', 'late');
+    };
+    const cut = accepted(await compare({}, () => ({ diff: late })));
+    assert.deepEqual(cut.diff.truncated, ['time']);
+    assert.deepEqual(accepted(await compare()).diff.truncated, []);
   });
 });

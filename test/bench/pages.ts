@@ -1,0 +1,369 @@
+/**
+ * Measures whole pages of the website: a server on PostgreSQL, over HTTP, asked with the cookie of who is signed in.
+ *
+ * Must stay true: each repository's page is asked first from a server that has just started with an empty cache on its
+ * disk, then again and again. A page that is not answered with 200 ends the bench. Everything runs on the loopback
+ * interface and in a folder of its own; whatever happens, the bench ends what it started and removes its folder.
+ */
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
+import { processFacts } from '../../adapters/node/process-facts.ts';
+import { keepLog } from '../support/log.ts';
+import { signIn } from '../support/site-browser.ts';
+import { type Account, api, createAccount, gitUrl } from '../support/strata.ts';
+import { describeMachine, describeVersions } from './environment.ts';
+import { git, gitLines, gitText } from './git.ts';
+import { createLongHistory, type LongHistory } from './long-history.ts';
+import { createProcessGroup, type ProcessGroup } from './processes.ts';
+import { prepareProject } from './project.ts';
+import { findFreePort, waitUntilAnswering } from './sides/ports.ts';
+import { percentile } from './statistics.ts';
+import { formatFigure, renderTable } from './table.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const GRACE_MS = 30_000;
+/** What a page may take warm, weigh, and keep the event loop. */
+const WARM_MS_MAX = 50;
+const PAGE_KB_MAX = 60;
+const TURN_MS_MAX = 10;
+/** Each page is asked at least so often. */
+const WARM_REQUESTS_MIN = 20;
+/** How long a server may work on after the first answer: it writes a commit-graph of a long history. */
+const READY_SPAN = { waitMs: 1_000, windowMs: 150 };
+const SETTLE_SPAN = { waitMs: 30_000, windowMs: 150 };
+
+const LONG: LongHistory = { commits: 80_000, files: 4_000 };
+
+interface PageFigures {
+  readonly name: string;
+  readonly coldMs: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Processor time of the server and its git for one of the later answers. */
+  readonly cpuMs: number;
+  /** Of the page, without what it refers to. */
+  readonly bytes: number;
+  /** The longest turn of the event loop, at the first answer and in all later ones. */
+  readonly coldTurnMs: number;
+  readonly warmTurnMs: number;
+  /** A diff may take as long as its bounds let it. */
+  readonly isDiff: boolean;
+}
+
+export interface PagesBench {
+  readonly date: string;
+  readonly machine: string;
+  readonly versions: string;
+  /** The load of the machine before the run. */
+  readonly load: number;
+  readonly groups: readonly { readonly title: string; readonly pages: readonly PageFigures[] }[];
+}
+
+interface Options {
+  /** A fourth of it is spent on each page. */
+  readonly seconds: number;
+  readonly bundle: string | null;
+  readonly say: (text: string) => void;
+}
+
+export async function benchPages({ seconds, bundle, say }: Options): Promise<PagesBench> {
+  const load = os.loadavg()[0] ?? 0;
+  const steps: (() => unknown)[] = [];
+  const cleanUp = async (): Promise<void> => {
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) await step();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
+  }
+  try {
+    const scene = await newScene(steps);
+    say('Pushing the repositories');
+    const groups = await fill(scene, bundle);
+    const measured: PagesBench['groups'][number][] = [];
+    for (const { title, pages } of groups) {
+      say(title);
+      const figures: PageFigures[] = [];
+      for (const page of pages) figures.push(await measure(scene, page, seconds / 4));
+      measured.push({ title, pages: figures });
+    }
+    const date = new Date().toISOString().slice(0, 10);
+    return { date, machine: describeMachine(), versions: await describeVersions(null), load, groups: measured };
+  } finally {
+    await cleanUp();
+  }
+}
+
+interface Scene {
+  readonly folder: string;
+  readonly dataDir: string;
+  readonly port: number;
+  readonly url: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly steps: (() => unknown)[];
+  server: Server | null;
+  cookie: string;
+}
+
+interface Server {
+  readonly group: ProcessGroup;
+  /** The longest turn of the event loop since the last call. */
+  longestTurnMs(): Promise<number>;
+  end(): Promise<void>;
+}
+
+async function newScene(steps: Scene['steps']): Promise<Scene> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'strata-bench-'));
+  steps.push(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  // When root runs the bench, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
+  await chmod(folder, 0o711);
+  const [databaseDir, dataDir] = [path.join(folder, 'database'), path.join(folder, 'data')];
+  for (const directory of [databaseDir, dataDir]) await mkdir(directory, { mode: 0o711 });
+  const database = await startEmbeddedPostgres({ processFacts, dataDir: databaseDir, log: keepLog() });
+  steps.push(() => database.stop());
+  const port = await findFreePort();
+  const own = Object.entries(process.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && !entry[0].startsWith('STRATA_'),
+  );
+  const settings = {
+    ...{ STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_LOG_LEVEL: 'error', NODE_ENV: 'production' },
+    STRATA_DATABASE_URL: database.connectionString,
+  };
+  const env = { ...Object.fromEntries(own), ...settings };
+  return { folder, dataDir, port, url: `http://localhost:${port}`, env, steps, server: null, cookie: '' };
+}
+
+/** Starts a server, after the end of the one before it, that keeps nothing from that one but what is stored. */
+async function startServer(scene: Scene): Promise<Server> {
+  await scene.server?.end();
+  await rm(path.join(scene.dataDir, 'cache'), { recursive: true, force: true });
+  const group = createProcessGroup(`pages-${Date.now()}`, GRACE_MS);
+  const watched = ['--import', path.join(import.meta.dirname, 'loop-watch.ts'), 'apps/server/main.ts'];
+  const child = group.start(process.execPath, watched, {
+    cwd: ROOT,
+    env: scene.env,
+    stdio: ['ignore', 2, 2, 'ipc'],
+  });
+  let ended: Promise<void> | null = null;
+  const server: Server = {
+    group,
+    async longestTurnMs() {
+      const answered = once(child, 'message');
+      child.send('longest');
+      const [longestMs]: unknown[] = await answered;
+      return Number(longestMs);
+    },
+    end() {
+      ended ??= group.end();
+      return ended;
+    },
+  };
+  scene.steps.push(() => server.end());
+  const failed = once(child, 'exit').then(() => {
+    throw new Error('The server ended');
+  });
+  // The server also exits when it is ended, when nothing awaits this promise any more.
+  failed.catch(() => undefined);
+  await Promise.race([waitUntilAnswering(`${scene.url}/readyz`, (status) => status === 200), failed]);
+  scene.server = server;
+  return server;
+}
+
+/** The server that runs, or for a page of a repository a new one. */
+async function serverFor(scene: Scene, { target }: BenchedPage): Promise<Server> {
+  return scene.server === null || /^\/bench\/./.test(target) ? startServer(scene) : scene.server;
+}
+
+interface BenchedPage {
+  readonly name: string;
+  readonly target: string;
+  readonly isDiff?: boolean;
+  /** Asked without the cookie. */
+  readonly byStranger?: boolean;
+}
+
+type Pages = readonly BenchedPage[];
+
+/** Makes an account with both repositories, and returns the pages to measure. */
+async function fill(scene: Scene, bundle: string | null): Promise<readonly { title: string; pages: Pages }[]> {
+  await startServer(scene);
+  const account = await createAccount(scene, 'bench');
+  const { cookies } = await signIn(scene, account);
+  scene.cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const project = await prepareProject(scene.folder, bundle);
+  const add = async (name: string, defaultBranch: string, folder: string): Promise<void> => {
+    const made = await api(scene, account.token, 'POST', '/v1/repositories', { name, default_branch: defaultBranch });
+    if (made.status !== 201) throw new Error(`The repository was not created: ${made.status} ${made.text}`);
+    const refs = ['refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
+    await git(['push', '--quiet', gitUrl(scene, account, name), ...refs], { cwd: folder });
+  };
+  await add('project', project.defaultBranch, project.folder);
+  const long = path.join(scene.folder, 'long.git');
+  await git(['init', '--quiet', '--bare', '--initial-branch=main', long]);
+  await git(['fast-import', '--quiet', '--force', '--done'], { cwd: long, input: createLongHistory(LONG) });
+  await add('long', 'main', long);
+  const { commits, files } = LONG;
+  return [
+    { title: 'Without a repository', pages: await pagesOfAccount(scene, account) },
+    { title: `Of ${project.description}`, pages: await pagesOfProject(project.folder, project.defaultBranch) },
+    { title: `Of ${commits.toLocaleString('en-US')} commits and ${files} files`, pages: PAGES_OF_LONG },
+  ];
+}
+
+async function pagesOfAccount(scene: Scene, account: Account): Promise<Pages> {
+  const hook = { url: 'https://hooks.example.org/push', events: ['push'] };
+  const made = await api(scene, account.token, 'POST', '/v1/webhooks', hook);
+  if (made.status !== 201) throw new Error(`The webhook was not created: ${made.status} ${made.text}`);
+  const targets = [
+    ...['/docs', '/docs/git', '/docs/webhooks', '/docs/api', '/docs/api/webhooks', '/bench', '/bench?q=pro', '/new'],
+    ...['/access-tokens', '/access-tokens/create', '/webhooks', '/usage', '/settings', '/mfa-tokens'],
+    '/mfa-tokens/add/app',
+  ];
+  const signedOut = ['/', '/sign-in', '/sign-up'].map((target) => ({ name: target, target, byStranger: true }));
+  return [...signedOut, ...targets.map((target) => ({ name: target, target }))];
+}
+
+async function pagesOfProject(folder: string, branch: string): Promise<Pages> {
+  const at = { cwd: folder };
+  const tip = await gitText(['rev-parse', branch], at);
+  const entries = await gitLines(['ls-tree', '-r', '-t', '-l', tip], at);
+  const found = entries.flatMap((line) => {
+    const [, type, size, name] = /^\d+ (blob|tree) [0-9a-f]+ +(\d+|-)\t([\w./-]+)$/.exec(line) ?? [];
+    return type === undefined || name === undefined ? [] : [{ type, bytes: Number(size), name }];
+  });
+  const trees = found.filter(({ type }) => type === 'tree');
+  const blobs = found.filter(({ type }) => type === 'blob').toSorted((a, b) => b.bytes - a.bytes);
+  const folderName = trees[0]?.name ?? '';
+  const source = blobs.find(({ name, bytes }) => name.endsWith('.js') && bytes < 100_000)?.name ?? blobs[0]?.name ?? '';
+  const oldest = (
+    await gitLines(['for-each-ref', '--sort=creatordate', '--format=%(refname:short)', 'refs/tags'], at)
+  )[0];
+  const compared = oldest ?? (await gitLines(['rev-list', '--max-count=100', tip], at)).at(-1) ?? tip;
+  const named = {
+    home: '',
+    commits: `/commits/${branch}`,
+    branches: '/branches',
+    tags: '/tags',
+    activity: '/activity',
+  };
+  const more = {
+    settings: '/settings',
+    'tags with a "1"': '/tags?q=1',
+    'commits, page 50': `/commits/${branch}?page=50`,
+  };
+  const places = [
+    { name: `folder ${folderName}`, target: `/tree/${branch}/${folderName}` },
+    { name: `file ${source}`, target: `/blob/${branch}/${source}` },
+    { name: `history of ${source}`, target: `/commits/${branch}/${source}` },
+    { name: 'commit', target: `/commit/${tip}`, isDiff: true },
+    { name: 'comparison', target: `/compare?${new URLSearchParams({ base: compared, head: branch })}`, isDiff: true },
+  ];
+  const all = [...Object.entries({ ...named, ...more }).map(([name, target]) => ({ name, target })), ...places];
+  return all.map((page) => ({ ...page, target: `/bench/project${page.target}` }));
+}
+
+const PAGES_OF_LONG: Pages = [
+  { name: 'home', target: '/bench/long' },
+  { name: 'folder', target: '/bench/long/tree/main/dir-3' },
+  { name: 'deep folder', target: '/bench/long/tree/main/dir-3/sub-23' },
+  { name: 'file', target: '/bench/long/blob/main/file-1.md' },
+  { name: 'commits', target: '/bench/long/commits/main' },
+  { name: 'commits, page 500', target: '/bench/long/commits/main?page=500' },
+];
+
+async function measure(scene: Scene, page: BenchedPage, seconds: number): Promise<PageFigures> {
+  const { name, target, isDiff = false, byStranger = false } = page;
+  const server = await serverFor(scene, page);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const cookie = byStranger ? '' : scene.cookie;
+  const ask = () => timed(scene, agent, target, cookie);
+  try {
+    // The connection, the session and what every page needs are not what makes a page cold.
+    await timed(scene, agent, '/docs', cookie);
+    await server.group.settle(READY_SPAN);
+    await server.longestTurnMs();
+    const first = await ask();
+    const coldTurnMs = await server.longestTurnMs();
+    await server.group.settle(SETTLE_SPAN);
+    await ask();
+    await server.longestTurnMs();
+    const again: number[] = [];
+    const cpuBefore = server.group.cpuSeconds();
+    const end = performance.now() + seconds * 1_000;
+    while (again.length < WARM_REQUESTS_MIN || performance.now() < end) again.push((await ask()).ms);
+    const cpuMs = ((server.group.cpuSeconds() - cpuBefore) * 1_000) / again.length;
+    const warmTurnMs = await server.longestTurnMs();
+    const [p50Ms, p99Ms] = [percentile(again, 0.5), percentile(again, 0.99)];
+    return { name, isDiff, coldMs: first.ms, p50Ms, p99Ms, cpuMs, bytes: first.bytes, coldTurnMs, warmTurnMs };
+  } finally {
+    agent.destroy();
+  }
+}
+
+interface Answered {
+  readonly ms: number;
+  readonly bytes: number;
+}
+
+/** Asks for a page; resolves when its last byte has arrived. */
+function timed({ port }: Scene, agent: Agent, target: string, cookie: string): Promise<Answered> {
+  const since = performance.now();
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path: target, headers: { cookie }, agent }, (answer) => {
+      let bytes = 0;
+      answer.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      answer.on('error', reject);
+      answer.on('end', () => {
+        if (answer.statusCode === 200) resolve({ ms: performance.now() - since, bytes });
+        else reject(new Error(`${target} was answered with ${answer.statusCode}`));
+      });
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+const HEAD = [
+  'page',
+  'first ms',
+  'again p50 ms',
+  'again p99 ms',
+  'CPU ms',
+  'KB',
+  'longest turn, first',
+  'longest turn, again',
+];
+
+const LEGEND = [
+  'From the request to the last byte, over a kept connection. First: the first page of a repository that a server shows',
+  'after a start with an empty cache, but for one page of the docs; again: one request after the other. CPU: of the',
+  'server and its git, for one of the later answers. Turn: processor time that one turn of the event loop took, in ms,',
+  'garbage collection included.',
+].join('\n');
+
+export function renderPagesBench({ date, machine, versions, load, groups }: PagesBench): string {
+  const tables = groups.map(({ title, pages }) => `${title}\n\n${renderTable(HEAD, pages.map(rowOf))}`);
+  const about = `${date}, ${machine}; ${versions}; load ${load.toFixed(2)} before the run`;
+  return `${about}\n\n${tables.join('\n\n')}\n\n${LEGEND}\n`;
+}
+
+function rowOf(page: PageFigures): readonly string[] {
+  const { name, coldMs, p50Ms, p99Ms, cpuMs, bytes, coldTurnMs, warmTurnMs, isDiff } = page;
+  const within = (value: number, max: number): string =>
+    `${formatFigure(value)}${value < max ? '' : ` (< ${max}, missed)`}`;
+  return [
+    isDiff ? `${name} (a diff)` : name,
+    formatFigure(coldMs),
+    isDiff ? formatFigure(p50Ms) : within(p50Ms, WARM_MS_MAX),
+    formatFigure(p99Ms),
+    formatFigure(cpuMs),
+    within(bytes / 1_000, PAGE_KB_MAX),
+    within(coldTurnMs, TURN_MS_MAX),
+    within(warmTurnMs, TURN_MS_MAX),
+  ];
+}
