@@ -183,6 +183,15 @@ export const SIGN_IN_FAILURES_LOGIN_MAX = 100;
 export const SIGN_IN_FAILURES_NETWORK_MAX = 100;
 export const SIGN_IN_FAILURES_WIDE_MAX = 500;
 export const SIGN_IN_FAILURES_BROWSER_MAX = 10;
+/**
+ * Failed tokens within a minute, counted by each node: of one network, of a /48 of IPv6, and of all. Beyond it a token
+ * that the node does not know is looked up together with others, and one that is none costs no read of the log.
+ */
+export const FAILED_TOKENS_PER_MINUTE_MAX = 60;
+export const FAILED_TOKENS_PER_MINUTE_WIDE_MAX = 300;
+export const FAILED_TOKENS_PER_MINUTE_NODE_MAX = 1_000;
+/** Tokens that one such lookup is for. */
+export const TOKENS_LOOKED_UP_MAX = 1_000;
 /** Sign-ups that one network, and a /48 of IPv6, may try within an hour. */
 export const SIGN_UPS_PER_HOUR_MAX = 20;
 export const SIGN_UPS_PER_HOUR_WIDE_MAX = 100;
