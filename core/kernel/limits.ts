@@ -148,6 +148,8 @@ export const FORM_BYTES_MAX = 64 * KIB;
 /** Second factors of one account, those that are still pending included. */
 export const MFA_TOKENS_MAX = 5;
 export const MFA_TOKEN_NAME_LENGTH_MAX = 100;
+/** The time from the beginning of an enrolment, for which the password was asked, to its activation. */
+export const MFA_ENROLMENT_SPAN_MS = 60 * 60_000;
 /** The time to answer the challenge of a passkey. */
 export const PASSKEY_CHALLENGE_SPAN_MS = 5 * 60_000;
 /** Unanswered challenges of one account; a new one beyond them replaces the oldest. */
