@@ -71,7 +71,7 @@ export function createPasswordHasher({
   };
   return {
     expectRoom(turn) {
-      if (!turns.hasRoom(askingOf(turn))) throw new PasswordHasherError('Too many passwords wait');
+      if (!turns.ask(askingOf(turn))) throw new PasswordHasherError('Too many passwords wait');
     },
     hash: (password, turn) =>
       inTurn(

@@ -1,10 +1,12 @@
 /**
- * Gives a few slots to many who wait for one. Who took least lately comes first, so that nobody gets ahead by asking
- * often or from many places.
+ * Gives a few slots to many who wait for one. Who took least lately comes first, and of those who took the same, who
+ * asked first. So nobody gets ahead by asking often, nor by asking from ever new places.
  *
  * Must stay true:
  * - everybody who waits counts as having taken a turn, and who did not get one counts no more;
- * - when a lane is full, whoever took most gives way to somebody who took less;
+ * - who was turned away and asks again has the place of the first time: with a thousand others, it is the turn of a
+ *   newcomer after a thousand turns at the latest;
+ * - when a lane is full, whoever is last gives way to somebody who comes before;
  * - nobody waits longer than `waitMs`, and neither lane keeps the other from every turn.
  */
 import { createRecentCounts } from './recent-counts.ts';
@@ -15,7 +17,10 @@ const KNOWN_IN_A_ROW_MAX = 3;
 
 export interface Asking {
   readonly lane: Lane;
-  /** What the turn counts for, such as an address and its network. One with a share of 8 may take eight turns to one. */
+  /**
+   * What the turn counts for: who asks, and larger groups that they belong to, such as an address and its network. One
+   * with a share of 8 may take eight turns to one.
+   */
   readonly counts: readonly { readonly key: string; readonly share: number }[];
 }
 
@@ -32,8 +37,8 @@ export interface TurnsOptions {
 }
 
 export interface Turns {
-  /** Whether `take` would let this one wait, as things are. */
-  hasRoom(asking: Asking): boolean;
+  /** Returns whether `take` would let this one wait, as things are, and remembers that they asked. */
+  ask(asking: Asking): boolean;
   /**
    * Resolves with the release of a slot, or null if there is no room, somebody who took less needed the place, or the
    * wait was too long. The release says what the turn was worth, 1 or less; only its first call counts.
@@ -41,9 +46,15 @@ export interface Turns {
   take(asking: Asking): Promise<((worth: number) => void) | null>;
 }
 
-interface Waiter {
-  readonly asking: Asking;
+interface Place {
+  /** What they have taken, the most of what the turn counts for. */
   readonly rank: number;
+  /** When they asked first, since their last turn. */
+  readonly askedAt: number;
+}
+
+interface Waiter extends Place {
+  readonly asking: Asking;
   readonly since: number;
   readonly answer: (isTurn: boolean) => void;
 }
@@ -51,11 +62,15 @@ interface Waiter {
 export function createTurns(options: TurnsOptions): Turns {
   const { waitingMax, waitMs, monotonicMs } = options;
   const taken = createRecentCounts(options);
+  const asked = createAskedTimes(options);
   const lanes: Readonly<Record<Lane, Waiter[]>> = { known: [], stranger: [] };
   let free = options.slots;
   let knownInARow = 0;
 
-  const rankOf = ({ counts }: Asking): number => Math.max(...counts.map(({ key, share }) => taken.of(key) / share));
+  const placeOf = ({ counts }: Asking): Place => ({
+    rank: Math.max(...counts.map(({ key, share }) => taken.of(key) / share)),
+    askedAt: asked.note(nameOf(counts)),
+  });
   const count = ({ counts }: Asking, amount: number): void => {
     for (const { key } of counts) taken.add(key, amount);
   };
@@ -65,10 +80,9 @@ export function createTurns(options: TurnsOptions): Turns {
     count(waiter.asking, -1);
     waiter.answer(false);
   };
-  const hasRoom = (asking: Asking): boolean => {
-    const lane = lanes[asking.lane];
+  const hasRoom = (lane: readonly Waiter[], place: Place): boolean => {
     const last = lastOf(lane);
-    return free > 0 || lane.length < waitingMax || (last !== undefined && rankOf(asking) < last.rank);
+    return free > 0 || lane.length < waitingMax || (last !== undefined && isBefore(place, last));
   };
   const next = (): Waiter | undefined => {
     const [known, stranger] = [firstOf(lanes.known), firstOf(lanes.stranger)];
@@ -83,6 +97,7 @@ export function createTurns(options: TurnsOptions): Turns {
       lanes[lane].splice(lanes[lane].indexOf(waiter), 1);
       knownInARow = lane === 'known' ? knownInARow + 1 : 0;
       free -= 1;
+      asked.forget(nameOf(waiter.asking.counts));
       waiter.answer(true);
     }
   };
@@ -98,16 +113,16 @@ export function createTurns(options: TurnsOptions): Turns {
   };
 
   return {
-    hasRoom,
+    ask: (asking) => hasRoom(lanes[asking.lane], placeOf(asking)),
     take: async (asking) => {
-      if (!hasRoom(asking)) return null;
       const lane = lanes[asking.lane];
+      const place = placeOf(asking);
+      if (!hasRoom(lane, place)) return null;
       const last = lastOf(lane);
       if (lane.length >= waitingMax && last !== undefined) turnAway(last);
-      const rank = rankOf(asking);
       count(asking, 1);
       const isTurn = await new Promise<boolean>((answer) => {
-        lane.push({ asking, rank, since: monotonicMs(), answer });
+        lane.push({ ...place, asking, since: monotonicMs(), answer });
         giveTurns();
       });
       return isTurn ? releaseOf(asking) : null;
@@ -115,16 +130,50 @@ export function createTurns(options: TurnsOptions): Turns {
   };
 }
 
-/** Who is next: of those who took least, the one who has waited longest. */
+/** Who asks, the first of what their turn counts for. */
+function nameOf([who]: Asking['counts']): string {
+  return who?.key ?? '';
+}
+
+function isBefore(one: Place, other: Place): boolean {
+  return one.rank < other.rank || (one.rank === other.rank && one.askedAt < other.askedAt);
+}
+
+/** Of those in the same place, the one who has waited longest. */
 function firstOf(lane: readonly Waiter[]): Waiter | undefined {
   let first = lane[0];
-  for (const waiter of lane) if (first !== undefined && waiter.rank < first.rank) first = waiter;
+  for (const waiter of lane) if (first !== undefined && isBefore(waiter, first)) first = waiter;
   return first;
 }
 
-/** Who gives way first: of those who took most, the one who came last. */
+/** Of those in the same place, the one who came last. */
 function lastOf(lane: readonly Waiter[]): Waiter | undefined {
   let last = lane[0];
-  for (const waiter of lane) if (last !== undefined && waiter.rank >= last.rank) last = waiter;
+  for (const waiter of lane) if (last !== undefined && !isBefore(waiter, last)) last = waiter;
   return last;
+}
+
+interface AskedTimes {
+  /** Returns when the one of this name asked first, which is now if that is not known. */
+  note(name: string): number;
+  forget(name: string): void;
+}
+
+/** Who had no turn for `spanMs`, and the first of more than `keysMax`, lose their place. */
+function createAskedTimes({ spanMs, keysMax, monotonicMs }: TurnsOptions): AskedTimes {
+  // In the order of their times, since a time is never replaced.
+  const times = new Map<string, number>();
+  return {
+    note(name) {
+      const now = monotonicMs();
+      for (const [oldest, at] of times) {
+        if (times.size < keysMax && now - at < spanMs) break;
+        times.delete(oldest);
+      }
+      const at = times.get(name) ?? now;
+      times.set(name, at);
+      return at;
+    },
+    forget: (name) => void times.delete(name),
+  };
 }

@@ -17,7 +17,7 @@ export type PasswordTurn =
 export interface PasswordHasher {
   /**
    * Throws `PasswordHasherError` if `hash` and `verify` would, as things are. Call it first, so that a flood of passwords
-   * costs nothing else.
+   * costs nothing else. Who is refused and comes again soon has the place of the first time.
    */
   expectRoom(turn: PasswordTurn): void;
   /** Returns a self-describing hash (PHC string) with a fresh salt. Throws `PasswordHasherError` if too many wait. */

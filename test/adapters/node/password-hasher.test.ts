@@ -171,6 +171,26 @@ describe('A flood of wrong passwords', () => {
     assert.deepEqual(order, ['flood', 'stranger']);
   });
 
+  test('from ever new addresses lets somebody who was refused and comes again go before them', async () => {
+    const { compare, from, next, order, busy, wait } = started();
+    let n = 0;
+    const flood = (): void => compare('flood', from(`203.${Math.floor(n / 200)}.${n++ % 200}.7`));
+    for (let waiting = 0; waiting <= PASSWORDS_WAITING_MAX; waiting += 1) flood();
+    wait(1);
+    compare('stranger', from('192.0.2.1'));
+    await next();
+    assert.deepEqual([order, busy], [['flood'], ['stranger']], 'there is no room yet');
+    // All that waited give up, and others from new addresses fill the room.
+    wait(PASSWORD_WAIT_MS);
+    for (let waiting = 0; waiting < PASSWORDS_WAITING_MAX; waiting += 1) flood();
+    await next();
+    for (let waiting = 0; waiting < PASSWORDS_WAITING_MAX; waiting += 1) flood();
+    compare('stranger', from('192.0.2.1'));
+    order.length = 0;
+    for (let turn = 0; turn < 2; turn += 1) await next();
+    assert.deepEqual(order, ['flood', 'stranger']);
+  });
+
   test('from every network of one customer counts as eight networks at most', async () => {
     const { compare, from, next, order } = started();
     compare('first', from('2001:db8:9::1'));
