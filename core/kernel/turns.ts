@@ -47,7 +47,7 @@ export interface Turns {
 }
 
 interface Place {
-  /** What they have taken, the most of what the turn counts for. */
+  /** The turns that they have taken: the most of what the turn counts for. */
   readonly rank: number;
   /** When they asked first, since their last turn. */
   readonly askedAt: number;
@@ -68,7 +68,8 @@ export function createTurns(options: TurnsOptions): Turns {
   let knownInARow = 0;
 
   const placeOf = ({ counts }: Asking): Place => ({
-    rank: Math.max(...counts.map(({ key, share }) => taken.of(key) / share)),
+    // In whole turns, so that a part of one, or a turn of a neighbour, costs nobody the place.
+    rank: Math.floor(Math.max(...counts.map(({ key, share }) => taken.of(key) / share))),
     askedAt: asked.note(nameOf(counts)),
   });
   const count = ({ counts }: Asking, amount: number): void => {

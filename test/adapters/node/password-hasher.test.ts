@@ -131,8 +131,8 @@ describe('A flood of wrong passwords', () => {
     const hasher = createPasswordHasher({ argon2id, concurrentMax: 1, monotonicMs: () => now });
     const order: string[] = [];
     const busy: string[] = [];
-    const compare = (name: string, turn: PasswordTurn): void => {
-      hasher.verify('wrong horse', null, turn).then(
+    const compare = (name: string, turn: PasswordTurn, hash: string | null = null): void => {
+      hasher.verify('wrong horse', hash, turn).then(
         () => order.push(name),
         () => busy.push(name),
       );
@@ -191,12 +191,28 @@ describe('A flood of wrong passwords', () => {
     assert.deepEqual(order, ['flood', 'stranger']);
   });
 
+  test('from new addresses leaves the place to somebody whose neighbours signed in with the right password', async () => {
+    const { compare, from, next, order } = started();
+    // The stand-in computes this tag for every password.
+    const right = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+    for (let n = 0; n < 9; n += 1) {
+      compare('neighbour', from(`192.0.2.${n}`), right);
+      await next();
+    }
+    order.length = 0;
+    compare('running', from('198.51.100.1'));
+    compare('stranger', from('192.0.2.1'));
+    for (let n = 0; n < 9; n += 1) compare('flood', from(`203.0.${n}.7`));
+    for (let n = 0; n < 2; n += 1) await next();
+    assert.deepEqual(order, ['running', 'stranger']);
+  });
+
   test('from every network of one customer counts as eight networks at most', async () => {
     const { compare, from, next, order } = started();
     compare('first', from('2001:db8:9::1'));
     for (let n = 0; n < 64; n += 1) compare('customer', from(`2001:db8:7:${n.toString(16)}::1`));
     for (let n = 0; n < 8; n += 1) compare('stranger', from('192.0.2.1'));
-    for (let n = 0; n < 41; n += 1) await next();
+    for (let n = 0; n < 1 + 5 * 9; n += 1) await next();
     assert.equal(order.filter((name) => name === 'stranger').length, 5);
   });
 
