@@ -99,6 +99,6 @@ function createLookups(tokens: KnownTokens): (id: AccessTokenId, position: LogPo
   return (id, position) =>
     new Promise((resolve, reject) => {
       waiting.push({ id, position, resolve, reject });
-      if (!running) void run();
+      if (!running) run().catch(reject);
     });
 }

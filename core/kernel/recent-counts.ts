@@ -23,8 +23,8 @@ export function createRecentCounts({ spanMs, keysMax, monotonicMs }: RecentCount
   const forget = (): void => {
     const now = monotonicMs();
     if (now - since < spanMs && newer.size < keysMax) return;
-    older = now - since < 2 * spanMs ? newer : new Map();
-    newer = new Map();
+    older = now - since < 2 * spanMs ? newer : new Map<string, number>();
+    newer = new Map<string, number>();
     since = now;
   };
   return {

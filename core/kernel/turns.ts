@@ -85,15 +85,12 @@ export function createTurns(options: TurnsOptions): Turns {
     const last = lastOf(lane);
     return free > 0 || lane.length < waitingMax || (last !== undefined && isBefore(place, last));
   };
-  const next = (): Waiter | undefined => {
-    const [known, stranger] = [firstOf(lanes.known), firstOf(lanes.stranger)];
-    const isStrangersTurn = known === undefined || knownInARow >= KNOWN_IN_A_ROW_MAX;
-    return stranger !== undefined && isStrangersTurn ? stranger : known;
-  };
   const giveTurns = (): void => {
     const now = monotonicMs();
     for (const waiter of [...lanes.known, ...lanes.stranger]) if (now - waiter.since > waitMs) turnAway(waiter);
-    for (let waiter = next(); free > 0 && waiter !== undefined; waiter = next()) {
+    for (;;) {
+      const waiter = free > 0 ? nextOf(lanes, knownInARow) : undefined;
+      if (waiter === undefined) return;
       const { lane } = waiter.asking;
       lanes[lane].splice(lanes[lane].indexOf(waiter), 1);
       knownInARow = lane === 'known' ? knownInARow + 1 : 0;
@@ -129,6 +126,12 @@ export function createTurns(options: TurnsOptions): Turns {
       return isTurn ? releaseOf(asking) : null;
     },
   };
+}
+
+function nextOf(lanes: Readonly<Record<Lane, readonly Waiter[]>>, knownInARow: number): Waiter | undefined {
+  const [known, stranger] = [firstOf(lanes.known), firstOf(lanes.stranger)];
+  const isStrangersTurn = known === undefined || knownInARow >= KNOWN_IN_A_ROW_MAX;
+  return stranger !== undefined && isStrangersTurn ? stranger : known;
 }
 
 /** Who asks, the first of what their turn counts for. */
