@@ -10,7 +10,7 @@ import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DueDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
-import { readAccessTokens } from './access-tokens/queries.ts';
+import { readAccessTokens, readTokensAmong } from './access-tokens/queries.ts';
 import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
@@ -82,6 +82,10 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     },
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
+    async tokensAmong(ids, position) {
+      await runner.waitFor(position, READ_WAIT_MS, [models.accessTokens.name]);
+      return readTokensAmong(accessTokens, ids);
+    },
     activity: (repository, page) => readActivity(activity, repository, page),
     pushes: (repository, revisions) => readPushes(activity, repository, revisions),
     pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),

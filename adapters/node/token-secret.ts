@@ -6,10 +6,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const SECRET_DIGITS = 40;
-const CHECKSUM_DIGITS = 6;
+import { BASE62, checksumOf, SECRET_DIGITS } from '../../core/access-token/secret.ts';
 
 /** Returns this many random base62 digits. */
 export function randomBase62(digits: number): string {
@@ -20,16 +17,5 @@ export function randomBase62(digits: number): string {
 
 export function newTokenSecret(): string {
   const secret = randomBase62(SECRET_DIGITS);
-  return `strata_${secret}${checksumOf(secret)}`;
-}
-
-/** The CRC-32 of the 40 digits in base62, padded on the left with `0` to 6. */
-export function checksumOf(secret: string): string {
-  let rest = crc32(secret);
-  let digits = '';
-  while (rest > 0) {
-    digits = BASE62.charAt(rest % BASE62.length) + digits;
-    rest = Math.floor(rest / BASE62.length);
-  }
-  return digits.padStart(CHECKSUM_DIGITS, '0');
+  return `strata_${secret}${checksumOf(crc32, secret)}`;
 }

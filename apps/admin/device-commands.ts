@@ -2,8 +2,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/kernel/grants.ts';
 import type { DeviceSessionId, RepositoryId, Timestamp } from '../../core/kernel/ids.ts';
-import { TOKEN_NAME_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import {
+  defaultTokenName,
   denyDeviceLogin,
   findPendingDeviceSessions,
   grantDeviceLogin,
@@ -38,7 +38,7 @@ export function addDeviceCommands(program: Command, act: Act): void {
     .description('lets the device that shows the code have an access token')
     .requiredOption('--username <name>')
     .requiredOption('--code <code>', 'as the device shows it: WXYZ-1234', userCode)
-    .option('--name <label>', "the token's name; the device's hostname when left out")
+    .option('--name <label>', "the token's name; `Command line, <date>` when left out")
     .addOption(new Option('--scope <scope>').choices(SCOPES).default('ALL_REPO'))
     .option('--grants <list>', `comma-separated, of ${GRANTS.join(', ')}`, grantList, EVERYTHING)
     .option('--repository-ids <list>', 'comma-separated ids, for SELECTED_REPO', idList, NO_REPOSITORIES)
@@ -48,7 +48,7 @@ export function addDeviceCommands(program: Command, act: Act): void {
         const account = await requireAccount(context, username);
         const id = await pendingLogin(context, code);
         const { hostname } = requireAccepted(await readPendingDeviceSession(context, id));
-        const settings = { ...choices, name: name ?? [...hostname].slice(0, TOKEN_NAME_LENGTH_MAX).join('') };
+        const settings = { ...choices, name: name ?? defaultTokenName(context.clock.now()) };
         const origin = { account, cause: causeOf(context, 'device grant') };
         const granted = requireAccepted(await grantDeviceLogin(context, origin, id, settings));
         const { scope, grants, repositoryIds, expiresAt } = granted.settings;

@@ -41,7 +41,7 @@ export async function admit(
   const fault = formFault(request.raw);
   if (fault !== null) return problem(400, fault, { connection: 'close' });
   if (route?.kind === 'public') return null;
-  const identified = await identify(context, bearerToken(request.raw.headers.authorization));
+  const identified = await identify(context, request.raw, bearerToken(request.raw.headers.authorization));
   if ('denied' in identified) return denialAnswer(identified);
   if (route === undefined) return unmatched(request.originalUrl);
   const { principal, position } = identified;

@@ -17,6 +17,10 @@ export function denialAnswer(denial: Denial): Answer {
       return NO_TOKEN;
     case 'credential-not-valid':
       return BAD_TOKEN;
+    case 'too-many-failed-tokens':
+      return problem(429, 'This access token is not valid, as too many others from your address', {
+        'retry-after': String(denial.waitSeconds),
+      });
     case 'not-permitted':
       return problem(403, lackMessage(denial.lack));
     case 'repository-not-found':

@@ -75,7 +75,7 @@ function problems(route: Route): Record<string, unknown> {
   const takesInput = route.schemas.query !== undefined || route.schemas.body !== undefined;
   const statuses = new Set([
     400,
-    ...(route.kind === 'public' ? [] : [401, 503]),
+    ...(route.kind === 'public' ? [] : [401, 429, 503]),
     ...(route.requirement?.grant == null ? [] : [403]),
     ...(route.kind === 'repository' ? [404] : []),
     ...(route.schemas.body === undefined ? [] : [413]),

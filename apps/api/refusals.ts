@@ -81,6 +81,10 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: () => `An MFA token's name has 1 to ${MFA_TOKEN_NAME_LENGTH_MAX} characters`,
   },
   'mfa-token-active': { status: 409, message: () => 'This MFA token is active already' },
+  'mfa-enrolment-over': {
+    status: 410,
+    message: () => 'The time to activate this MFA token is over. Delete it and add another',
+  },
   'mfa-code-wrong': { status: 422, field: 'code', message: () => 'This code is wrong, or its time is over' },
   'mfa-code-used': {
     status: 422,

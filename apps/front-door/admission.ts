@@ -12,7 +12,7 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Guarding } from '../../core/runtime/execute.ts';
-import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
+import { authenticate, guardedBy, tokenIdOfSecret } from '../../core/use-cases/accounts/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -31,6 +31,8 @@ export type Denial =
   | { readonly denied: 'credential-missing' }
   /** Malformed, unknown, expired or revoked: the answer does not say which. */
   | { readonly denied: 'credential-not-valid' }
+  /** Not valid either, and not the first that came from there. */
+  | { readonly denied: 'too-many-failed-tokens'; readonly waitSeconds: number }
   | { readonly denied: 'not-permitted'; readonly lack: Lack }
   /** No repository has that name, or the caller does not see it. */
   | { readonly denied: 'repository-not-found' };
@@ -49,12 +51,25 @@ export interface Identified {
  * Returns the caller that the token's secret identifies, as of the log's current head. Throws `NodeBehind` when this
  * node does not reach that head within READ_WAIT_MS.
  */
-export async function identify(door: FrontDoor, secret: string | null): Promise<Identified | Denial> {
+export async function identify(
+  door: FrontDoor,
+  request: IncomingMessage,
+  secret: string | null,
+): Promise<Identified | Denial> {
   if (secret === null) return CREDENTIAL_MISSING;
+  const tokenId = tokenIdOfSecret(door, secret);
+  if (tokenId === null) return CREDENTIAL_NOT_VALID;
+  const address = door.clientAddress(request);
   const position = await upToDate(door);
-  const principal = await authenticate(door, secret);
-  if (principal === null) return CREDENTIAL_NOT_VALID;
-  door.lastUse.touch(principal.tokenId);
+  const judgement = await door.failedTokens.judge(tokenId, address, position);
+  const principal = judgement.worth ? await authenticate(door, secret) : null;
+  if (principal === null) {
+    door.failedTokens.failed(address);
+    if (judgement.worth || judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
+    return { denied: 'too-many-failed-tokens', waitSeconds: judgement.waitSeconds };
+  }
+  door.failedTokens.passed(tokenId);
+  door.lastUse.touch(tokenId);
   return { principal, position };
 }
 

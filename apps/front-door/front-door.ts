@@ -8,6 +8,7 @@ import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import type { TransferBudget } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
+import type { FailedTokens } from './failed-tokens.ts';
 
 export interface FrontDoor extends Context {
   readonly digest: Digest;
@@ -15,6 +16,7 @@ export interface FrontDoor extends Context {
   readonly transfer: TransferMeter;
   readonly transferBudget: TransferBudget;
   readonly rateLimits: RateLimits;
+  readonly failedTokens: FailedTokens;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Resolves to the vault reference of an address, or null when the address is not recorded. */

@@ -12,6 +12,8 @@ import type { Clock } from '../../core/ports/clock.ts';
 export interface Rate {
   /** Counts the call and returns null if it is within the limit, else returns the seconds to wait, 1 or more. */
   take(key: string): number | null;
+  /** Returns what `take` would return, and counts nothing. */
+  waitSeconds(key: string): number | null;
 }
 
 export interface RateOptions {
@@ -25,16 +27,22 @@ const KEYS_MAX = 100_000;
 
 export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
   const taken = new LRUCache<string, readonly number[]>({ max: KEYS_MAX });
+  const recentOf = (key: string, now: number) => (taken.get(key) ?? []).filter((at) => now - at < spanMs);
+  const waitOf = ([oldest, ...others]: readonly number[], now: number): number | null => {
+    if (oldest === undefined || others.length + 1 < timesMax) return null;
+    return Math.max(1, Math.ceil((oldest + spanMs - now) / 1_000));
+  };
   return {
     take(key) {
       const now = clock.monotonicMs();
-      const recent = (taken.get(key) ?? []).filter((at) => now - at < spanMs);
-      const [oldest] = recent;
-      if (oldest !== undefined && recent.length >= timesMax) {
-        return Math.max(1, Math.ceil((oldest + spanMs - now) / 1_000));
-      }
-      taken.set(key, [...recent, now]);
-      return null;
+      const recent = recentOf(key, now);
+      const wait = waitOf(recent, now);
+      if (wait === null) taken.set(key, [...recent, now]);
+      return wait;
+    },
+    waitSeconds(key) {
+      const now = clock.monotonicMs();
+      return waitOf(recentOf(key, now), now);
     },
   };
 }

@@ -18,6 +18,10 @@ export function denialError(denial: Denial): GitHttpError {
       return new GitHttpError(401, 'Sign in with an access token as the password', CHALLENGE);
     case 'credential-not-valid':
       return new GitHttpError(401, 'This access token is unknown, expired or revoked', CHALLENGE);
+    case 'too-many-failed-tokens':
+      return new GitHttpError(429, 'This access token is not valid, as too many others from your address', {
+        'Retry-After': String(denial.waitSeconds),
+      });
     case 'not-permitted':
       return new GitHttpError(403, lackMessage(denial.lack));
     case 'repository-not-found':

@@ -50,7 +50,7 @@ async function handle(
     const fault = formFault(request);
     // The end of such a request is not certain, so the server reads nothing more from its connection.
     if (fault !== null) throw new GitHttpError(400, fault, { Connection: 'close' });
-    const identified = await identify(context, basicPassword(request.headers.authorization));
+    const identified = await identify(context, request, basicPassword(request.headers.authorization));
     if ('denied' in identified) throw denialError(identified);
     const { principal } = identified;
     actor = actorOf(principal);

@@ -29,6 +29,7 @@ import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { createCommitTotals } from '../api/services.ts';
 import { answerUnreadable } from '../api/faults.ts';
+import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
@@ -182,6 +183,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     readModels: projections.readModels,
     lastUse,
     transfer,
+    failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     onLayer,

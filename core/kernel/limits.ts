@@ -164,6 +164,8 @@ export const FORM_BYTES_MAX = 64 * KIB;
 /** Second factors of one account, those that are still pending included. */
 export const MFA_TOKENS_MAX = 5;
 export const MFA_TOKEN_NAME_LENGTH_MAX = 100;
+/** The time from the beginning of an enrolment, for which the password was asked, to its activation. */
+export const MFA_ENROLMENT_SPAN_MS = 60 * 60_000;
 /** The time to answer the challenge of a passkey. */
 export const PASSKEY_CHALLENGE_SPAN_MS = 5 * 60_000;
 /** Unanswered challenges of one account; a new one beyond them replaces the oldest. */
@@ -186,23 +188,43 @@ export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
 export const DEVICE_SESSION_KEPT_MS = 60 * 60_000;
 /** Device logins that wait for their user, in all; beyond it the oldest of the network that has most gives way. */
 export const DEVICE_SESSIONS_PENDING_MAX = 10_000;
-/** Device logins that one network may start within a minute (core/kernel/network.ts). */
+/** Device logins that one network, and a /48 of IPv6, may start within a minute (core/kernel/network.ts). */
 export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
+export const DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX = 50;
 /**
- * Wrong passwords within the span: of one login from one network, of one login, of one network, and of one login in a
- * browser that has signed in before.
+ * Wrong passwords within the span: of one login from one network, of one login, of one network, of a /48 of IPv6, and of
+ * one login in a browser that has signed in before (core/kernel/network.ts).
  */
 export const SIGN_IN_FAILURES_SPAN_MS = 15 * 60_000;
 export const SIGN_IN_FAILURES_PAIR_MAX = 10;
 export const SIGN_IN_FAILURES_LOGIN_MAX = 100;
 export const SIGN_IN_FAILURES_NETWORK_MAX = 100;
+export const SIGN_IN_FAILURES_WIDE_MAX = 500;
 export const SIGN_IN_FAILURES_BROWSER_MAX = 10;
-/** Sign-ups that one network may try within an hour. */
+/**
+ * Failed tokens within a minute, counted by each node: of one network, of a /48 of IPv6, and of all. Beyond it a token
+ * that the node does not know is looked up together with others, and one that is none costs no read of the log.
+ */
+export const FAILED_TOKENS_PER_MINUTE_MAX = 60;
+export const FAILED_TOKENS_PER_MINUTE_WIDE_MAX = 300;
+export const FAILED_TOKENS_PER_MINUTE_NODE_MAX = 1_000;
+/** Tokens that one such lookup is for. */
+export const TOKENS_LOOKED_UP_MAX = 1_000;
+/** Sign-ups that one network, and a /48 of IPv6, may try within an hour. */
 export const SIGN_UPS_PER_HOUR_MAX = 20;
+export const SIGN_UPS_PER_HOUR_WIDE_MAX = 100;
 /** UTF-16 code units of a user agent that are kept. */
 export const USER_AGENT_LENGTH_MAX = 256;
-/** Passwords that wait to be hashed or compared; at this bound the service answers that it is busy. */
+/**
+ * Passwords that wait to be hashed or compared: those of strangers, and of people who are known (core/kernel/fair-turns.ts).
+ * At this bound, and for who has waited this long, the service answers that it is busy.
+ */
 export const PASSWORDS_WAITING_MAX = 100;
+export const PASSWORD_WAIT_MS = 15_000;
+/** How long a compared password counts towards whose turn is next. */
+export const PASSWORD_TURNS_SPAN_MS = 15 * 60_000;
+/** The turns that a whole /24 of IPv4 or /48 of IPv6 has for one of a single network in it. */
+export const WIDE_NETWORK_TURNS = 8;
 /** How long a closed account can be reopened. After it, the account is erased. */
 export const ACCOUNT_CLOSED_SPAN_MS = 14 * 24 * 60 * 60_000;
 /** The time that the poll which won a device login has to create the token; after it, any node may create it. */

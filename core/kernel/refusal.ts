@@ -33,6 +33,7 @@ export type Refusal =
   | { readonly code: 'mfa-token-limit-reached' }
   | { readonly code: 'mfa-token-name-length' }
   | { readonly code: 'mfa-token-active' }
+  | { readonly code: 'mfa-enrolment-over' }
   | { readonly code: 'mfa-code-wrong' }
   | { readonly code: 'mfa-code-used' }
   | { readonly code: 'mfa-passkey-pending' }

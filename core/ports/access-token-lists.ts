@@ -1,5 +1,6 @@
 /** Lists of access tokens, read from a read model. An account may have any number of tokens. */
 import type { Grant, Scope } from '../kernel/grants.ts';
+import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 
 export interface AccessTokenRow {
@@ -16,4 +17,9 @@ export interface AccessTokenRow {
 export interface AccessTokenLists {
   /** Returns the account's active tokens, newest first, without those that expired before `now`. */
   accessTokens(account: AccountId, now: Timestamp): Promise<readonly AccessTokenRow[]>;
+}
+
+export interface KnownTokens {
+  /** Returns those of these ids that are tokens and were not revoked before the position. */
+  tokensAmong(ids: readonly AccessTokenId[], position: LogPosition): Promise<ReadonlySet<AccessTokenId>>;
 }

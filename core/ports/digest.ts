@@ -7,6 +7,8 @@ export interface Digest {
   sha256OfBytes(bytes: Uint8Array): string;
   /** Returns the HMAC-SHA256 (RFC 2104) of the text's UTF-8, keyed with the key's UTF-8, in hex. */
   hmacSha256(key: string, text: string): string;
+  /** Returns the CRC-32 (IEEE) of the text's UTF-8. */
+  crc32(text: string): number;
   /** Returns whether two texts are equal, in time that depends only on their lengths. */
   equal(a: string, b: string): boolean;
 }

@@ -6,7 +6,7 @@
  */
 import type { LogPosition } from '../kernel/envelope.ts';
 import type { ActivityReader } from './activity.ts';
-import type { AccessTokenLists } from './access-token-lists.ts';
+import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
 import type { DailyTrafficReader, UsageReader } from './usage.ts';
@@ -22,6 +22,7 @@ export type ReadModels = ReadModelProgress &
   HalfDeletedRepositories &
   HistoryReader &
   AccessTokenLists &
+  KnownTokens &
   ActivityReader &
   WebhookDeliveryLists &
   UsageReader &

@@ -1,5 +1,6 @@
-/** The query of an account's access tokens, for REST. */
-import type { AccountId, Timestamp } from '../../core/kernel/ids.ts';
+/** The queries of access tokens: those of an account, for REST, and which of some ids are tokens. */
+import { streamName } from '../../core/kernel/envelope.ts';
+import type { AccessTokenId, AccountId, Timestamp } from '../../core/kernel/ids.ts';
 import type { AccessTokenRow } from '../../core/ports/access-token-lists.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
@@ -19,4 +20,18 @@ export async function readAccessTokens(
 ): Promise<readonly AccessTokenRow[]> {
   const { value } = await reader.read(accessTokensQuery, [account, now], () => ({ account }));
   return value as readonly AccessTokenRow[];
+}
+
+const tokensAmongQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(id), '[]') FROM ${table('access_tokens')} WHERE id = ANY ($1::uuid[])`,
+};
+
+export async function readTokensAmong(
+  reader: LiveReader,
+  ids: readonly AccessTokenId[],
+): Promise<ReadonlySet<AccessTokenId>> {
+  // A token whose stream is parked may be missing from the table.
+  const streams = ids.map((id) => streamName('accessToken', id));
+  const { value } = await reader.read(tokensAmongQuery, [ids], () => ({ streams }));
+  return new Set(value as readonly AccessTokenId[]);
 }

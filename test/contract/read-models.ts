@@ -331,6 +331,9 @@ function accessTokensContract(open: Open): void {
       ...{ repositoryIds: [repository], expiresAt: '2027-01-01T00:00:00.000Z' },
       ...{ createdAt: '2026-11-21T10:00:00.000Z', tokenPrefix: 'strata_abcd' },
     });
+    const ids = [first, newUuid<AccessTokenId>(), second, revoked];
+    assert.deepEqual([...(await reads.tokensAmong(ids, LOG_START))].toSorted(), [first, second].toSorted());
+    assert.equal((await reads.tokensAmong([], LOG_START)).size, 0);
     await update(first, { expires_at: null });
     const later = await (await current(models)).accessTokens(account, timestamp('2026-11-22T00:00:00.000Z'));
     assert.deepEqual(

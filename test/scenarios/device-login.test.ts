@@ -45,13 +45,16 @@ describe('A device login', () => {
     const session = await begin(one, 'workbench');
     const args = ['--username', 'ada', '--code', session.user_code.toLowerCase()];
     const granted = await admin(one, ['device', 'grant', ...args, '--grants', 'API_REPOS_READ']);
+    const { name } = granted as { readonly name: string };
+    // The hostname is personal, and the name of a token stays in the log.
+    assert.match(name, /^Command line, \d{4}-\d{2}-\d{2}$/);
     assert.deepEqual(granted, {
       id: session.id,
       user_code: session.user_code,
       hostname: 'workbench',
       username: 'ada',
       status: 'granted',
-      name: 'workbench',
+      name,
       scope: 'ALL_REPO',
       grants: ['API_REPOS_READ'],
       repository_ids: [],
@@ -61,7 +64,13 @@ describe('A device login', () => {
     const won = answers.filter(({ status }) => status === 200);
     assert.equal(won.length, 1, answers.map(({ status }) => status).join(' '));
     const fetched = won[0]?.body as Fetched;
-    assert.deepEqual([fetched.username, fetched.access_token.name], ['ada', 'workbench']);
+    assert.deepEqual([fetched.username, fetched.access_token.name], ['ada', name]);
+    assert.doesNotMatch(
+      JSON.stringify(await shared.log.since(), (_key, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      ),
+      /workbench/,
+    );
     for (const node of [one, two]) {
       assert.equal((await api(node, fetched.token, 'GET', '/v1/repositories')).status, 200);
       assert.equal((await api(node, fetched.token, 'GET', '/v1/access-tokens')).status, 403);
@@ -88,7 +97,7 @@ describe('A device login', () => {
   test('claimed by a server that died is finished by another: the token is recorded, its secret is stored nowhere', async () => {
     const dying = await startNode(ending, shared, { STRATA_FAILPOINT: 'device-login-claimed' });
     const session = await begin(dying, 'unlucky');
-    await admin(one, ['device', 'grant', '--username', 'ada', '--code', session.user_code]);
+    await admin(one, ['device', 'grant', '--username', 'ada', '--code', session.user_code, '--name', 'unlucky']);
     await assert.rejects(poll(dying, session));
     const lost = await poll(two, session);
     assert.equal(lost.status, 410, lost.text);
@@ -110,7 +119,7 @@ describe('A device login', () => {
     const isDecided = point === 'device-login-decided';
     test(`whose decision dies at ${point} ${isDecided ? 'is decided' : 'still waits'}, and has one decision`, async () => {
       const session = await begin(one, 'survivor');
-      const args = ['device', 'grant', '--username', 'ada', '--code', session.user_code];
+      const args = ['device', 'grant', '--username', 'ada', '--code', session.user_code, '--name', 'survivor'];
       const killed = await tryAdmin({ env: { ...one.env, STRATA_FAILPOINT: point } }, args);
       assert.notEqual(killed.code, 0);
       assert.equal((await tryAdmin(one, args)).code, isDecided ? 1 : 0);

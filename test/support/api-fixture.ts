@@ -17,6 +17,7 @@ import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
+import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import { DEFAULT_PLANS, type Plan, type Plans } from '../../core/account/plans.ts';
@@ -166,6 +167,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
+    failedTokens: createFailedTokens({ clock, tokens: readModels }),
     rateLimits: createMemoryRateLimits(clock),
     newTokenSecret,
     newUserCode,

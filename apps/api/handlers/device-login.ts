@@ -2,11 +2,15 @@
 import type { z } from 'zod';
 import type { Cause } from '../../../core/kernel/envelope.ts';
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
-import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
-import { networkOf } from '../../../core/kernel/network.ts';
-import type { RateLimit } from '../../../core/ports/rate-limits.ts';
+import {
+  DEVICE_POLL_INTERVAL_SECONDS,
+  DEVICE_SESSIONS_PER_MINUTE_MAX,
+  DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX,
+} from '../../../core/kernel/limits.ts';
+import { isIpv6, wideNetworkOf } from '../../../core/kernel/network.ts';
 import { requestDeviceLogin } from '../../../core/use-cases/accounts/device-login.ts';
 import { findPolledSession, pollDeviceLogin } from '../../../core/use-cases/accounts/device-login-token.ts';
+import { type NetworkLimits, networkCounts } from '../../../core/use-cases/accounts/network-counts.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { ok, problem } from '../http/answer.ts';
 import type { Outcome, PublicCall } from '../route.ts';
@@ -20,10 +24,9 @@ import type {
 import type { ID_PARAMS } from '../schemas/params.ts';
 import { tokenObject } from './access-tokens.ts';
 
-const DEVICE_SESSIONS: RateLimit = {
-  name: 'device-sessions',
-  timesMax: DEVICE_SESSIONS_PER_MINUTE_MAX,
-  spanMs: 60_000,
+const DEVICE_SESSIONS: NetworkLimits = {
+  network: { name: 'device-sessions', timesMax: DEVICE_SESSIONS_PER_MINUTE_MAX, spanMs: 60_000 },
+  wide: { name: 'device-sessions-wide', timesMax: DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX, spanMs: 60_000 },
 };
 
 /** The events of a device login have no account as their actor: the device has only the session's secret. */
@@ -37,9 +40,10 @@ export async function postDeviceSession(
 ): Promise<Outcome> {
   const { context, request } = call;
   const address = context.clientAddress(request);
-  const network = networkOf(address);
-  const waitSeconds = await context.rateLimits.take([{ limit: DEVICE_SESSIONS, key: network }]);
+  const waitSeconds = await context.rateLimits.take(networkCounts(DEVICE_SESSIONS, address));
   if (waitSeconds !== null) return tooMany('Too many login sessions from this address', waitSeconds);
+  // Whoever has most logins waiting gives way: a customer with all of a /48 counts as one.
+  const network = isIpv6(address) ? wideNetworkOf(address) : address;
   const userCode = context.newUserCode();
   const secret = context.newDeviceSecret();
   const { hostname } = body;

@@ -36,7 +36,7 @@ export function signInRoutes(site: Site): void {
     const signedIn = await signIn(context, senderOf(visit), {
       login: fields.text('login'),
       password: fields.text('password'),
-      knownBrowser: visit.knownBrowser,
+      knownBrowser: visit.mayBeKnown ? visit.knownBrowser : null,
     });
     if ('refused' in signedIn) return showSignIn(visit, fields, next, refusedForm(signedIn.refused, FIELDS));
     const { username, status, secondFactor } = signedIn;

@@ -69,6 +69,8 @@ export interface Visit {
   readonly address: string;
   /** The User-Agent header, cut to `USER_AGENT_LENGTH_MAX`; null without one. */
   readonly agent: string | null;
+  /** Whether the browser holds the cookie of an earlier sign-in, to whatever account. It proves nothing yet. */
+  readonly mayBeKnown: boolean;
   /** Returns an id of the browser if somebody signed in to the account with it before, else null. */
   knownBrowser(account: AccountId): string | null;
   /** Returns the token that every form of this page carries. */

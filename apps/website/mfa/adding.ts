@@ -91,7 +91,7 @@ function showKey(visit: PersonVisit, { id, seed, url }: NewTotp): SiteAnswer {
 <div>${qrCode(url, 'The key as a QR code; it is written out below')}</div>
 ${copyBox(inFours(seed), 'the key')}
 <p class="soft">On the device that the app is on, <a href="${url}">open the app with this link</a>. An app that asks: time-based, SHA-1, six digits, 30 seconds.</p>
-<h2>Then enter the code that the app shows</h2>
+<h2>Then enter the code that the app shows, within the hour</h2>
 ${postForm(
   { action: `/mfa-tokens/${id}/activate`, csrf: visit.csrf() },
   html`${codeField({})}<p class="soft">From then on, signing in takes a second factor. Every other browser is signed out; access tokens go on.</p><div class="row"><button class="button main">Activate</button></div>`,

@@ -1,5 +1,6 @@
 /** The list of MFA tokens, with what they guard and how many there may be. */
-import type { MfaToken } from '../../../core/account/mfa/state.ts';
+import { enrolmentEnd, isEnrolmentOver, type MfaToken, pendingPasskey } from '../../../core/account/mfa/state.ts';
+import type { Timestamp } from '../../../core/kernel/ids.ts';
 import { MFA_TOKENS_MAX } from '../../../core/kernel/limits.ts';
 import { contactText } from '../identity/contact.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
@@ -20,7 +21,7 @@ export function showTokens(visit: PersonVisit, tokens: readonly MfaToken[], opti
   const content = html`<h1>MFA tokens</h1>
 <p>A second factor guards your sign-in on this site: besides the password it takes a code from an app, or a passkey. Git and the API take access tokens, which no second factor guards.</p>
 ${tokens.length === 0 ? nothingYet() : tokenList(visit, tokens)}
-${adding(tokens, options)}
+${adding(visit, tokens, options)}
 <p class="note">There are no recovery codes. Add two tokens on two devices, so that you can still sign in when you lose one. If you lose all of them, only whoever runs this service can remove them. ${contactText(options.operatorContact)}</p>`;
   return showPage(page(visit, { title: 'MFA tokens', width: 'middle' }, content));
 }
@@ -38,13 +39,23 @@ function tokenList(visit: PersonVisit, tokens: readonly MfaToken[]): Html {
 function tokenItem(visit: PersonVisit, token: MfaToken): Html {
   const { id, name, kind, createdAt } = token;
   const usedAt = token.status === 'active' ? token.lastUsedAt : null;
-  const used = usedAt === null ? 'not used yet' : html`last used ${timeAgo(usedAt, visit.now)}`;
+  const used = usedAt === null ? notUsed(visit, token) : html`last used ${timeAgo(usedAt, visit.now)}`;
   return html`<li>${timeAgo(usedAt ?? createdAt, visit.now)}<div class="what"><a href="/mfa-tokens/${id}">${name}</a> ${stateMark(
     token,
+    visit.now,
   )}</div><div class="by">${KINDS[kind]}, added ${timeAgo(createdAt, visit.now)}, ${used}</div></li>`;
 }
 
-export function stateMark(token: MfaToken): Html {
+function notUsed(visit: PersonVisit, token: MfaToken): Html {
+  if (token.status === 'active') return html`not used yet`;
+  const end = timeAgo(enrolmentEnd(token), visit.now);
+  return isEnrolmentOver(token, visit.now)
+    ? html`the time to activate it ended ${end}`
+    : html`the time to activate it ends ${end}`;
+}
+
+export function stateMark(token: MfaToken, now: Timestamp): Html {
+  if (isEnrolmentOver(token, now)) return html`<span class="mark bad">too late</span>`;
   if (token.status === 'pending') return html`<span class="mark warn">pending</span>`;
   if (isSuspect(token)) return html`<span class="mark bad">may be copied</span>`;
   return html`<span class="mark good">active</span>`;
@@ -56,17 +67,18 @@ export function isSuspect(token: MfaToken): boolean {
 }
 
 /** The ways to add a token, or why there is none now. */
-function adding(tokens: readonly MfaToken[], { passkeysAvailable }: ListOptions): Html {
+function adding(visit: PersonVisit, tokens: readonly MfaToken[], { passkeysAvailable }: ListOptions): Html {
   const rule = html`<p class="soft">You have ${tokens.length} of at most ${MFA_TOKENS_MAX} tokens, pending ones included. Only one passkey can be pending at a time.</p>`;
   if (tokens.length >= MFA_TOKENS_MAX) return html`${rule}<p class="note">Delete a token before you add another.</p>`;
   return html`${rule}<div class="row"><a class="button main" href="/mfa-tokens/add/app">Add an authenticator app</a>${
-    whyNoPasskey(tokens, passkeysAvailable) ?? html`<a class="button" href="/mfa-tokens/add/passkey">Add a passkey</a>`
+    whyNoPasskey(visit, tokens, passkeysAvailable) ??
+    html`<a class="button" href="/mfa-tokens/add/passkey">Add a passkey</a>`
   }</div>`;
 }
 
 /** Says why no passkey can be added now; null if one can. */
-function whyNoPasskey(tokens: readonly MfaToken[], passkeysAvailable: boolean): Html | null {
-  const pending = tokens.find(({ kind, status }) => kind === 'passkey' && status === 'pending');
+function whyNoPasskey(visit: PersonVisit, tokens: readonly MfaToken[], passkeysAvailable: boolean): Html | null {
+  const pending = pendingPasskey(tokens, visit.now);
   if (pending !== undefined) {
     return html`<span class="soft">The passkey <a href="/mfa-tokens/${pending.id}">${pending.name}</a> is pending. Activate or delete it before you add another.</span>`;
   }

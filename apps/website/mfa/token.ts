@@ -4,7 +4,7 @@
  * Must stay true: deleting asks for the password again. After a change that ends sessions, the person's own session goes
  * on under a new id.
  */
-import type { MfaToken } from '../../../core/account/mfa/state.ts';
+import { enrolmentEnd, isEnrolmentOver, type MfaToken } from '../../../core/account/mfa/state.ts';
 import { type MfaTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import { deleteMfaToken, listMfaTokens, renameMfaToken } from '../../../core/use-cases/accounts/mfa-tokens.ts';
@@ -13,7 +13,7 @@ import { activatePasskey, promptForNewPasskey } from '../../../core/use-cases/ac
 import { activateTotp } from '../../../core/use-cases/accounts/totp.ts';
 import { confirmationOf, currentPassword } from '../identity/account-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
-import { type Fields, NO_FIELDS, postForm } from '../layout/forms.ts';
+import { errorSummary, type Fields, NO_FIELDS, postForm } from '../layout/forms.ts';
 import { html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
@@ -108,7 +108,7 @@ function showToken(
 ): SiteAnswer {
   const shownIn = (form: Refused['form']): RefusedForm => (refused?.form === form ? refused.shown : NEW_FORM);
   const { status, headers } = refused?.shown ?? NEW_FORM;
-  const content = html`<div><h1>${token.name}</h1><p class="soft">${KINDS[token.kind]}, added ${timeAgo(token.createdAt, visit.now)} ${stateMark(token)}</p></div>
+  const content = html`<div><h1>${token.name}</h1><p class="soft">${KINDS[token.kind]}, added ${timeAgo(token.createdAt, visit.now)} ${stateMark(token, visit.now)}</p></div>
 ${suspicion(visit, token)}${token.status === 'pending' && activation(visit, token, prompt, shownIn('activate'))}
 ${renaming(visit, token, refused?.name ?? token.name, shownIn('rename'))}
 ${deletion(visit, token, shownIn('delete'))}
@@ -130,25 +130,28 @@ function suspicion(visit: PersonVisit, token: MfaToken): Html | false {
   )} with a counter that the service had seen before, and was refused. If that was not a fault of the device, delete the passkey, and change your password.</p>`;
 }
 
-function activation(
-  visit: PersonVisit,
-  { id, kind }: MfaToken,
-  prompt: JsonObject | null,
-  { errors }: RefusedForm,
-): Html {
+function activation(visit: PersonVisit, token: MfaToken, prompt: JsonObject | null, { errors }: RefusedForm): Html {
+  const { id, kind } = token;
   const form = (fields: Html): Html =>
     postForm({ action: `/mfa-tokens/${id}/activate`, csrf: visit.csrf(), errors }, fields);
-  const pending = (text: string, fields: Html): Html =>
+  const pending = (text: Html, fields: Html): Html =>
     html`<section class="box"><header><h2>Activate</h2></header><div class="inside stack"><p>${text}</p>${fields}</div></section>`;
+  const end = timeAgo(enrolmentEnd(token), visit.now);
+  if (isEnrolmentOver(token, visit.now)) {
+    return pending(
+      html`The time to activate this token ended ${end}. Delete it and add another.`,
+      errorSummary(errors),
+    );
+  }
   if (kind === 'totp') {
     return pending(
-      'Enter the code that your app shows. Its key was shown once: if the app does not have it, delete this token and add another.',
+      html`Enter the code that your app shows; the time for it ends ${end}. Its key was shown once: if the app does not have it, delete this token and add another.`,
       form(html`${codeField(errors)}<div class="row"><button class="button main">Activate</button></div>`),
     );
   }
-  if (prompt === null) return pending('Browsers offer passkeys only on HTTPS, at a host name.', html``);
+  if (prompt === null) return pending(html`Browsers offer passkeys only on HTTPS, at a host name.`, html``);
   return pending(
-    'Your browser asks you for a device or a security key, which creates the passkey.',
+    html`Your browser asks you for a device or a security key, which creates the passkey. The time for it ends ${end}.`,
     form(passkeyButton('create', prompt, 'Create passkey')),
   );
 }

@@ -85,6 +85,7 @@ export function visitOf(making: VisitMaking, request: FastifyRequest, reply: Fas
     signal: untilClosed(reply),
     address: context.clientAddress(request.raw),
     agent: agentOf(request.raw.headers['user-agent']),
+    mayBeKnown: request.cookies[cookies.names.browser] !== undefined,
     knownBrowser: (account) => knownBrowser({ formKey: context.formKey, cookies }, request, account),
     csrf: () => (token ??= reply.generateCsrf({ userInfo: formOwner(request) })),
     session: sessionOf(context, cookies, request, reply),

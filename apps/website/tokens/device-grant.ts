@@ -8,6 +8,7 @@
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import {
+  defaultTokenName,
   denyDeviceLogin,
   type DeviceSessionDetails,
   grantDeviceLogin,
@@ -40,7 +41,7 @@ export async function showGrant(context: SiteContext, visit: PersonVisit, sessio
   if ('refused' in pending) return cannotDecide(visit, pending.refused);
   const own = await listOwnRepositories(context, visit.person.account);
   // The host name stays out of the token's name: a name is in the log for ever, and the host name is personal.
-  const choice = newChoice(`Command line, ${visit.now.slice(0, 10)}`);
+  const choice = newChoice(defaultTokenName(visit.now));
   return grantPage(visit, pending, { own, choice, errors: {} });
 }
 

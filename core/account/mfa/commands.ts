@@ -1,5 +1,5 @@
 /** The commands of an account's MFA tokens. */
-import type { MfaTokenId } from '../../kernel/ids.ts';
+import type { MfaTokenId, Timestamp } from '../../kernel/ids.ts';
 import type { VaultRef } from '../../ports/vault.ts';
 
 /** What the owner of an open account does with the account's MFA tokens. */
@@ -11,13 +11,19 @@ export type MfaCommand =
       readonly seedRef: VaultRef;
     }
   /** `step` is the time step whose code the owner entered. */
-  | { readonly type: 'ActivateTotp'; readonly id: MfaTokenId; readonly step: number }
-  | { readonly type: 'BeginPasskeyEnrolment'; readonly id: MfaTokenId; readonly name: string }
+  | { readonly type: 'ActivateTotp'; readonly id: MfaTokenId; readonly step: number; readonly now: Timestamp }
+  | {
+      readonly type: 'BeginPasskeyEnrolment';
+      readonly id: MfaTokenId;
+      readonly name: string;
+      readonly now: Timestamp;
+    }
   | {
       readonly type: 'ActivatePasskey';
       readonly id: MfaTokenId;
       readonly passkeyRef: VaultRef;
       readonly signCount: number;
+      readonly now: Timestamp;
     }
   | { readonly type: 'RenameMfaToken'; readonly id: MfaTokenId; readonly name: string }
   | { readonly type: 'DeleteMfaToken'; readonly id: MfaTokenId };

@@ -2,8 +2,9 @@
  * Decides the commands of an account's MFA tokens.
  *
  * Must stay true: a code whose time step was used, or is before one that was used, is refused. A signature whose counter
- * is not above the recorded one is refused too, and is recorded once for each token. Pending tokens count towards the
- * limit, so enrolling fills no account.
+ * is not above the recorded one is refused too, and is recorded once for each token. A token is activated within
+ * `MFA_ENROLMENT_SPAN_MS` or never: who finds a signed-in browser later cannot finish what its person began with the
+ * password. Pending tokens count towards the limit as long as they are there, so enrolling fills no account.
  */
 import { accept, type Decision, refuse } from '../../kernel/decider.ts';
 import { MFA_TOKEN_NAME_LENGTH_MAX, MFA_TOKENS_MAX } from '../../kernel/limits.ts';
@@ -12,7 +13,7 @@ import { codePointCount } from '../../kernel/text.ts';
 import type { Account } from '../state.ts';
 import type { MfaCommand, SecondFactorCommand } from './commands.ts';
 import type { MfaEvent } from './events.ts';
-import { type AccountMfa, hasPendingPasskey, type MfaToken, vaultRefOf } from './state.ts';
+import { type AccountMfa, isEnrolmentOver, type MfaToken, pendingPasskey, vaultRefOf } from './state.ts';
 
 export function decideMfa(account: Account, command: MfaCommand): Decision<MfaEvent> {
   if (account.status !== 'open') return refuse({ code: 'account-not-found' });
@@ -26,7 +27,8 @@ export function decideMfa(account: Account, command: MfaCommand): Decision<MfaEv
     case 'BeginPasskeyEnrolment': {
       const refusal = enrolmentRefusal(account, command.name);
       if (refusal !== null) return refuse(refusal);
-      if (hasPendingPasskey(account)) return refuse({ code: 'mfa-passkey-pending' });
+      if (pendingPasskey(account.mfaTokens.values(), command.now) !== undefined)
+        return refuse({ code: 'mfa-passkey-pending' });
       return accept<MfaEvent>({ type: 'PasskeyEnrolmentBegun', data: { token_id: command.id, name: command.name } });
     }
     case 'ActivateTotp':
@@ -58,10 +60,12 @@ function decideToken(
     case 'ActivateTotp':
       if (token.kind !== 'totp') return refuse({ code: 'mfa-token-not-found' });
       if (token.status === 'active') return refuse({ code: 'mfa-token-active' });
+      if (isEnrolmentOver(token, command.now)) return refuse({ code: 'mfa-enrolment-over' });
       return accept<MfaEvent>({ type: 'TotpActivated', data: { token_id, step: command.step } });
     case 'ActivatePasskey': {
       if (token.kind !== 'passkey') return refuse({ code: 'mfa-token-not-found' });
       if (token.status === 'active') return refuse({ code: 'mfa-token-active' });
+      if (isEnrolmentOver(token, command.now)) return refuse({ code: 'mfa-enrolment-over' });
       const data = { token_id, passkey_ref: command.passkeyRef, sign_count: command.signCount };
       return accept<MfaEvent>({ type: 'PasskeyActivated', data });
     }

@@ -1,5 +1,6 @@
 /** The state of an account's MFA tokens, folded from the account's stream. */
-import type { MfaTokenId, Timestamp } from '../../kernel/ids.ts';
+import { type MfaTokenId, plusMs, type Timestamp } from '../../kernel/ids.ts';
+import { MFA_ENROLMENT_SPAN_MS } from '../../kernel/limits.ts';
 import type { VaultRef } from '../../ports/vault.ts';
 
 interface NamedToken {
@@ -55,8 +56,21 @@ export function hasActiveMfaToken({ mfaTokens }: AccountMfa): boolean {
   return [...mfaTokens.values()].some(({ status }) => status === 'active');
 }
 
-export function hasPendingPasskey({ mfaTokens }: AccountMfa): boolean {
-  return [...mfaTokens.values()].some(({ kind, status }) => kind === 'passkey' && status === 'pending');
+/** Returns the first moment at which a pending token can be activated no more. */
+export function enrolmentEnd({ createdAt }: MfaToken): Timestamp {
+  return plusMs(createdAt, MFA_ENROLMENT_SPAN_MS);
+}
+
+/** Returns whether the token is pending and can be activated no more. */
+export function isEnrolmentOver(token: MfaToken, now: Timestamp): boolean {
+  return token.status === 'pending' && now >= enrolmentEnd(token);
+}
+
+/** Returns the passkey that is pending and can still be activated; undefined if there is none. */
+export function pendingPasskey(tokens: Iterable<MfaToken>, now: Timestamp): MfaToken | undefined {
+  return [...tokens].find(
+    (token) => token.kind === 'passkey' && token.status === 'pending' && !isEnrolmentOver(token, now),
+  );
 }
 
 /** Returns the reference of the token's vault record; null if it has none. */

@@ -58,8 +58,9 @@ export async function createAccount(
   await context.failpoint('account-email-claimed');
   // The vault records are written before the event that names them (docs/architecture.md, invariant 5).
   const emailRef = await context.vault.put(id, 'email', wanted.email);
-  const passwordHashRef = await context.vault.put(id, 'password-hash', await context.passwords.hash(wanted.password));
   const { address = '' } = wanted;
+  const passwordHash = await context.passwords.hash(wanted.password, { kind: 'stranger', address });
+  const passwordHashRef = await context.vault.put(id, 'password-hash', passwordHash);
   const sourceAddressRef = address === '' ? null : await context.vault.put(id, 'source-address', address);
   const created = await execute(
     context,
@@ -125,7 +126,8 @@ export async function changePassword(
   if (invalid !== null) return refuse(invalid);
   const before = await context.entities.reload(accounts, account);
   if (before.state.status !== 'open') return refuse({ code: 'account-not-found' });
-  const passwordHashRef = await context.vault.put(account, 'password-hash', await context.passwords.hash(password));
+  const passwordHash = await context.passwords.hash(password, { kind: 'known', account });
+  const passwordHashRef = await context.vault.put(account, 'password-hash', passwordHash);
   let superseded = before.state.passwordHashRef;
   const changed = await execute(context, accounts, account, origin, (state) => {
     // The last call of this function commits. Another change may have replaced the hash that was read before.

@@ -5,6 +5,7 @@
  * must have awaited `entities.barrier()`: then every node refuses a token that was revoked or has expired, and a
  * session that has ended, at its next request.
  */
+import { isSecretForm } from '../../access-token/secret.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
 import { isExpired } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
@@ -15,8 +16,6 @@ import type { Digest } from '../../ports/digest.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
 import type { AccessTokenPrincipal, Principal, SessionPrincipal } from './principal.ts';
 
-/** `strata_`, 40 base62 digits of secret, 6 of CRC-32 (docs/interface.md, Access tokens). */
-const SECRET_FORM = /^strata_[0-9A-Za-z]{46}$/;
 export const TOKEN_PREFIX_LENGTH = 'strata_'.length + 4;
 
 /** Namespace of token ids. An id is the UUID version 5 of this namespace and the secret's SHA-256. */
@@ -26,12 +25,20 @@ export function tokenIdOf(ids: Pick<Ids, 'derive'>, secretHash: string): AccessT
   return ids.derive<AccessTokenId>(TOKEN_ID_NAMESPACE, secretHash);
 }
 
+/** Returns the id of the token that would have this secret, or null for what is no secret. Reads nothing. */
+export function tokenIdOfSecret(
+  { ids, digest }: { readonly ids: Pick<Ids, 'derive'>; readonly digest: Digest },
+  secret: string,
+): AccessTokenId | null {
+  return isSecretForm(digest.crc32, secret) ? tokenIdOf(ids, digest.sha256(secret)) : null;
+}
+
 /** Returns null for a malformed, unknown, expired or revoked token, and for a token of an account that is not open. */
 export async function authenticate(
   context: Context & { readonly digest: Digest },
   secret: string,
 ): Promise<AccessTokenPrincipal | null> {
-  if (!SECRET_FORM.test(secret)) return null;
+  if (!isSecretForm(context.digest.crc32, secret)) return null;
   const secretHash = context.digest.sha256(secret);
   return principalOfToken(context, tokenIdOf(context.ids, secretHash), secretHash);
 }

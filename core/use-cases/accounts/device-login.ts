@@ -45,6 +45,11 @@ export interface DeviceLoginAsked {
   readonly secret: string;
 }
 
+/** The name of a login's token if its user gives none. It does not hold the hostname, which is personal. */
+export function defaultTokenName(now: Timestamp): string {
+  return `Command line, ${now.slice(0, 10)}`;
+}
+
 /** Begins a login. It is kept until an hour after its end, unless it gives way before anybody decided about it. */
 export async function requestDeviceLogin(
   context: Pick<Context, 'clock' | 'ids'> & {

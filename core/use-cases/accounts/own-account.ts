@@ -51,7 +51,8 @@ export async function confirmPassword(
   account: AccountId,
   { password, address, browser }: Confirmation,
 ): Promise<Refused | null> {
-  context.passwords.expectRoom();
+  const turn = { kind: 'known', account } as const;
+  context.passwords.expectRoom(turn);
   const { state } = await context.entities.get(accounts, account);
   if (state.status !== 'open') return refuse({ code: 'session-no-longer-valid' });
   const counts = countsOf({ of: `confirm ${account}`, address, browser });
@@ -60,7 +61,7 @@ export async function confirmPassword(
   if (codePointCount(password) > PASSWORD_LENGTH_MAX) return refuse({ code: 'password-wrong' });
   const isRight = await unlessFailed(context.rateLimits, counts, async () => {
     const hash = await context.vault.get(account, 'password-hash', state.passwordHashRef);
-    return context.passwords.verify(password, hash);
+    return context.passwords.verify(password, hash, turn);
   });
   if (!isRight) return refuse({ code: 'password-wrong' });
   await context.rateLimits.giveBack(counts);

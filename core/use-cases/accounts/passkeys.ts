@@ -8,7 +8,7 @@
  */
 import { accounts } from '../../account/evolve.ts';
 import { decideMfa, decideSecondFactor } from '../../account/mfa/decide.ts';
-import type { ActivePasskey, MfaToken } from '../../account/mfa/state.ts';
+import { type ActivePasskey, isEnrolmentOver, type MfaToken } from '../../account/mfa/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import { type AccountId, type MfaTokenId, plusMs } from '../../kernel/ids.ts';
 import { canonicalJson, type JsonObject } from '../../kernel/json.ts';
@@ -43,7 +43,7 @@ export async function beginPasskeyEnrolment(
 ): Promise<{ readonly id: MfaTokenId } | Refused> {
   const id = context.ids.next<MfaTokenId>();
   const begun = await execute(context, accounts, origin.account, origin, (account) =>
-    decideMfa(account, { type: 'BeginPasskeyEnrolment', id, name }),
+    decideMfa(account, { type: 'BeginPasskeyEnrolment', id, name, now: context.clock.now() }),
   );
   if ('refused' in begun) return begun;
   await context.failpoint('mfa-enrolment-begun');
@@ -60,6 +60,7 @@ export async function promptForNewPasskey(
   const token = state.status === 'open' ? state.mfaTokens.get(id) : undefined;
   if (state.status !== 'open' || token?.kind !== 'passkey') return NOT_FOUND;
   if (token.status === 'active') return refuse({ code: 'mfa-token-active' });
+  if (isEnrolmentOver(token, context.clock.now())) return refuse({ code: 'mfa-enrolment-over' });
   const known = await passkeysOf(context, account);
   const passkeys = known.map(({ passkey }) => passkey);
   const prompt = await context.passkeys.creationPrompt({ account, username: state.username }, passkeys);
@@ -86,7 +87,7 @@ export async function activatePasskey(
   if (typeof passkeyRef !== 'string') return passkeyRef;
   await context.failpoint('mfa-passkey-stored');
   const activated = await execute(context, accounts, account, origin, (state) =>
-    decideMfa(state, { type: 'ActivatePasskey', id, passkeyRef, signCount }),
+    decideMfa(state, { type: 'ActivatePasskey', id, passkeyRef, signCount, now: context.clock.now() }),
   );
   if ('refused' in activated) {
     await context.vault.delete(account, passkeyRef);

@@ -11,14 +11,17 @@ import {
   SIGN_IN_FAILURES_NETWORK_MAX,
   SIGN_IN_FAILURES_PAIR_MAX,
   SIGN_IN_FAILURES_SPAN_MS,
+  SIGN_IN_FAILURES_WIDE_MAX,
 } from '../../kernel/limits.ts';
-import { networkOf } from '../../kernel/network.ts';
+import { isIpv6, wideNetworkOf } from '../../kernel/network.ts';
 import type { RateCount, RateLimit, RateLimits } from '../../ports/rate-limits.ts';
+import { networkCounts } from './network-counts.ts';
 
 const spanMs = SIGN_IN_FAILURES_SPAN_MS;
 const PAIR: RateLimit = { name: 'guess-pair', timesMax: SIGN_IN_FAILURES_PAIR_MAX, spanMs };
 const LOGIN: RateLimit = { name: 'guess-login', timesMax: SIGN_IN_FAILURES_LOGIN_MAX, spanMs };
 const NETWORK: RateLimit = { name: 'guess-network', timesMax: SIGN_IN_FAILURES_NETWORK_MAX, spanMs };
+const WIDE: RateLimit = { name: 'guess-wide', timesMax: SIGN_IN_FAILURES_WIDE_MAX, spanMs };
 const BROWSER: RateLimit = { name: 'guess-browser', timesMax: SIGN_IN_FAILURES_BROWSER_MAX, spanMs };
 
 export interface Guess {
@@ -35,10 +38,11 @@ export interface Guess {
  */
 export function countsOf({ of, address, browser }: Guess): readonly RateCount[] {
   if (browser !== null) return [{ limit: BROWSER, key: `${of} ${browser}` }];
-  const network = networkOf(address);
+  // The whole /48 of IPv6: a customer who holds it may not use up the count of a name, and so lock its person out.
+  const pair = isIpv6(address) ? wideNetworkOf(address) : address;
   return [
-    { limit: NETWORK, key: network },
-    { limit: PAIR, key: `${of} ${network}` },
+    ...networkCounts({ network: NETWORK, wide: WIDE }, address),
+    { limit: PAIR, key: `${of} ${pair}` },
     { limit: LOGIN, key: of },
   ];
 }

@@ -16,7 +16,7 @@ import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX, USER_AGENT_LENGTH_MAX } from '..
 import type { Refusal } from '../../kernel/refusal.ts';
 import { asciiLowerCase, codePointCount, startOfText } from '../../kernel/text.ts';
 import type { Background } from '../../ports/background.ts';
-import type { PasswordHasher } from '../../ports/password-hasher.ts';
+import type { PasswordHasher, PasswordTurn } from '../../ports/password-hasher.ts';
 import type { RateLimits } from '../../ports/rate-limits.ts';
 import { type Vault, VaultError, type VaultField, type VaultRef } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
@@ -46,8 +46,11 @@ export interface SignInAttempt {
   /** A user name or an e-mail address, as typed. */
   readonly login: string;
   readonly password: string;
-  /** The id of the browser if it holds the cookie of an earlier sign-in to the account; null for any other browser. */
-  readonly knownBrowser: (account: AccountId) => string | null;
+  /**
+   * Returns the id of the browser if it holds the cookie of an earlier sign-in to the account, else null. Null for a
+   * browser without such a cookie.
+   */
+  readonly knownBrowser: ((account: AccountId) => string | null) | null;
 }
 
 /** Whose password was right. */
@@ -68,14 +71,18 @@ export async function signIn(
   origin: Origin,
   { login, password, knownBrowser }: SignInAttempt,
 ): Promise<SignedInPerson | { readonly refused: Refusal }> {
-  context.passwords.expectRoom();
+  const stranger: PasswordTurn = { kind: 'stranger', address: origin.address };
+  // Looking the account up costs more than this, and only then it is known whether the browser is.
+  if (knownBrowser === null) context.passwords.expectRoom(stranger);
   const typed = login.trim();
   const found = await findEnterable(context, typed);
-  const browser = found === null ? null : knownBrowser(found.account);
+  const browser = found === null ? null : (knownBrowser?.(found.account) ?? null);
+  const turn = found === null || browser === null ? stranger : ({ kind: 'known', account: found.account } as const);
+  context.passwords.expectRoom(turn);
   const counts = countsOf({ of: `sign-in ${emailKey(typed)}`, address: origin.address, browser });
   const waitSeconds = await context.rateLimits.take(counts);
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
-  const isRight = await unlessFailed(context.rateLimits, counts, () => compare(context, found, password));
+  const isRight = await unlessFailed(context.rateLimits, counts, () => compare(context, found, password, turn));
   if (found === null || !isRight) {
     if (found !== null)
       context.background.run('sign-in-failed', () => recordFailure(context, origin, found.account, 'password'));
@@ -116,11 +123,12 @@ async function compare(
   { vault, passwords }: Pick<SignInContext, 'vault' | 'passwords'>,
   found: Found | null,
   password: string,
+  turn: PasswordTurn,
 ): Promise<boolean> {
   const hash = found === null ? null : await vault.get(found.account, 'password-hash', found.state.passwordHashRef);
   // No account has a longer password, and hashing one would take longer.
   const isPossible = codePointCount(password) <= PASSWORD_LENGTH_MAX;
-  return passwords.verify(isPossible ? password : '', isPossible ? hash : null);
+  return passwords.verify(isPossible ? password : '', isPossible ? hash : null, turn);
 }
 
 /**

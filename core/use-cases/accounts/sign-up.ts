@@ -6,13 +6,12 @@
  */
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
-import { SIGN_UPS_PER_HOUR_MAX } from '../../kernel/limits.ts';
-import { networkOf } from '../../kernel/network.ts';
+import { SIGN_UPS_PER_HOUR_MAX, SIGN_UPS_PER_HOUR_WIDE_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { RateLimit } from '../../ports/rate-limits.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { creationRefusal, createAccount, type NewAccount } from './accounts.ts';
+import { type NetworkLimits, networkCounts } from './network-counts.ts';
 import { type Origin, recordSignIn, type SignedInPerson, type SignInContext } from './sign-in.ts';
 
 export interface SignUpContext extends SignInContext {
@@ -22,7 +21,10 @@ export interface SignUpContext extends SignInContext {
   readonly signUpOpen: boolean;
 }
 
-const SIGN_UPS: RateLimit = { name: 'sign-ups', timesMax: SIGN_UPS_PER_HOUR_MAX, spanMs: 60 * 60_000 };
+const SIGN_UPS: NetworkLimits = {
+  network: { name: 'sign-ups', timesMax: SIGN_UPS_PER_HOUR_MAX, spanMs: 60 * 60_000 },
+  wide: { name: 'sign-ups-wide', timesMax: SIGN_UPS_PER_HOUR_WIDE_MAX, spanMs: 60 * 60_000 },
+};
 
 export async function signUp(
   context: SignUpContext,
@@ -33,9 +35,9 @@ export async function signUp(
   // A form that is only filled in wrongly costs nothing.
   const invalid = creationRefusal(wanted);
   if (invalid !== null) return refuse(invalid);
-  context.passwords.expectRoom();
   const { requestId, address } = origin;
-  const waitSeconds = await context.rateLimits.take([{ limit: SIGN_UPS, key: networkOf(address) }]);
+  context.passwords.expectRoom({ kind: 'stranger', address });
+  const waitSeconds = await context.rateLimits.take(networkCounts(SIGN_UPS, address));
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
   const actor = { kind: 'system', id: 'sign-up' } as const;
   const cause: Cause = { actor, requestId, sourceAddressRef: null, causationId: null };

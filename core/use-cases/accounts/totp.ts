@@ -7,7 +7,7 @@
  */
 import { accounts } from '../../account/evolve.ts';
 import { decideMfa, decideSecondFactor } from '../../account/mfa/decide.ts';
-import type { ActiveTotp, MfaToken } from '../../account/mfa/state.ts';
+import { type ActiveTotp, isEnrolmentOver, type MfaToken } from '../../account/mfa/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { AccountId, MfaTokenId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
@@ -70,13 +70,15 @@ export async function activateTotp(
   const token = (await listMfaTokens(context, origin.account)).find((one) => one.id === id);
   if (token?.kind !== 'totp') return refuse({ code: 'mfa-token-not-found' });
   if (token.status === 'active') return refuse({ code: 'mfa-token-active' });
+  const now = context.clock.now();
+  if (isEnrolmentOver(token, now)) return refuse({ code: 'mfa-enrolment-over' });
   const seed = await context.vault.get(origin.account, 'totp-seed', token.seedRef);
   // The record is removed after the token was deleted: another request did so meanwhile.
   if (seed === null) return refuse({ code: 'mfa-token-not-found' });
-  const step = context.oneTimeCodes.stepOf(seed, code, context.clock.now());
+  const step = context.oneTimeCodes.stepOf(seed, code, now);
   if (step === null) return refuse({ code: 'mfa-code-wrong' });
   const activated = await execute(context, accounts, origin.account, origin, (account) =>
-    decideMfa(account, { type: 'ActivateTotp', id, step }),
+    decideMfa(account, { type: 'ActivateTotp', id, step, now: context.clock.now() }),
   );
   if ('refused' in activated) return activated;
   await context.failpoint('mfa-token-activated');

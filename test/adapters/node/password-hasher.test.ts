@@ -7,8 +7,12 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { findArgon2id } from '../../../adapters/node/argon2id.ts';
 import { createPasswordHasher } from '../../../adapters/node/password-hasher.ts';
-import { PASSWORDS_WAITING_MAX } from '../../../core/kernel/limits.ts';
+import { PASSWORD_WAIT_MS, PASSWORDS_WAITING_MAX } from '../../../core/kernel/limits.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
+import type { PasswordTurn } from '../../../core/ports/password-hasher.ts';
+import { uuids } from '../../../adapters/node/ids.ts';
 
+const TURN: PasswordTurn = { kind: 'stranger', address: '192.0.2.1' };
 const HASHER = path.join(import.meta.dirname, '../../../adapters/node/password-hasher.ts');
 /** Where Node has no argon2, a package makes the same hashes. */
 const KINDS = { 'of node:crypto': findArgon2id(), 'of the package': findArgon2id({}) };
@@ -23,10 +27,10 @@ const REFERENCES = [
 
 for (const [kind, argon2id] of Object.entries(KINDS))
   describe(`A password hash ${kind}`, () => {
-    const hasher = createPasswordHasher(argon2id);
+    const hasher = createPasswordHasher({ argon2id });
 
     test('is a PHC string of argon2id with 19 MiB, two passes, one lane and a new salt', async () => {
-      const hashes = await Promise.all([hasher.hash('correct horse'), hasher.hash('correct horse')]);
+      const hashes = await Promise.all([hasher.hash('correct horse', TURN), hasher.hash('correct horse', TURN)]);
       for (const hash of hashes) {
         assert.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
       }
@@ -34,43 +38,45 @@ for (const [kind, argon2id] of Object.entries(KINDS))
     });
 
     test('accepts only its own password', async () => {
-      const hash = await hasher.hash('correct horse');
+      const hash = await hasher.hash('correct horse', TURN);
       const verdicts = ['correct horse', 'correct horsf', 'Correct horse', 'correct horse ', ''].map((password) =>
-        hasher.verify(password, hash),
+        hasher.verify(password, hash, TURN),
       );
       assert.deepEqual(await Promise.all(verdicts), [true, false, false, false, false]);
     });
 
     test('of nobody accepts no password, and costs as much as any other', async () => {
       let runs = 0;
-      const counting = createPasswordHasher(async (parameters) => {
-        runs += 1;
-        assert.deepEqual([parameters.memoryKiB, parameters.passes, parameters.tagLengthBytes], [19_456, 2, 32]);
-        return Buffer.alloc(32);
+      const counting = createPasswordHasher({
+        argon2id: async (parameters) => {
+          runs += 1;
+          assert.deepEqual([parameters.memoryKiB, parameters.passes, parameters.tagLengthBytes], [19_456, 2, 32]);
+          return Buffer.alloc(32);
+        },
       });
       // Even the tag of that hash, which the stand-in computes for every password, is none.
-      assert.equal(await counting.verify('correct horse', null), false);
+      assert.equal(await counting.verify('correct horse', null, TURN), false);
       assert.equal(runs, 1);
-      assert.equal(await hasher.verify('', null), false);
+      assert.equal(await hasher.verify('', null, TURN), false);
     });
 
     test('accepts the password in composed and in decomposed letters', async () => {
-      const hash = await hasher.hash('gr\u00f6\u00dfe of letters');
-      assert.equal(await hasher.verify('gro\u0308\u00dfe of letters', hash), true);
+      const hash = await hasher.hash('gr\u00f6\u00dfe of letters', TURN);
+      assert.equal(await hasher.verify('gro\u0308\u00dfe of letters', hash, TURN), true);
     });
 
     test('of the reference implementation is verified by its own parameters', async () => {
       for (const [password, reference] of REFERENCES) {
-        assert.equal(await hasher.verify(password, reference), true, reference);
-        assert.equal(await hasher.verify(`${password}e`, reference), false, reference);
+        assert.equal(await hasher.verify(password, reference, TURN), true, reference);
+        assert.equal(await hasher.verify(`${password}e`, reference, TURN), false, reference);
       }
     });
 
     test('is verified by every other implementation', async () => {
-      const hash = await hasher.hash('correct horse');
+      const hash = await hasher.hash('correct horse', TURN);
       for (const other of Object.values(KINDS)) {
-        assert.equal(await createPasswordHasher(other).verify('correct horse', hash), true);
-        assert.equal(await createPasswordHasher(other).verify('correct horsf', hash), false);
+        assert.equal(await createPasswordHasher({ argon2id: other }).verify('correct horse', hash, TURN), true);
+        assert.equal(await createPasswordHasher({ argon2id: other }).verify('correct horsf', hash, TURN), false);
       }
     });
 
@@ -81,35 +87,159 @@ for (const [kind, argon2id] of Object.entries(KINDS))
         '$argon2i$v=19$m=256,t=2,p=1$c29tc2FsdA$nf65',
         '$2b$10$abcdefghijklmnopqrstuv',
       ]) {
-        await assert.rejects(hasher.verify('password', hash), TypeError);
+        await assert.rejects(hasher.verify('password', hash, TURN), TypeError);
       }
-      await hasher.verify('password', await hasher.hash('password'));
+      await hasher.verify('password', await hasher.hash('password', TURN), TURN);
     });
   });
 
 test('a bounded number of passwords is hashed at once, a bounded number waits, and one more is refused without being begun', async () => {
   const running: (() => void)[] = [];
   let begun = 0;
-  const hasher = createPasswordHasher(async () => {
+  const argon2id = async (): Promise<Buffer> => {
     begun += 1;
     await new Promise<void>((resolve) => running.push(resolve));
     return Buffer.alloc(32);
-  }, 2);
-  const taken = Array.from({ length: PASSWORDS_WAITING_MAX + 2 }, () => hasher.verify('correct horse', null));
-  await assert.rejects(hasher.verify('correct horse', null), { code: 'password-hasher-busy' });
-  await assert.rejects(hasher.hash('correct horse'), { code: 'password-hasher-busy' });
-  assert.throws(() => hasher.expectRoom(), { code: 'password-hasher-busy' });
+  };
+  const hasher = createPasswordHasher({ argon2id, concurrentMax: 2 });
+  const taken = Array.from({ length: PASSWORDS_WAITING_MAX + 2 }, () => hasher.verify('correct horse', null, TURN));
+  await assert.rejects(hasher.verify('correct horse', null, TURN), { code: 'password-hasher-busy' });
+  await assert.rejects(hasher.hash('correct horse', TURN), { code: 'password-hasher-busy' });
+  assert.throws(() => hasher.expectRoom(TURN), { code: 'password-hasher-busy' });
   assert.equal(begun, 2);
   while (begun < taken.length || running.length > 0) {
     running.shift()?.();
     await new Promise((resolve) => setImmediate(resolve));
   }
   await Promise.all(taken);
-  hasher.expectRoom();
-  const next = hasher.verify('correct horse', null);
+  hasher.expectRoom(TURN);
+  const next = hasher.verify('correct horse', null, TURN);
   await new Promise((resolve) => setImmediate(resolve));
   running.shift()?.();
   assert.equal(await next, false);
+});
+
+describe('A flood of wrong passwords', () => {
+  /** One password at a time, each until `finish`. */
+  function started() {
+    const finish: (() => void)[] = [];
+    let now = 0;
+    const argon2id = async (): Promise<Buffer> => {
+      await new Promise<void>((resolve) => finish.push(resolve));
+      return Buffer.alloc(32);
+    };
+    const hasher = createPasswordHasher({ argon2id, concurrentMax: 1, monotonicMs: () => now });
+    const order: string[] = [];
+    const busy: string[] = [];
+    const compare = (name: string, turn: PasswordTurn, hash: string | null = null): void => {
+      hasher.verify('wrong horse', hash, turn).then(
+        () => order.push(name),
+        () => busy.push(name),
+      );
+    };
+    const from = (address: string): PasswordTurn => ({ kind: 'stranger', address });
+    const next = async (): Promise<void> => {
+      await new Promise((resolve) => setImmediate(resolve));
+      finish.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    const wait = (ms: number): void => void (now += ms);
+    return { compare, from, next, order, busy, wait };
+  }
+  const known: PasswordTurn = { kind: 'known', account: uuids.next<AccountId>() };
+
+  test('from one address lets somebody at another address have the next turn, and a known browser at once', async () => {
+    const { compare, from, next, order, busy } = started();
+    for (let n = 0; n <= PASSWORDS_WAITING_MAX; n += 1) compare('flood', from('203.0.113.7'));
+    compare('stranger', from('192.0.2.1'));
+    compare('known', known);
+    for (let n = 0; n < 3; n += 1) await next();
+    assert.deepEqual(order, ['flood', 'known', 'stranger']);
+    assert.deepEqual(busy, ['flood'], 'the last of those who tried most gives way');
+  });
+
+  test('from a thousand addresses that all had their turn lets a new address go before them', async () => {
+    const { compare, from, next, order } = started();
+    for (let n = 0; n < 1_000; n += 1) {
+      compare('flood', from(`203.0.${n % 250}.${Math.floor(n / 250)}`));
+      await next();
+    }
+    order.length = 0;
+    for (let n = 0; n <= PASSWORDS_WAITING_MAX; n += 1) compare('flood', from(`203.0.${n}.0`));
+    compare('stranger', from('192.0.2.1'));
+    for (let n = 0; n < 2; n += 1) await next();
+    assert.deepEqual(order, ['flood', 'stranger']);
+  });
+
+  test('from ever new addresses lets somebody who was refused and comes again go before them', async () => {
+    const { compare, from, next, order, busy, wait } = started();
+    let n = 0;
+    const flood = (): void => compare('flood', from(`203.${Math.floor(n / 200)}.${n++ % 200}.7`));
+    for (let waiting = 0; waiting <= PASSWORDS_WAITING_MAX; waiting += 1) flood();
+    wait(1);
+    compare('stranger', from('192.0.2.1'));
+    await next();
+    assert.deepEqual([order, busy], [['flood'], ['stranger']], 'there is no room yet');
+    // All that waited give up, and others from new addresses fill the room.
+    wait(PASSWORD_WAIT_MS);
+    for (let waiting = 0; waiting < PASSWORDS_WAITING_MAX; waiting += 1) flood();
+    await next();
+    for (let waiting = 0; waiting < PASSWORDS_WAITING_MAX; waiting += 1) flood();
+    compare('stranger', from('192.0.2.1'));
+    order.length = 0;
+    for (let turn = 0; turn < 2; turn += 1) await next();
+    assert.deepEqual(order, ['flood', 'stranger']);
+  });
+
+  test('from new addresses leaves the place to somebody whose neighbours signed in with the right password', async () => {
+    const { compare, from, next, order } = started();
+    // The stand-in computes this tag for every password.
+    const right = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+    for (let n = 0; n < 9; n += 1) {
+      compare('neighbour', from(`192.0.2.${n}`), right);
+      await next();
+    }
+    order.length = 0;
+    compare('running', from('198.51.100.1'));
+    compare('stranger', from('192.0.2.1'));
+    for (let n = 0; n < 9; n += 1) compare('flood', from(`203.0.${n}.7`));
+    for (let n = 0; n < 2; n += 1) await next();
+    assert.deepEqual(order, ['running', 'stranger']);
+  });
+
+  test('from every network of one customer counts as eight networks at most', async () => {
+    const { compare, from, next, order } = started();
+    compare('first', from('2001:db8:9::1'));
+    for (let n = 0; n < 64; n += 1) compare('customer', from(`2001:db8:7:${n.toString(16)}::1`));
+    for (let n = 0; n < 8; n += 1) compare('stranger', from('192.0.2.1'));
+    for (let n = 0; n < 1 + 5 * 9; n += 1) await next();
+    assert.equal(order.filter((name) => name === 'stranger').length, 5);
+  });
+
+  test('in known browsers leaves every fourth turn to strangers, and the next to another account', async () => {
+    const { compare, from, next, order } = started();
+    const other: PasswordTurn = { kind: 'known', account: uuids.next<AccountId>() };
+    for (let n = 0; n < 10; n += 1) compare('flood', known);
+    compare('other', other);
+    compare('stranger', from('192.0.2.1'));
+    for (let n = 0; n < 5; n += 1) await next();
+    assert.deepEqual(order, ['flood', 'other', 'flood', 'stranger', 'flood']);
+  });
+
+  test('is answered that the service is busy when its turn has not come in time', async () => {
+    const { compare, from, next, order, busy, wait } = started();
+    compare('running', from('192.0.2.1'));
+    compare('late', from('192.0.2.2'));
+    wait(PASSWORD_WAIT_MS);
+    compare('in time', from('192.0.2.3'));
+    await next();
+    assert.deepEqual([order, busy], [['running'], []], 'one that has waited exactly as long as it may goes on');
+    wait(1);
+    compare('last', from('192.0.2.4'));
+    wait(PASSWORD_WAIT_MS);
+    await next();
+    assert.deepEqual([order, busy], [['running', 'late'], ['in time']]);
+  });
 });
 
 test('a Node without argon2 verifies the hashes of one that has it', async () => {
@@ -117,12 +247,13 @@ test('a Node without argon2 verifies the hashes of one that has it', async () =>
   const remove = "import crypto from 'node:crypto'; delete crypto.argon2; syncBuiltinESMExports();";
   const preload = `import { syncBuiltinESMExports } from 'node:module'; ${remove}`;
   const module = JSON.stringify(pathToFileURL(HASHER).href);
-  const hash = await createPasswordHasher().hash('correct horse');
+  const hash = await createPasswordHasher().hash('correct horse', TURN);
   const script = `
     import * as crypto from 'node:crypto';
     import { createPasswordHasher } from ${module};
     const hasher = createPasswordHasher();
-    console.log(crypto.argon2, await hasher.verify('correct horse', ${JSON.stringify(hash)}), await hasher.hash('x'));`;
+    const turn = ${JSON.stringify(TURN)};
+    console.log(crypto.argon2, await hasher.verify('correct horse', ${JSON.stringify(hash)}, turn), await hasher.hash('x', turn));`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, '--input-type=module', '-e', script];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   assert.match(stdout, /^undefined true \$argon2id\$v=19\$m=19456,t=2,p=1\$/);

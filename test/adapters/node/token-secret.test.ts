@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import fc from 'fast-check';
-import { checksumOf, newTokenSecret } from '../../../adapters/node/token-secret.ts';
+import { crc32 as nodeCrc32 } from 'node:zlib';
+import { checksumOf, isSecretForm } from '../../../core/access-token/secret.ts';
+import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -24,11 +26,11 @@ describe("A secret's checksum", () => {
   test('is CRC-32 in base62, padded to six digits', () => {
     // The check value of CRC-32/ISO-HDLC is 0xcbf43926.
     assert.equal(crc32('123456789'), 0xcbf43926);
-    assert.equal(checksumOf('123456789'), '3jZRME');
-    assert.equal(checksumOf(''), '000000');
+    assert.equal(checksumOf(nodeCrc32, '123456789'), '3jZRME');
+    assert.equal(checksumOf(nodeCrc32, ''), '000000');
     fc.assert(
       fc.property(fc.string(), (text) => {
-        const digits = checksumOf(text);
+        const digits = checksumOf(nodeCrc32, text);
         assert.match(digits, /^[0-9A-Za-z]{6}$/);
         assert.equal(valueOf(digits), crc32(text));
       }),
@@ -36,11 +38,22 @@ describe("A secret's checksum", () => {
   });
 });
 
+test('a text has the form of a secret only with its own checksum', () => {
+  for (let n = 0; n < 100; n += 1) {
+    const secret = newTokenSecret();
+    assert.equal(isSecretForm(nodeCrc32, secret), true);
+    for (const at of [7, 46, 47, 52]) {
+      const other = secret.charAt(at) === 'a' ? 'b' : 'a';
+      assert.equal(isSecretForm(nodeCrc32, `${secret.slice(0, at)}${other}${secret.slice(at + 1)}`), false);
+    }
+  }
+});
+
 describe('A new secret', () => {
   test('is `strata_`, 40 digits and their checksum', () => {
     for (let n = 0; n < 200; n += 1) {
       const [, digits = '', checksum] = /^strata_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(newTokenSecret()) ?? [];
-      assert.equal(checksum, checksumOf(digits));
+      assert.equal(checksum, checksumOf(nodeCrc32, digits));
     }
   });
 

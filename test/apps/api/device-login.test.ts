@@ -9,6 +9,7 @@ import {
   DEVICE_HOSTNAME_LENGTH_MAX,
   DEVICE_SESSION_SPAN_MS,
   DEVICE_SESSIONS_PER_MINUTE_MAX,
+  DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX,
 } from '../../../core/kernel/limits.ts';
 import { denyDeviceLogin, grantDeviceLogin } from '../../../core/use-cases/accounts/device-login.ts';
 import { closeDeviceLogin, expireDeviceLogin } from '../../../core/use-cases/accounts/device-login-token.ts';
@@ -206,6 +207,17 @@ describe('A device login', () => {
       assert.equal((await begin()).statusCode, 201);
     }
     assert.equal((await begin()).statusCode, 429);
+  });
+
+  // The attack: a customer with all of a /48 begins logins from ever new networks of it.
+  test('can be begun fifty times a minute by all networks of a /48', async () => {
+    const from = (remoteAddress: string) =>
+      fixture.app.inject({ method: 'POST', url: '/v1/auth/sessions', remoteAddress, payload: { hostname: 'box' } });
+    for (let count = 0; count < DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX; count += 1) {
+      assert.equal((await from(`2001:db8:7:${count.toString(16)}::1`)).statusCode, 201);
+    }
+    assert.equal((await from('2001:db8:7:ffff::1')).statusCode, 429);
+    assert.equal((await from('2001:db8:8::1')).statusCode, 201);
   });
 
   test('takes a hostname of 1 to 255 characters', async () => {

@@ -1,6 +1,7 @@
 /** Permissions: every route in a matrix of grants and scopes, against docs/interface.md, Grants. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../../core/access-token/repository-selection.ts';
@@ -164,12 +165,14 @@ describe('permissions of every route', () => {
       await fixture.request('PUT', `/v1/access-tokens/${expired.id}`, valid, {
         body: { expires_at: new Date(Date.parse(fixture.clock.now()) + 1_000).toISOString() },
       });
-      fixture.clock.advance(1_000);
+      // Longer than the failed tokens of the routes before count.
+      fixture.clock.advance(60_000);
       const revoked = await fixture.token(owner);
       await fixture.request('DELETE', `/v1/access-tokens/${revoked.id}`, valid);
-      const unknown = { id: valid.id, secret: `strata_${'0'.repeat(46)}` };
+      const unknown = { id: valid.id, secret: newTokenSecret() };
       const malformed = { id: valid.id, secret: 'not-a-token' };
-      for (const token of [null, expired, revoked, unknown, malformed]) {
+      const miscounted = { id: valid.id, secret: `strata_${'0'.repeat(46)}` };
+      for (const token of [null, expired, revoked, unknown, malformed, miscounted]) {
         const answer = await call(operationId, token, path);
         assert.equal(answer.statusCode, 401);
         assert.equal(answer.headers['www-authenticate'], 'Bearer');

@@ -1,4 +1,5 @@
 /** Every outage that a part may report, as REST and Git clients see it. */
+import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, test, vi } from 'vitest';
@@ -159,7 +160,7 @@ describe('An outage', () => {
 
   test('of the log fails every request before it is authenticated', async () => {
     headFault = ERRORS['log-unavailable'];
-    for (const by of [token, { ...token, secret: `strata_${'0'.repeat(46)}` }]) {
+    for (const by of [token, { ...token, secret: newTokenSecret() }]) {
       isTold('log-unavailable', toldByGit(await advertised(by)));
       isTold('log-unavailable', toldByRest(await fixture.request('GET', '/v1/account/usage', by)));
     }

@@ -11,10 +11,13 @@ test('a rate admits the allowed number within any span, for each key separately,
   clock.advance(4_000);
   assert.equal(rate.take('a'), null);
   assert.equal(rate.take('b'), null);
+  assert.equal(rate.waitSeconds('b'), null);
+  assert.equal(rate.waitSeconds('a'), 6);
   assert.equal(rate.take('a'), 6);
   clock.advance(5_999);
   assert.equal(rate.take('a'), 1);
   clock.advance(1);
+  for (let n = 0; n < 3; n += 1) assert.equal(rate.waitSeconds('a'), null, 'asking counts nothing');
   assert.equal(rate.take('a'), null);
   assert.equal(rate.take('a'), 4);
 });

@@ -1,6 +1,7 @@
 /** Permissions over Git: every route in a matrix of grants and scopes. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { GIT_ROUTES, type GitRoute } from '../../../apps/git-http/routes.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
@@ -78,9 +79,10 @@ describe('permissions of every Git route', () => {
       const valid = await fixture.token(owner);
       const revoked = await fixture.token(owner);
       await fixture.request('DELETE', `/v1/access-tokens/${revoked.id}`, valid);
-      const unknown = { id: valid.id, secret: `strata_${'0'.repeat(46)}` };
+      const unknown = { id: valid.id, secret: newTokenSecret() };
       const malformed = { id: valid.id, secret: 'not-a-token' };
-      for (const token of [null, revoked, unknown, malformed]) {
+      const miscounted = { id: valid.id, secret: `strata_${'0'.repeat(46)}` };
+      for (const token of [null, revoked, unknown, malformed, miscounted]) {
         const answer = await call(route, token);
         assert.equal(answer.status, 401);
         assert.equal(answer.headers.get('www-authenticate'), 'Basic realm="Strata"');

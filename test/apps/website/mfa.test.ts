@@ -4,6 +4,7 @@ import decodeQr from '@paulmillr/qr/decode.js';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import {
+  MFA_ENROLMENT_SPAN_MS,
   MFA_TOKENS_MAX,
   PASSKEY_CHALLENGE_SPAN_MS,
   PENDING_SIGN_IN_SPAN_MS,
@@ -79,6 +80,27 @@ describe('Second factors', () => {
       assert.equal(refused.status, 422);
       assert.match(refused.html, /<p class="wrong" id="code-error">This code is wrong/);
       assert.equal((await tokens())[0]?.status, 'pending');
+    });
+
+    // The attack: who finds a signed-in browser finishes later what its person began with the password.
+    test('are activated within the hour, which their page says, or never', async () => {
+      for (const kind of ['app', 'passkey']) {
+        const begun = await browser.submit(`/mfa-tokens/add/${kind}`, { name: `My ${kind}`, ...confirmed });
+        const token = (await tokens()).at(-1);
+        const path = `/mfa-tokens/${token?.id}`;
+        fixture.api.clock.advance(MFA_ENROLMENT_SPAN_MS - 1);
+        assert.match((await browser.get(path)).html, new RegExp(`action="${path}/activate"`));
+        const code = kind === 'app' ? codeAt(keyIn(begun), now()) : '';
+        fixture.api.clock.advance(1);
+        const shown = (await browser.get(path)).html;
+        assert.match(shown, /The time to activate this token ended/);
+        assert.doesNotMatch(shown, new RegExp(`${path}/activate|data-passkey`));
+        const late = await browser.submit(`${path}/activate`, { code, answer: '{}' }, path);
+        assert.equal(late.status, 422);
+        assert.equal((await tokens()).at(-1)?.status, 'pending');
+        assert.match((await browser.get('/mfa-tokens')).html, /too late/);
+      }
+      assert.match((await browser.get('/mfa-tokens')).html, /href="\/mfa-tokens\/add\/passkey"/);
     });
 
     // The attack: who finds a signed-in browser adds a second factor of their own, or removes the person's.

@@ -270,6 +270,10 @@ export function createMemoryReadModels(options: {
       });
       return rows.reverse();
     },
+    tokensAmong: async (ids) => {
+      const { tokens } = await fold();
+      return new Set(ids.filter((id) => tokens.get(id)?.state.status === 'active'));
+    },
     ...createMemoryActivity(options),
     webhookDeliveries: deliveries.webhookDeliveries,
     webhookDelivery: deliveries.webhookDelivery,

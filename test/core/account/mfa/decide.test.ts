@@ -5,7 +5,8 @@ import type { AccountEvent } from '../../../../core/account/events.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import type { MfaCommand, SecondFactorCommand } from '../../../../core/account/mfa/commands.ts';
 import { decideMfa, decideMfaReset, decideSecondFactor } from '../../../../core/account/mfa/decide.ts';
-import { MFA_TOKEN_NAME_LENGTH_MAX, MFA_TOKENS_MAX } from '../../../../core/kernel/limits.ts';
+import { plusMs } from '../../../../core/kernel/ids.ts';
+import { MFA_ENROLMENT_SPAN_MS, MFA_TOKEN_NAME_LENGTH_MAX, MFA_TOKENS_MAX } from '../../../../core/kernel/limits.ts';
 import {
   accountClosed,
   accountCreated,
@@ -19,7 +20,7 @@ import {
   totpActivated,
   totpBegun,
 } from '../../../support/account-history.ts';
-import { given } from '../../../support/fold.ts';
+import { FIRST_AT, given } from '../../../support/fold.ts';
 
 type Decided = ReturnType<typeof decideMfa>;
 
@@ -39,12 +40,14 @@ function present(history: readonly AccountEvent[], command: SecondFactorCommand)
 const beginTotp = (n: number, name = `app ${n}`): MfaCommand => ({
   ...{ type: 'BeginTotpEnrolment', id: mfaTokenId(n), name, seedRef },
 });
-const beginPasskey = (n: number): MfaCommand => ({
-  ...{ type: 'BeginPasskeyEnrolment', id: mfaTokenId(n), name: `key ${n}` },
+const beginPasskey = (n: number, now = FIRST_AT): MfaCommand => ({
+  ...{ type: 'BeginPasskeyEnrolment', id: mfaTokenId(n), name: `key ${n}`, now },
 });
-const activateTotp = (n: number): MfaCommand => ({ type: 'ActivateTotp', id: mfaTokenId(n), step: 10 });
-const activatePasskey = (n: number): MfaCommand => ({
-  ...{ type: 'ActivatePasskey', id: mfaTokenId(n), passkeyRef, signCount: 3 },
+const activateTotp = (n: number, now = FIRST_AT): MfaCommand => ({
+  ...{ type: 'ActivateTotp', id: mfaTokenId(n), step: 10, now },
+});
+const activatePasskey = (n: number, now = FIRST_AT): MfaCommand => ({
+  ...{ type: 'ActivatePasskey', id: mfaTokenId(n), passkeyRef, signCount: 3, now },
 });
 const useCode = (n: number, step: number): SecondFactorCommand => ({ type: 'UseTotpCode', id: mfaTokenId(n), step });
 const usePasskey = (n: number, signCount: number): SecondFactorCommand => ({
@@ -67,6 +70,26 @@ describe("An account's MFA tokens", () => {
     assert.equal(decide(both, activateTotp(2)), 'mfa-token-not-found');
     assert.equal(decide(both, activatePasskey(1)), 'mfa-token-not-found');
     assert.equal(decide(both, activateTotp(3)), 'mfa-token-not-found');
+  });
+
+  // The attack: who finds a signed-in browser activates what its person began, with a device of their own.
+  test('are activated within an hour of their enrolment, or never', () => {
+    // `given` begins the token a second after the account.
+    const end = plusMs(FIRST_AT, 1_000 + MFA_ENROLMENT_SPAN_MS);
+    for (const [begun, activate] of [
+      [totpBegun(1), activateTotp],
+      [passkeyBegun(1), activatePasskey],
+    ] as const) {
+      assert.equal(typeof decide([accountCreated, begun], activate(1, plusMs(end, -1))), 'object');
+      assert.equal(decide([accountCreated, begun], activate(1, end)), 'mfa-enrolment-over');
+    }
+  });
+
+  test('may have a new pending passkey once the time of the one before is over', () => {
+    const end = plusMs(FIRST_AT, 1_000 + MFA_ENROLMENT_SPAN_MS);
+    const pending = [accountCreated, passkeyBegun(1)];
+    assert.equal(decide(pending, beginPasskey(2, plusMs(end, -1))), 'mfa-passkey-pending');
+    assert.equal(typeof decide(pending, beginPasskey(2, end)), 'object');
   });
 
   // The attack: a sixth token.
@@ -93,7 +116,7 @@ describe("An account's MFA tokens", () => {
     assert.equal(typeof decide([accountCreated], beginTotp(1, longest)), 'object');
     for (const name of ['', `${longest}a`]) {
       assert.equal(decide([accountCreated], beginTotp(1, name)), 'mfa-token-name-length');
-      const passkey: MfaCommand = { type: 'BeginPasskeyEnrolment', id: mfaTokenId(1), name };
+      const passkey: MfaCommand = { type: 'BeginPasskeyEnrolment', id: mfaTokenId(1), name, now: FIRST_AT };
       assert.equal(decide([accountCreated], passkey), 'mfa-token-name-length');
       const rename: MfaCommand = { type: 'RenameMfaToken', id: mfaTokenId(1), name };
       assert.equal(decide([accountCreated, totpBegun(1)], rename), 'mfa-token-name-length');

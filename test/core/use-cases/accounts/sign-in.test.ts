@@ -12,10 +12,11 @@ import {
   SIGN_IN_FAILURES_NETWORK_MAX,
   SIGN_IN_FAILURES_PAIR_MAX,
   SIGN_IN_FAILURES_SPAN_MS,
+  SIGN_IN_FAILURES_WIDE_MAX,
   USER_AGENT_LENGTH_MAX,
 } from '../../../../core/kernel/limits.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
-import { PasswordHasherError } from '../../../../core/ports/password-hasher.ts';
+import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../../../core/ports/password-hasher.ts';
 import { type VaultRef, vaultRef } from '../../../../core/ports/vault.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
 import { type Origin, signIn, type SignInAttempt } from '../../../../core/use-cases/accounts/sign-in.ts';
@@ -40,11 +41,13 @@ async function started() {
   const vault = createMemoryVault(clock.now);
   const rateLimits = createMemoryRateLimits(clock);
   const verified: (string | null)[] = [];
+  const turns: PasswordTurn[] = [];
   const another = async (): Promise<TestNode> => {
     const node = await startNode(log, { clock, vault, rateLimits });
-    const verify = async (password: string, hash: string | null): Promise<boolean> => {
+    const verify: PasswordHasher['verify'] = async (password, hash, turn) => {
       verified.push(hash);
-      return node.passwords.verify(password, hash);
+      turns.push(turn);
+      return node.passwords.verify(password, hash, turn);
     };
     return { ...node, passwords: { ...node.passwords, verify } };
   };
@@ -58,7 +61,7 @@ async function started() {
     await node.background.settled();
     return (await log.readAll(LOG_START, 1_000)).filter(({ stream }) => stream.startsWith('signIn-'));
   };
-  return { log, clock, vault, node, another, account, attempt, wrong, verified, signInEvents };
+  return { log, clock, vault, node, another, account, attempt, wrong, verified, turns, signInEvents };
 }
 
 describe('A person', () => {
@@ -202,11 +205,45 @@ describe('An attacker who guesses passwords', () => {
   test('has a hundred failures from one network against many accounts, whatever its addresses', async () => {
     const { wrong } = await started();
     for (let n = 0; n < SIGN_IN_FAILURES_NETWORK_MAX; n += 1) {
+      const address = `2001:db8:7:1::${n.toString(16)}`;
+      assert.equal(codeOf(await wrong({ login: `name-${n}` }, { address })), 'sign-in-failed');
+    }
+    assert.equal(codeOf(await wrong({ login: 'ada' }, { address: '2001:db8:7:1::ffff' })), 'too-many-attempts');
+    assert.equal(codeOf(await wrong({ login: 'ada' }, { address: '2001:db8:7:2::1' })), 'sign-in-failed');
+  });
+
+  test('has five hundred failures from all networks of a /48', async () => {
+    const { wrong } = await started();
+    for (let n = 0; n < SIGN_IN_FAILURES_WIDE_MAX; n += 1) {
       const address = `2001:db8:7:${n.toString(16)}::1`;
       assert.equal(codeOf(await wrong({ login: `name-${n}` }, { address })), 'sign-in-failed');
     }
     assert.equal(codeOf(await wrong({ login: 'ada' }, { address: '2001:db8:7:ffff::9' })), 'too-many-attempts');
     assert.equal(codeOf(await wrong({ login: 'ada' }, { address: '2001:db8:8::1' })), 'sign-in-failed');
+  });
+
+  test('cannot lock a person out from all networks of one /48', async () => {
+    const { attempt, wrong } = await started();
+    for (let n = 0; n < SIGN_IN_FAILURES_LOGIN_MAX; n += 1) await wrong({}, { address: `2001:db8:7:${n}::1` });
+    assert.equal(codeOf(await attempt({}, { address: '2001:db8:7:ffff::1' })), 'too-many-attempts');
+    accepted(await attempt());
+  });
+
+  test('costs no comparison once a limit is reached', async () => {
+    const { wrong, verified } = await started();
+    for (let n = 0; n < 2 * SIGN_IN_FAILURES_PAIR_MAX; n += 1) await wrong();
+    assert.equal(verified.length, SIGN_IN_FAILURES_PAIR_MAX);
+  });
+
+  test('waits among strangers, while a browser that has signed in before has a turn of its account', async () => {
+    const { account, attempt, turns } = await started();
+    const knownBrowser = (id: AccountId): string | null => (id === account ? 'browser-1' : null);
+    accepted(await attempt({ knownBrowser }));
+    for (const more of [{ knownBrowser, login: 'nobody' }, { knownBrowser: () => null }, { knownBrowser: null }]) {
+      await attempt(more);
+    }
+    const stranger = { kind: 'stranger', address: HERE.address };
+    assert.deepEqual(turns, [{ kind: 'known', account }, stranger, stranger, stranger]);
   });
 
   test('cannot lock the owner out of a browser that has signed in before, nor use its count', async () => {
@@ -230,7 +267,7 @@ describe('An attacker who guesses passwords', () => {
     const untouched = { take: () => assert.fail(), giveBack: () => assert.fail() };
     const busy = { ...node, passwords: { ...node.passwords, expectRoom }, rateLimits: untouched };
     const { reads } = log.counts;
-    const wrong = { login: 'nobody', password: 'wrong horse battery', knownBrowser: () => null };
+    const wrong = { login: 'nobody', password: 'wrong horse battery', knownBrowser: null };
     await assert.rejects(signIn(busy, HERE, wrong), { code: 'password-hasher-busy' });
     assert.equal(log.counts.reads, reads);
   });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
-import { CLAIM_SPAN_MS, SIGN_UPS_PER_HOUR_MAX } from '../../../../core/kernel/limits.ts';
+import { CLAIM_SPAN_MS, SIGN_UPS_PER_HOUR_MAX, SIGN_UPS_PER_HOUR_WIDE_MAX } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
 import { findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
@@ -92,6 +92,16 @@ describe('An attacker who looks for taken names and addresses, or who makes acco
     accepted(await signUp(context, { ...HERE, address: '192.0.2.2' }, next));
     clock.advance(60 * 60_000);
     assert.equal(codeOf(await signUp(context, HERE, next)), 'username-taken');
+  });
+
+  test('has a hundred tries in an hour from all networks of a /48 of IPv6', async () => {
+    const { context } = await started();
+    const codes: (string | null)[] = [];
+    for (let n = 0; n <= SIGN_UPS_PER_HOUR_WIDE_MAX; n += 1) {
+      codes.push(codeOf(await signUp(context, { ...HERE, address: `2001:db8:7:${n.toString(16)}::1` }, ADA)));
+    }
+    assert.deepEqual([codes[0], codes.at(-2), codes.at(-1)], [null, 'username-taken', 'too-many-attempts']);
+    assert.equal(codeOf(await signUp(context, { ...HERE, address: '2001:db8:8::1' }, ADA)), 'username-taken');
   });
 
   test('has no try counted for a form that is filled in wrongly, which tells nothing', async () => {

@@ -1,0 +1,104 @@
+/**
+ * Throttles failed tokens by the address that they come from.
+ *
+ * Must stay true: a valid token passes, whatever came from its address. So a limit only changes how a token is looked up
+ * that this node does not know: all that arrive meanwhile are looked up at once, in the read model, and one that is none
+ * costs no read of the log. Memory is bounded.
+ */
+import { LRUCache } from 'lru-cache';
+import type { LogPosition } from '../../core/kernel/envelope.ts';
+import type { AccessTokenId } from '../../core/kernel/ids.ts';
+import {
+  FAILED_TOKENS_PER_MINUTE_MAX,
+  FAILED_TOKENS_PER_MINUTE_NODE_MAX,
+  FAILED_TOKENS_PER_MINUTE_WIDE_MAX,
+  TOKENS_LOOKED_UP_MAX,
+} from '../../core/kernel/limits.ts';
+import { isIpv6, networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
+import type { KnownTokens } from '../../core/ports/access-token-lists.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import { createRate } from './rates.ts';
+
+export interface FailedTokens {
+  /** Returns whether the token is worth a read of the log, and if not, when its sender may fail again. */
+  judge(id: AccessTokenId, address: string, position: LogPosition): Promise<Judgement>;
+  /** Notes that the token was valid. */
+  passed(id: AccessTokenId): void;
+  failed(address: string): void;
+}
+
+export type Judgement =
+  | { readonly worth: true }
+  /** `waitSeconds` is null for who has not failed too often, while others do. */
+  | { readonly worth: false; readonly waitSeconds: number | null };
+
+const WORTH: Judgement = { worth: true };
+const KNOWN_MAX = 50_000;
+const NODE = 'node';
+
+export function createFailedTokens(options: {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly tokens: KnownTokens;
+}): FailedTokens {
+  const { clock } = options;
+  const rateOf = (timesMax: number) => createRate({ timesMax, spanMs: 60_000, clock });
+  const ofNetwork = rateOf(FAILED_TOKENS_PER_MINUTE_MAX);
+  const ofWide = rateOf(FAILED_TOKENS_PER_MINUTE_WIDE_MAX);
+  const ofNode = rateOf(FAILED_TOKENS_PER_MINUTE_NODE_MAX);
+  /** Tokens that were valid once: at most as many reads of the log as there are tokens. */
+  const known = new LRUCache<AccessTokenId, true>({ max: KNOWN_MAX });
+  const isToken = createLookups(options.tokens);
+  return {
+    async judge(id, address, position) {
+      if (known.has(id)) return WORTH;
+      const ofSender = ofNetwork.waitSeconds(networkOf(address));
+      const waitSeconds = ofSender ?? (isIpv6(address) ? ofWide.waitSeconds(wideNetworkOf(address)) : null);
+      if (waitSeconds === null && ofNode.waitSeconds(NODE) === null) return WORTH;
+      return (await isToken(id, position)) ? WORTH : { worth: false, waitSeconds };
+    },
+    passed: (id) => void known.set(id, true),
+    failed(address) {
+      ofNetwork.take(networkOf(address));
+      if (isIpv6(address)) ofWide.take(wideNetworkOf(address));
+      ofNode.take(NODE);
+    },
+  };
+}
+
+interface Lookup {
+  readonly id: AccessTokenId;
+  readonly position: LogPosition;
+  readonly resolve: (isToken: boolean) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+/** Looks tokens up one query at a time: the next one is for all that arrived meanwhile. */
+function createLookups(tokens: KnownTokens): (id: AccessTokenId, position: LogPosition) => Promise<boolean> {
+  const waiting: Lookup[] = [];
+  let running = false;
+  const run = async (): Promise<void> => {
+    running = true;
+    for (;;) {
+      const batch = waiting.splice(0, TOKENS_LOOKED_UP_MAX);
+      const [first] = batch;
+      if (first === undefined) break;
+      const position = batch.reduce(
+        (newest, lookup) => (lookup.position > newest ? lookup.position : newest),
+        first.position,
+      );
+      const ids = [...new Set(batch.map(({ id }) => id))];
+      try {
+        const found = await tokens.tokensAmong(ids, position);
+        for (const { id, resolve } of batch) resolve(found.has(id));
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    running = false;
+  };
+  return (id, position) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ id, position, resolve, reject });
+      if (!running) run().catch(reject);
+    });
+}
