@@ -15,6 +15,7 @@ import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { SessionStoreError } from '../../core/ports/session-store.ts';
+import { SigningKeysError } from '../../core/ports/signing-keys.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
 /** The node did not catch up with the log in time. */
@@ -36,6 +37,7 @@ export const OUTAGE_ERRORS = [
   RateLimitsError,
   ReadModelError,
   SessionStoreError,
+  SigningKeysError,
   VaultError,
 ] as const;
 
@@ -107,6 +109,8 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'layer-store-unavailable': DOWN,
   'range-not-satisfiable': FAULT,
   'session-store-unavailable': DOWN,
+  'signing-keys-tampered': NEEDS_OPERATOR,
+  'signing-keys-unavailable': DOWN,
   'account-erased': FAULT,
   'record-tampered': FAULT,
   'vault-unavailable': DOWN,

@@ -319,3 +319,19 @@ export const KNOWN_PATH_COMMITS_MAX = 100_000;
 export const KNOWN_APART_MAX = 20_000;
 /** The memory for which push brought which commit. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
+
+/** How long an identity token of this service holds. */
+export const IDENTITY_TOKEN_SPAN_SECONDS = 300;
+/** How long anybody may keep the public keys of identity tokens. */
+export const PUBLIC_KEYS_CACHE_SECONDS = 300;
+/** How long a set of keys signs before the next one does. */
+export const SIGNING_KEYS_SPAN_MS = 90 * 86_400_000;
+/** How long a set is public before it signs: on the schedule, for those who keep keys longer than they may; at once. */
+export const SIGNING_KEYS_LEAD_MS = 86_400_000;
+export const SIGNING_KEYS_SHORT_LEAD_MS = 10 * 60_000;
+/** How long a set stays public after it signed: its last token ends, every copy of the keys, and clocks differ. */
+export const SIGNING_KEYS_OVERLAP_MS = 15 * 60_000;
+/** How old a node's knowledge of the sets may be. */
+export const SIGNING_KEYS_READ_INTERVAL_MS = 60_000;
+/** Sets that are public at once; each takes about 700 bytes of the answer. */
+export const SIGNING_KEY_SETS_MAX = 6;
