@@ -22,6 +22,7 @@ import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
@@ -36,6 +37,7 @@ import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
+import { composeIdentity } from './identity.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
@@ -125,6 +127,7 @@ interface Opened {
   readonly projections: ComposedProjections;
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
+  readonly identity: IdentityIssuer;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -149,7 +152,8 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     ownUrls: [settings.baseUrl, settings.webUrl],
     privateAllowed: settings.allowPrivateTargets,
   });
-  return { foundation, layers, objects, projections, deliveries: composeDeliveryStore(foundation), outgoing };
+  const identity = composeIdentity(settings, foundation, onFault);
+  return { foundation, layers, objects, projections, deliveries: composeDeliveryStore(foundation), outgoing, identity };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -205,6 +209,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
   return {
     ...shared,
     outgoing: opened.outgoing,
+    identity: opened.identity,
     deliveries: opened.deliveries,
     newTokenSecret,
     newUserCode,

@@ -6,6 +6,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
+import { createMemoryIdentity } from './memory/signing-keys.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -139,6 +140,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     digest,
     plans,
     vault,
+    identity: createMemoryIdentity(clock, 'http://localhost:8080'),
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),
     outgoing: createHttpEgress({

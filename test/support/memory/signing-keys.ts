@@ -1,5 +1,10 @@
 /** An in-memory version of core/ports/signing-keys.ts, for tests. */
+import { uuids } from '../../../adapters/node/ids.ts';
+import type { Clock } from '../../../core/ports/clock.ts';
+import type { IdentityIssuer } from '../../../core/ports/identity-issuer.ts';
 import type { SigningKeySet, SigningKeys, TokenSigning } from '../../../core/ports/signing-keys.ts';
+import { createIdentityIssuer } from '../../../core/use-cases/issuing/identity-issuer.ts';
+import { createKeyRing } from '../../../core/use-cases/issuing/signing-key-ring.ts';
 
 export function createMemorySigningKeys(): SigningKeys {
   const sets = new Map<number, SigningKeySet>();
@@ -33,4 +38,14 @@ export function createCountingSigning(): TokenSigning {
     }),
     sign: async ({ id }, claims) => `${id} ${JSON.stringify(claims)}`,
   };
+}
+
+/** An issuer with keys of its own in memory. */
+export function createMemoryIdentity(clock: Clock, issuer: string): IdentityIssuer {
+  const signing = createCountingSigning();
+  const onFault = (what: string, cause: unknown): never => {
+    throw new Error(`A fault of ${what}`, { cause });
+  };
+  const keys = createKeyRing({ store: createMemorySigningKeys(), signing, clock, onFault });
+  return createIdentityIssuer({ issuer: () => issuer, keys, signing, clock, ids: uuids });
 }
