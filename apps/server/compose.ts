@@ -22,6 +22,7 @@ import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { Roles } from '../../core/ports/buckets.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -37,7 +38,7 @@ import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
-import { composeIdentity } from './identity.ts';
+import { composeIdentity, composeRoles } from './identity.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
@@ -128,6 +129,8 @@ interface Opened {
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
   readonly identity: IdentityIssuer;
+  /** Credentials of roles, for buckets of users. */
+  readonly roles: Roles;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -153,7 +156,10 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     privateAllowed: settings.allowPrivateTargets,
   });
   const identity = composeIdentity(settings, foundation, onFault);
-  return { foundation, layers, objects, projections, deliveries: composeDeliveryStore(foundation), outgoing, identity };
+  const roles = composeRoles(settings, foundation, identity);
+  parts.add(async () => roles.close());
+  const deliveries = composeDeliveryStore(foundation);
+  return { foundation, layers, objects, projections, deliveries, outgoing, identity, roles };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
