@@ -9,23 +9,11 @@ const MESSAGE_LENGTH_MAX = 500;
 
 /** What the token service says by the names of its errors. Amazon does not tell a missing role from a distrustful one. */
 const BY_NAME: readonly (readonly [RegExp, BucketFaultCode, string])[] = [
-  [
-    /^(AccessDenied|InvalidIdentityToken|IDPRejectedClaim|NoSuchEntity)/,
-    'credentials-refused',
-    'does not trust the service for this role',
-  ],
-  [
-    /^ExpiredToken/,
-    'clock-skewed',
-    'takes a token for expired that was made just now, so one of the two clocks is wrong',
-  ],
+  [/^(AccessDenied|InvalidIdentityToken|IDPRejectedClaim|NoSuchEntity)/, 'credentials-refused', 'refuses the role'],
+  [/^(ValidationError|RegionDisabled)/, 'credentials-refused', 'refuses the role'],
+  [/^ExpiredToken/, 'clock-skewed', 'takes a new token for expired, so one of the two clocks is wrong'],
   [/^IDPCommunicationError/, 'unreachable', 'cannot read the public keys of this service'],
-  [
-    /^(ValidationError|MalformedPolicyDocument|PackedPolicyTooLarge|RegionDisabled)/,
-    'credentials-refused',
-    'refuses the role',
-  ],
-  [/Throttl|SlowDown|TooManyRequests|LimitExceeded|RequestLimit/, 'throttled', 'is asked too often'],
+  [/Throttl|SlowDown|TooManyRequests|LimitExceeded/, 'throttled', 'is asked too often'],
 ];
 
 /** Codes after which the same question, with a new token, may get another answer. */

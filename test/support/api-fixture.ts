@@ -102,6 +102,9 @@ export interface FixtureOptions {
   readonly entitiesSizeBytesMax?: number;
   /** Called at each named step of a use case; may throw, as if the process died there. */
   readonly failpoint?: ApiContext['failpoint'];
+  readonly baseUrl?: string;
+  /** Takes the place of parts of an issuer whose keys are no real ones. */
+  readonly identity?: Partial<ApiContext['identity']>;
 }
 
 const CAUSE: Cause = {
@@ -112,6 +115,7 @@ const CAUSE: Cause = {
 };
 
 export async function createApiFixture(options: FixtureOptions = {}): Promise<ApiFixture> {
+  const { baseUrl = 'http://localhost:8080' } = options;
   const clock = createTestClock();
   const log = createMemoryEventStore();
   const events = options.wrapEvents?.(log) ?? log;
@@ -140,7 +144,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     digest,
     plans,
     vault,
-    identity: createMemoryIdentity(clock, 'http://localhost:8080'),
+    identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),
     outgoing: createHttpEgress({
@@ -174,7 +178,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     newWebhookSecret,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
     sourceAddressRef: options.sourceAddressRef ?? (async () => null),
-    addresses: () => ({ baseUrl: 'http://localhost:8080', webUrl: 'http://localhost:8080' }),
+    addresses: () => ({ baseUrl, webUrl: baseUrl }),
     version: '0.0.0',
     log: { info: write, warn: write, error: write },
     onFinished: (request) => finished.push(request),

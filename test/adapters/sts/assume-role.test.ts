@@ -180,10 +180,7 @@ describe('A question to a token service', () => {
     const refused = await refusalOf(context);
     assert.equal(refused.cause, undefined);
     assert.doesNotMatch(inspect(refused, { depth: 10, showHidden: true }), /eyJ|signature-|WebIdentityToken/);
-    assert.match(
-      refused.message,
-      /^The token service does not trust the service for this role: Not for [^\n\p{Cc}]*$/u,
-    );
+    assert.match(refused.message, /^The token service refuses the role: Not for [^\n\p{Cc}]*$/u);
     assert.equal(refused.message.length, 500);
   });
 
