@@ -19,7 +19,7 @@ import * as rateLimits from './migrations/009-rate-limits.ts';
 import * as webSessions from './migrations/010-web-sessions.ts';
 import * as deviceLogins from './migrations/011-device-logins.ts';
 import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
-import * as signingKeys from './migrations/013-signing-keys.ts';
+import * as signingKeys from './migrations/014-signing-keys.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -50,7 +50,7 @@ export const logMigrations: MigrationSet = {
     '010-web-sessions': webSessions,
     '011-device-logins': deviceLogins,
     '012-passkey-challenges': passkeyChallenges,
-    '013-signing-keys': signingKeys,
+    '014-signing-keys': signingKeys,
   },
 };
 
