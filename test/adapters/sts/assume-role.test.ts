@@ -6,10 +6,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect, promisify } from 'node:util';
-import { beforeAll, beforeEach, describe, test } from 'vitest';
+import { beforeAll, beforeEach, describe, test, vi } from 'vitest';
 import { createTokenService } from '../../../adapters/sts/assume-role.ts';
-import { ROLE_SESSION_SECONDS } from '../../../core/kernel/limits.ts';
+import { ROLE_CONNECTIONS_MAX, ROLE_SESSION_SECONDS } from '../../../core/kernel/limits.ts';
 import { type BucketFaultCode, type RoleAccess, RoleRefused } from '../../../core/ports/buckets.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { cleanUp, type Ending, suiteEnding } from '../../support/cleanup.ts';
@@ -168,6 +169,22 @@ describe('A question to a token service', () => {
       assert.equal((await refusalOf(context, access(roleArn))).code, 'credentials-refused', roleArn);
     }
     assert.equal(cloud.asked.length, 0);
+  });
+
+  // The attack: thousands of buckets, each with a role of its own, are used at once.
+  test('takes one of as many connections as the limit allows, and waits for its turn beyond it', async (context) => {
+    const held: (() => void)[] = [];
+    cloud.answer = (asked, response) => held.push(() => grant('ONE', EXPIRES)(asked, response));
+    const service = serviceAt(cloud.url, context);
+    const asking = Array.from({ length: ROLE_CONNECTIONS_MAX + 1 }, () => service.assumeRole(access()));
+    await vi.waitFor(() => assert.equal(held.length, ROLE_CONNECTIONS_MAX), 5_000);
+    await sleep(50);
+    assert.equal(held.length, ROLE_CONNECTIONS_MAX);
+    held.shift()?.();
+    await vi.waitFor(() => assert.equal(held.length, ROLE_CONNECTIONS_MAX), 5_000);
+    for (const answer of held) answer();
+    await Promise.all(asking);
+    assert.equal(cloud.asked.length, ROLE_CONNECTIONS_MAX + 1);
   });
 
   // The attack: a token service repeats the token in its error, which stands in the list of a bucket's errors.
