@@ -319,3 +319,22 @@ export const KNOWN_PATH_COMMITS_MAX = 100_000;
 export const KNOWN_APART_MAX = 20_000;
 /** The memory for which push brought which commit. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
+
+/** A layer up to this size is one request to a bucket; a larger one is sent in parts of this size. */
+export const S3_PART_BYTES = 8 * MIB;
+/** What a bucket may answer, other than with an object: a page of 1,000 keys takes at most about 3 MiB. */
+export const S3_ANSWER_BYTES_MAX = 4 * MIB;
+/** Connections to one bucket. */
+export const S3_CONNECTIONS_MAX = 32;
+/** The parts of layers in memory that wait for one bucket. */
+export const S3_HELD_BYTES_MAX = 64 * MIB;
+/** How long a connection to a bucket may take to open, and how long a layer waits for memory and for a connection. */
+export const S3_CONNECT_SPAN_MS = 10_000;
+/** From the start of a request to the end of its answer; for a read of a layer, to the start of its bytes. */
+export const S3_ANSWER_SPAN_MS = 60_000;
+/** How long a bucket may send nothing in the middle of a layer, and how long its reader may take nothing. */
+export const S3_STALLED_SPAN_MS = 30_000;
+/** After this long no request to a bucket is repeated. */
+export const S3_RETRY_SPAN_MS = 60_000;
+/** Connections after the first that may break within one read of a layer. */
+export const S3_READ_RESUMES_MAX = 10;

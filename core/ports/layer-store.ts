@@ -33,7 +33,23 @@ export type LayerStoreErrorCode =
   | 'layer-not-found'
   | 'layer-store-full'
   | 'layer-store-unavailable'
-  | 'range-not-satisfiable';
+  | 'range-not-satisfiable'
+  | BucketOutageCode;
+
+/** What only a bucket can report; the names are those of core/ports/buckets.ts. */
+type BucketOutageCode =
+  | 'bucket-missing'
+  | 'access-denied'
+  | 'credentials-invalid'
+  | 'credentials-refused'
+  | 'wrong-region'
+  | 'clock-skewed'
+  | 'throttled'
+  | 'timed-out'
+  | 'certificate-invalid'
+  | 'target-refused'
+  | 'unreachable'
+  | 'not-s3';
 
 export class LayerStoreError extends Error {
   override readonly name = 'LayerStoreError';
