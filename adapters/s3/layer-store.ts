@@ -6,13 +6,15 @@
  */
 import {
   type _Object as ListedObject,
+  AbortMultipartUploadCommand,
   DeleteObjectCommand,
   HeadBucketCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
   ListObjectsV2Command,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
+import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import { S3_CONNECT_SPAN_MS, S3_HELD_BYTES_MAX } from '../../core/kernel/limits.ts';
 import {
   type ByteRange,
@@ -35,6 +37,14 @@ export interface S3LayerStoreOptions extends S3ClientOptions {
   readonly prefix: string;
 }
 
+/** Older uploads are of processes that died: a put takes minutes at most. */
+const UPLOAD_AGE_MS_MAX = 24 * 60 * 60_000;
+
+export interface S3LayerStore extends LayerStore {
+  /** Aborts uploads in parts that nobody will complete, since their parts take room: the first 1,000 of them. */
+  abortOldUploads(): Promise<void>;
+}
+
 interface Bucket {
   readonly client: S3Client;
   readonly name: string;
@@ -43,7 +53,7 @@ interface Bucket {
   readonly stalledMs: number;
 }
 
-export function createS3LayerStore(options: S3LayerStoreOptions): LayerStore {
+export function createS3LayerStore(options: S3LayerStoreOptions): S3LayerStore {
   const bucket: Bucket = {
     client: createS3Client(options),
     name: options.bucket,
@@ -62,6 +72,7 @@ export function createS3LayerStore(options: S3LayerStoreOptions): LayerStore {
       }),
     list: (prefix) => list(bucket, prefix),
     now: () => reported(bucket.name, () => now(bucket)),
+    abortOldUploads: () => reported(bucket.name, () => abortOldUploads(bucket)),
   };
 }
 
@@ -175,6 +186,20 @@ async function now({ client, name }: Bucket): Promise<Timestamp> {
   const time = new Date(date ?? '');
   if (Number.isNaN(time.getTime())) throw new S3Failure('not-s3', 'The answer to HeadBucket has no time');
   return wholeSeconds(time);
+}
+
+async function abortOldUploads(bucket: Bucket): Promise<void> {
+  const { client, name, prefix } = bucket;
+  const oldest = plusMs(await now(bucket), -UPLOAD_AGE_MS_MAX);
+  const listed = await repeatable('ListMultipartUploads', () =>
+    client.send(new ListMultipartUploadsCommand({ Bucket: name, Prefix: prefix })),
+  );
+  for (const { Key, UploadId, Initiated } of listed.Uploads ?? []) {
+    if (Key?.startsWith(prefix) !== true || Initiated === undefined || wholeSeconds(Initiated) >= oldest) continue;
+    await repeatable('AbortMultipartUpload', () =>
+      client.send(new AbortMultipartUploadCommand({ Bucket: name, Key, UploadId })),
+    );
+  }
 }
 
 function dateOf(response: unknown): string | undefined {

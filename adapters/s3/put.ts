@@ -126,7 +126,7 @@ async function sendParts(object: NewObject, upload: string, source: PartSource):
   }
 }
 
-/** Parts of an upload that is not completed take room. What stays after a failure is left to `abortOldUploads`. */
+/** Parts of an upload that is not completed take room. What stays after a failure, `abortOldUploads` removes. */
 async function abort({ client, at }: NewObject, upload: string): Promise<void> {
   try {
     await repeatable('AbortMultipartUpload', () =>
