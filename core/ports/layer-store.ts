@@ -76,6 +76,9 @@ export interface LayerStore {
   delete(key: LayerKey): Promise<void>;
   /** Returns every layer whose key starts with the prefix, in any order. */
   list(prefix: string): AsyncIterable<StoredLayer>;
-  /** Returns the time of the store's own clock, to compare with `storedAt`: the clocks of nodes may differ from it. */
+  /**
+   * Returns the time of the store's own clock, to compare with `storedAt`: the clocks of nodes may differ from it. It
+   * may be a second behind.
+   */
   now(): Promise<Timestamp>;
 }

@@ -8,16 +8,20 @@ import { layerStoreContract } from './layer-store.ts';
 
 describe('With versitygw', needs('versitygw'), () => {
   const ending = suiteEnding();
-  layerStoreContract('S3', async () => {
-    const { url, region, bucket, accessKeyId, secretAccessKey } = await startS3Server(ending);
-    const store = createS3LayerStore({
-      endpointUrl: url,
-      region,
-      pathStyle: true,
-      bucket,
-      prefix: 'some/prefix/',
-      credentials: { accessKeyId, secretAccessKey },
-    });
-    return { store, close: async () => {} };
-  });
+  layerStoreContract(
+    'S3',
+    async () => {
+      const { url, region, bucket, accessKeyId, secretAccessKey } = await startS3Server(ending);
+      const store = createS3LayerStore({
+        endpointUrl: url,
+        region,
+        pathStyle: true,
+        bucket,
+        prefix: 'some/prefix/',
+        credentials: { accessKeyId, secretAccessKey },
+      });
+      return { store, close: async () => {} };
+    },
+    1_000,
+  );
 });
