@@ -8,7 +8,8 @@ import type { Agent as HttpAgent } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import { S3_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { S3_ANSWER_BYTES_MAX, S3_CONNECTIONS_MAX } from '../../core/kernel/limits.ts';
+import { type Budget, createBudget } from './budget.ts';
 import { S3Failure } from './failures.ts';
 
 type Request = Parameters<NodeHttpHandler['handle']>[0];
@@ -40,6 +41,8 @@ export function createBoundedHandler(options: BoundedHandlerOptions): NodeHttpHa
 class BoundedHandler extends NodeHttpHandler {
   readonly #httpAllowed: boolean;
   readonly #answerMs: number;
+  /** An agent counts only connections that are open, not those that it opens. */
+  readonly #connections: Budget;
 
   constructor({ agents, spans }: BoundedHandlerOptions) {
     super({
@@ -51,23 +54,30 @@ class BoundedHandler extends NodeHttpHandler {
     });
     this.#httpAllowed = agents.http !== null;
     this.#answerMs = spans.answerMs;
+    this.#connections = createBudget(S3_CONNECTIONS_MAX, spans.connectMs);
   }
 
   override async handle(request: Request): Promise<Handled> {
     if (request.protocol !== 'https:' && !this.#httpAllowed) {
       throw new S3Failure('target-refused', "The bucket's address is not https");
     }
+    const release = await this.#connections.take(1);
+    let isHandedOver = false;
     const controller = new AbortController();
     const timer = setTimeout(() => controller.abort(), this.#answerMs);
     try {
       const handled = await super.handle(request, { abortSignal: controller.signal });
       const { response } = handled;
-      if (!isObject(request, response.statusCode)) {
+      if (isObject(request, response.statusCode) && response.body instanceof Readable) {
+        response.body.once('close', release);
+        isHandedOver = true;
+      } else {
         response.body = Readable.from([await collect(response.body, controller.signal)]);
       }
       return handled;
     } finally {
       clearTimeout(timer);
+      if (!isHandedOver) release();
     }
   }
 }

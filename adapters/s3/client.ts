@@ -27,7 +27,7 @@ export interface S3Credentials {
 export interface S3ClientOptions {
   /** Null: Amazon's endpoint of the region. */
   readonly endpointUrl: string | null;
-  readonly region: string;
+  readonly region: string | (() => Promise<string>);
   /** Whether the bucket's name stands in the path, as most servers want it, and not in the host's name. */
   readonly pathStyle: boolean;
   readonly credentials: S3Credentials | (() => Promise<S3Credentials>);

@@ -49,6 +49,8 @@ const BY_NAME: { readonly [name: string]: FailureCode } = {
   AllAccessDisabled: 'access-denied',
   AccountProblem: 'access-denied',
   InvalidAccessKeyId: 'credentials-refused',
+  // versitygw's name for it.
+  XAdminUserNotFound: 'credentials-refused',
   SignatureDoesNotMatch: 'credentials-refused',
   ExpiredToken: 'credentials-refused',
   InvalidToken: 'credentials-refused',
@@ -74,7 +76,6 @@ const BY_STATUS: { readonly [status: number]: FailureCode } = {
   308: 'wrong-region',
   401: 'access-denied',
   403: 'access-denied',
-  404: 'layer-not-found',
   409: 'conflict',
   412: 'object-there-already',
   416: 'range-not-satisfiable',
@@ -123,7 +124,9 @@ export function failureOf(operation: string, error: unknown): S3Failure {
   if (!(error instanceof Error)) return new S3Failure('layer-store-unavailable', `${operation} failed`);
   const status = statusOf(error);
   if (status === null) return unanswered(operation, error);
-  const known = BY_NAME[error.name] ?? BY_STATUS[status];
+  // The answer to HEAD has no body, and so no name. Any other 404 without a known name is not the object's.
+  const isAbsent = status === 404 && operation.startsWith('Head');
+  const known = BY_NAME[error.name] ?? (isAbsent ? 'layer-not-found' : BY_STATUS[status]);
   const name = CODE.test(error.name) ? ` (${error.name})` : '';
   const message = `The bucket answered ${operation} with ${status}${name}`;
   if (known !== undefined) return new S3Failure(known, message, error.message);

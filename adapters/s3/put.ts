@@ -13,21 +13,20 @@ import {
   CreateMultipartUploadCommand,
   HeadObjectCommand,
   PutObjectCommand,
-  type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { S3_PART_BYTES } from '../../core/kernel/limits.ts';
 import { S3Failure } from './failures.ts';
-import type { HeldBytes } from './held-bytes.ts';
+import type { Budget } from './budget.ts';
 import { createPartSource, type PartSource } from './part-source.ts';
-import { repeatable } from './requests.ts';
+import { repeatable, type Sender } from './requests.ts';
 
 /** User metadata with the mark of the put. */
 const MARK = 'strata-put';
 
 export interface NewObject {
-  readonly client: S3Client;
-  readonly held: HeldBytes;
+  readonly sender: Sender;
+  readonly held: Budget;
   readonly at: { readonly Bucket: string; readonly Key: string };
   readonly sizeBytes: number;
 }
@@ -65,7 +64,7 @@ async function putWhole(object: NewObject, mark: string, source: PartSource): Pr
         IfNoneMatch: '*',
         Metadata: { [MARK]: mark },
       });
-    await repeatable('PutObject', () => object.client.send(command()));
+    await repeatable(object.sender, 'PutObject', (client) => client.send(command()));
     return 'stored';
   } finally {
     release();
@@ -73,8 +72,8 @@ async function putWhole(object: NewObject, mark: string, source: PartSource): Pr
 }
 
 async function putInParts(object: NewObject, mark: string, source: PartSource): Promise<'stored'> {
-  const { client, at } = object;
-  const created = await repeatable('CreateMultipartUpload', () =>
+  const { sender, at } = object;
+  const created = await repeatable(sender, 'CreateMultipartUpload', (client) =>
     client.send(
       new CreateMultipartUploadCommand({
         ...at,
@@ -88,7 +87,7 @@ async function putInParts(object: NewObject, mark: string, source: PartSource): 
   if (upload === undefined) throw new S3Failure('not-s3', 'The answer to CreateMultipartUpload names no upload');
   try {
     const parts = await sendParts(object, upload, source);
-    await repeatable('CompleteMultipartUpload', () =>
+    await repeatable(sender, 'CompleteMultipartUpload', (client) =>
       client.send(
         new CompleteMultipartUploadCommand({
           ...at,
@@ -113,8 +112,8 @@ async function sendParts(object: NewObject, upload: string, source: PartSource):
       const bytes = await source.next();
       if (bytes === null) return parts;
       const part = { PartNumber: number, ChecksumSHA256: sha256(bytes) };
-      const { ETag } = await repeatable('UploadPart', () =>
-        object.client.send(
+      const { ETag } = await repeatable(object.sender, 'UploadPart', (client) =>
+        client.send(
           new UploadPartCommand({ ...object.at, UploadId: upload, ...part, Body: bytes, ContentLength: bytes.length }),
         ),
       );
@@ -127,9 +126,9 @@ async function sendParts(object: NewObject, upload: string, source: PartSource):
 }
 
 /** Parts of an upload that is not completed take room. What stays after a failure, `abortOldUploads` removes. */
-async function abort({ client, at }: NewObject, upload: string): Promise<void> {
+async function abort({ sender, at }: NewObject, upload: string): Promise<void> {
   try {
-    await repeatable('AbortMultipartUpload', () =>
+    await repeatable(sender, 'AbortMultipartUpload', (client) =>
       client.send(new AbortMultipartUploadCommand({ ...at, UploadId: upload })),
     );
   } catch {
@@ -140,7 +139,9 @@ async function abort({ client, at }: NewObject, upload: string): Promise<void> {
 /** The key is taken. Returns `stored` if this put took it. */
 async function ownOrForeign(object: NewObject, mark: string, failure: S3Failure): Promise<'stored' | 'exists'> {
   try {
-    const found = await repeatable('HeadObject', () => object.client.send(new HeadObjectCommand(object.at)));
+    const found = await repeatable(object.sender, 'HeadObject', (client) =>
+      client.send(new HeadObjectCommand(object.at)),
+    );
     return found.Metadata?.[MARK] === mark && found.ContentLength === object.sizeBytes ? 'stored' : 'exists';
   } catch (error) {
     // Somebody removed it meanwhile: whose it was is not known any more.

@@ -5,14 +5,14 @@
  * reader that stops reading, hold a connection for a bounded time; the read goes on over a new one.
  */
 import type { Readable } from 'node:stream';
-import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import { S3_READ_RESUMES_MAX } from '../../core/kernel/limits.ts';
 import type { ByteRange } from '../../core/ports/layer-store.ts';
 import { failureOf, isPassing, S3Failure } from './failures.ts';
-import { repeatable } from './requests.ts';
+import { repeatable, type Sender } from './requests.ts';
 
 export interface StoredObject {
-  readonly client: S3Client;
+  readonly sender: Sender;
   readonly at: { readonly Bucket: string; readonly Key: string };
   readonly stalledMs: number;
 }
@@ -33,8 +33,8 @@ export async function openRead(object: StoredObject, range?: ByteRange): Promise
 }
 
 async function request(object: StoredObject, range?: ByteRange, etag?: string): Promise<OpenAnswer> {
-  const output = await repeatable('GetObject', () =>
-    object.client.send(
+  const output = await repeatable(object.sender, 'GetObject', (client) =>
+    client.send(
       new GetObjectCommand({
         ...object.at,
         ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end - 1}` }),

@@ -338,3 +338,10 @@ export const S3_STALLED_SPAN_MS = 30_000;
 export const S3_RETRY_SPAN_MS = 60_000;
 /** Connections after the first that may break within one read of a layer. */
 export const S3_READ_RESUMES_MAX = 10;
+/** Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another. */
+export const BUCKET_STORES_MAX = 1_000;
+export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
+/** How long the check of a bucket may take: somebody waits for it. */
+export const BUCKET_CHECK_SPAN_MS = 30_000;
+/** How much of what is wrong with a bucket is told, in UTF-16 code units. */
+export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;
