@@ -3,9 +3,8 @@
  *
  * Must stay true: the result holds no part of the request. The SDK's own error holds all of it, so it is no cause.
  */
+import { BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { type BucketFaultCode, RoleRefused } from '../../core/ports/buckets.ts';
-
-const MESSAGE_LENGTH_MAX = 500;
 
 /** What the token service says by the names of its errors. Amazon does not tell a missing role from a distrustful one. */
 const BY_NAME: readonly (readonly [RegExp, BucketFaultCode, string])[] = [
@@ -74,10 +73,10 @@ function withoutTokens(message: string, token: string): string {
   return hidden.replaceAll(/eyJ[\w-]+(\.[\w-]*)*/g, '(token)');
 }
 
-/** One line of at most 500 characters. */
+/** One line, as the list of a bucket's errors takes it. */
 function shortened(text: string): string {
   return text
     .replaceAll(/[\p{Cc}\p{Cs}\s]+/gu, ' ')
     .trim()
-    .slice(0, MESSAGE_LENGTH_MAX);
+    .slice(0, BUCKET_FAULT_MESSAGE_LENGTH_MAX);
 }

@@ -350,3 +350,29 @@ export const ROLE_CONNECTIONS_MAX = 16;
 export const ROLES_KEPT_MAX = 4_000;
 /** A role that was refused is not asked for again for this long. */
 export const ROLE_REFUSAL_KEPT_MS = 5_000;
+
+/** A layer up to this size is one request to a bucket; a larger one is sent in parts of this size. */
+export const S3_PART_BYTES = 8 * MIB;
+/** What a bucket may answer, other than with an object: a page of 1,000 keys takes at most about 3 MiB. */
+export const S3_ANSWER_BYTES_MAX = 4 * MIB;
+/** Connections to one bucket. */
+export const S3_CONNECTIONS_MAX = 32;
+/** The parts of layers in memory that wait for one bucket. */
+export const S3_HELD_BYTES_MAX = 64 * MIB;
+/** How long a connection to a bucket may take to open, and how long a layer waits for memory and for a connection. */
+export const S3_CONNECT_SPAN_MS = 10_000;
+/** From the start of a request to the end of its answer; for a read of a layer, to the start of its bytes. */
+export const S3_ANSWER_SPAN_MS = 60_000;
+/** How long a bucket may send nothing in the middle of a layer, and how long its reader may take nothing. */
+export const S3_STALLED_SPAN_MS = 30_000;
+/** After this long no request to a bucket is repeated. */
+export const S3_RETRY_SPAN_MS = 60_000;
+/** Connections after the first that may break within one read of a layer. */
+export const S3_READ_RESUMES_MAX = 10;
+/** Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another. */
+export const BUCKET_STORES_MAX = 1_000;
+export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
+/** How long the check of a bucket may take: somebody waits for it. */
+export const BUCKET_CHECK_SPAN_MS = 30_000;
+/** How much of what is wrong with a bucket is told, in UTF-16 code units. */
+export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;

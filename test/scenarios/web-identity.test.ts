@@ -1,6 +1,8 @@
 /** Identity tokens of this service end to end: a cloud that checks them gives credentials, which store an object. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import {
   CreateOpenIDConnectProviderCommand,
   CreateRoleCommand,
@@ -12,11 +14,13 @@ import { beforeAll, describe, test } from 'vitest';
 import { createTokenSigning } from '../../adapters/jose/token-signing.ts';
 import { systemClock } from '../../adapters/node/clock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { createS3Buckets } from '../../adapters/s3/buckets.ts';
 import { createTokenService } from '../../adapters/sts/assume-role.ts';
 import { createStsRoles } from '../../adapters/sts/roles.ts';
 import { roleSetup } from '../../core/account/role-trust.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
 import type { RoleAccess, RoleCredentials } from '../../core/ports/buckets.ts';
+import { layerKey } from '../../core/ports/layer-store.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { createIdentityIssuer } from '../../core/use-cases/issuing/identity-issuer.ts';
 import { rotateSigningKeys } from '../../core/use-cases/issuing/rotate-signing-keys.ts';
@@ -75,9 +79,12 @@ describe('A role in a cloud', isThere('versitygw') ? needs('network-namespace') 
     const provider = { Url: issuer, ClientIDList: [audience], ThumbprintList: [thumbprint] };
     await iam.send(new CreateOpenIDConnectProviderCommand(provider));
     await iam.send(new CreateRoleCommand({ RoleName, AssumeRolePolicyDocument: JSON.stringify(trustPolicy) }));
-    const Resource = `arn:aws:s3:::${BUCKET}/strata/*`;
-    const rights = { Effect: 'Allow', Action: ['s3:PutObject', 's3:GetObject'], Resource };
-    const PolicyDocument = JSON.stringify({ Version: '2012-10-17', Statement: [rights] });
+    const bucket = `arn:aws:s3:::${BUCKET}`;
+    const Statement = [
+      { Effect: 'Allow', Action: ['s3:PutObject', 's3:GetObject', 's3:DeleteObject'], Resource: `${bucket}/strata/*` },
+      { Effect: 'Allow', Action: ['s3:ListBucket'], Resource: bucket },
+    ];
+    const PolicyDocument = JSON.stringify({ Version: '2012-10-17', Statement });
     await iam.send(new PutRolePolicyCommand({ RoleName, PolicyName: 'layers', PolicyDocument }));
   }
 
@@ -182,6 +189,26 @@ describe('A role in a cloud', isThere('versitygw') ? needs('network-namespace') 
     assert.equal(await roles.credentials(access), old);
     roles.drop(access, old);
     await put(await roles.credentials(access), 'strata/late.tar');
+  });
+
+  test('is all that the bucket of a user needs: its check passes, and its store goes on after its sessions ended', async (context) => {
+    const checkedAgents = () => assert.fail('The operator chose the address');
+    const buckets = createS3Buckets({ roles: newRoles(context), roleEndpointUrl: cloud.s3Url, checkedAgents });
+    const connection = { bucketName: BUCKET, keyPrefix: 'strata/', access };
+    assert.equal(await buckets.check(connection), null);
+    const layers = buckets.store(connection);
+    const store = async (name: string) => {
+      const bytes = Buffer.from(`layer ${name}`);
+      const key = layerKey(`repositories/${name}.tar`);
+      assert.equal(await layers.put(key, Readable.from([bytes]), bytes.length), 'stored');
+      assert.equal(await text(await layers.get(key)), `layer ${name}`);
+    };
+    await store('early');
+    await cloud.endSessions();
+    await store('late');
+    const other = { ...connection, access: { ...access, account: newAccount() } };
+    const fault = await buckets.check(other);
+    assert.deepEqual([fault?.step, fault?.code], ['credentials', 'credentials-refused']);
   });
 
   test('that no longer trusts the service refuses its next request, though credentials may hold on', async (context) => {

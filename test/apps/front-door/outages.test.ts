@@ -52,6 +52,21 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
   'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),
   'range-not-satisfiable': new LayerStoreError('range-not-satisfiable', WORDS),
+  'bucket-missing': new LayerStoreError('bucket-missing', WORDS),
+  'access-denied': new LayerStoreError('access-denied', WORDS),
+  'credentials-invalid': new LayerStoreError('credentials-invalid', WORDS),
+  'credentials-refused': new LayerStoreError('credentials-refused', WORDS),
+  'wrong-region': new LayerStoreError('wrong-region', WORDS),
+  'clock-skewed': new LayerStoreError('clock-skewed', WORDS),
+  throttled: new LayerStoreError('throttled', WORDS),
+  'timed-out': new LayerStoreError('timed-out', WORDS),
+  'certificate-invalid': new LayerStoreError('certificate-invalid', WORDS),
+  'target-refused': new LayerStoreError('target-refused', WORDS),
+  unreachable: new LayerStoreError('unreachable', WORDS),
+  'not-s3': new LayerStoreError('not-s3', WORDS),
+  'object-missing': new RoleRefused('object-missing', WORDS),
+  'object-altered': new RoleRefused('object-altered', WORDS),
+  failed: new RoleRefused('failed', WORDS),
   'session-store-unavailable': new SessionStoreError(WORDS),
   'signing-keys-tampered': new SigningKeysError('signing-keys-tampered', WORDS),
   'signing-keys-unavailable': new SigningKeysError('signing-keys-unavailable', WORDS),
@@ -178,6 +193,11 @@ describe('An outage', () => {
     assert.equal(outageOf(new EventStoreError('log-unavailable', WORDS, { cause: full })), OUTAGES['log-unavailable']);
   });
 
+  test('of the layer store is told by its own code where the objects could not be had', () => {
+    const caused = new ObjectDatabaseError('object-database-unavailable', WORDS, { cause: ERRORS['access-denied'] });
+    assert.equal(outageOf(caused), OUTAGES['access-denied']);
+  });
+
   test('is no bug: a bug is answered with 500', async () => {
     for (const bug of [
       new Error(WORDS),
@@ -229,7 +249,6 @@ test('a node that stays behind the log answers 503 after 10 s, over REST and ove
   }
 });
 
-// Only stores of buckets meet `RoleRefused`, and they report it as an error of their own.
 test('every error class that a port declares is in the table', async () => {
   const folder = new URL('../../../core/ports/', import.meta.url);
   const declared: string[] = [];
@@ -241,8 +260,7 @@ test('every error class that a port declares is in the table', async () => {
   }
   assert.ok(declared.length > 0);
   const known = OUTAGE_ERRORS.map(({ name }) => name);
-  const outages = declared.filter((name) => name !== RoleRefused.name);
-  assert.deepEqual(outages.toSorted(), known.filter((name) => name !== NodeBehind.name).toSorted());
+  assert.deepEqual(declared.toSorted(), known.filter((name) => name !== NodeBehind.name).toSorted());
 });
 
 test('every message says what to do, and names no machine', () => {

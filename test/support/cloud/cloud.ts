@@ -25,8 +25,9 @@ const REGION = 'us-east-1';
 export interface Cloud {
   /** By which the cloud knows the authority of the issuer's certificate. */
   readonly thumbprint: string;
-  /** The token service, as this process reaches it. */
+  /** The token service and the store, as this process reaches them. */
   readonly stsUrl: string;
+  readonly s3Url: string;
   /** With the rights of the cloud's owner. */
   readonly iam: IAMClient;
   /** A client with these credentials; with those of the cloud's owner for null. */
@@ -76,6 +77,7 @@ export async function startCloud(ending: Ending, issuer: RequestListener): Promi
   return {
     thumbprint: new X509Certificate(authority.cert).fingerprint.replaceAll(':', '').toLowerCase(),
     stsUrl,
+    s3Url,
     iam: new IAMClient({ region: REGION, endpoint: stsUrl, credentials: OWNER }),
     s3: (credentials) =>
       new S3Client({ region: REGION, endpoint: s3Url, forcePathStyle: true, credentials: credentials ?? OWNER }),
