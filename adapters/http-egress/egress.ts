@@ -1,57 +1,25 @@
 /**
  * Outgoing requests (core/ports/outgoing-requests.ts) by undici: applies the rules of SECURITY.md in their order.
  *
- * Must stay true: the same function checks a URL when it is saved and at every attempt; every address of a name is
- * checked, one forbidden address refuses the name, and the connection uses only checked addresses.
+ * Must stay true: the same function checks a URL when it is saved and at every attempt, and the connection uses only
+ * checked addresses.
  */
-import { networkInterfaces } from 'node:os';
 import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { Exchange, OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
-import type { TargetFault } from '../../core/kernel/target-fault.ts';
-import { canonicalAddress, isPublicAddress } from './addresses.ts';
 import { type Dial, dial, openConnection } from './connection.ts';
 import { exchange } from './exchange.ts';
 import { failed } from './failures.ts';
-import { createNameLookup, type Lookup, type NameLookup } from './name-lookup.ts';
-import { createOwnHosts, parseTarget, type Target } from './target.ts';
+import { createTargetCheck, type TargetCheckOptions } from './target-check.ts';
 
-export interface HttpEgressOptions {
-  /** The URLs at which clients reach this service. */
-  readonly ownUrls: readonly string[];
-  /** Lifts the rules about addresses; HTTPS and the other rules still apply. */
-  readonly privateAllowed: boolean;
+export interface HttpEgressOptions extends TargetCheckOptions {
   /** Certificate authorities in PEM; when absent, Node's and those of NODE_EXTRA_CA_CERTS. */
   readonly authorities?: readonly string[];
-  readonly lookup?: NameLookup;
   readonly dial?: Dial;
-  /** Addresses of this machine, which no target may have. */
-  readonly ownAddresses?: () => readonly string[];
 }
-
-/** A target and all its addresses, each of them allowed. */
-interface CheckedTarget {
-  readonly target: Target;
-  readonly addresses: readonly string[];
-}
-
-type Unresolved = Extract<Lookup, { unresolved: string }>;
 
 export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
-  const { privateAllowed, authorities, lookup = createNameLookup(), ownAddresses = addressesOfThisMachine } = options;
-  const isOwnHost = createOwnHosts(options.ownUrls, privateAllowed);
-
-  async function check(
-    url: string,
-    signal: AbortSignal,
-  ): Promise<CheckedTarget | Unresolved | { readonly fault: TargetFault }> {
-    const target = parseTarget(url);
-    if ('fault' in target) return target;
-    if (isOwnHost(target)) return { fault: 'own-host' };
-    const found = target.isAddress ? { addresses: [target.host] } : await lookup(target.host, signal);
-    if ('unresolved' in found) return found;
-    const fault = privateAllowed ? null : addressFault(found.addresses, ownAddresses());
-    return fault === null ? { target, addresses: found.addresses } : { fault };
-  }
+  const { authorities } = options;
+  const check = createTargetCheck(options);
 
   async function send(request: OutgoingRequest, signal: AbortSignal): Promise<Exchange> {
     const checked = await check(request.url, signal);
@@ -71,16 +39,6 @@ export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
       return ended === TIMED_OUT ? failed('timed-out') : ended;
     },
   };
-}
-
-function addressFault(addresses: readonly string[], ownAddresses: readonly string[]): TargetFault | null {
-  if (!addresses.every(isPublicAddress)) return 'address-not-public';
-  const own = new Set(ownAddresses.map(canonicalAddress));
-  return addresses.some((address) => own.has(canonicalAddress(address))) ? 'own-host' : null;
-}
-
-function addressesOfThisMachine(): readonly string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 
 const TIMED_OUT = Symbol('timed out');

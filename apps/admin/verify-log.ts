@@ -5,7 +5,6 @@
  * stored layers, not of events.
  */
 import type { Logger } from 'pino';
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
@@ -16,6 +15,7 @@ import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { repositories } from '../../core/repository/evolve.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
+import { openLayerStorage } from '../server/layer-storage.ts';
 import type { Settings } from '../server/settings.ts';
 import { checkLayer } from './check-layer.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
@@ -40,7 +40,7 @@ export async function verifyLog(
   log: Logger,
   options: { readonly references: boolean },
 ): Promise<LogReport> {
-  const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
+  const layers = await openLayerStorage(settings, log);
   const revisions = new Map<StreamName, number>();
   const faults: string[] = [];
   const fault = (text: string): void => {

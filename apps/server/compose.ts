@@ -8,7 +8,6 @@ import type { Server } from 'node:http';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
@@ -22,6 +21,8 @@ import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { Roles } from '../../core/ports/buckets.ts';
+import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
@@ -38,6 +39,8 @@ import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
+import { composeIdentity, composeRoles } from './identity.ts';
+import { openLayerStorage } from './layer-storage.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
@@ -127,6 +130,9 @@ interface Opened {
   readonly projections: ComposedProjections;
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
+  readonly identity: IdentityIssuer;
+  /** Credentials of roles, for buckets of users. */
+  readonly roles: Roles;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -137,7 +143,7 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     onFault,
   });
   parts.add(() => foundation.close());
-  const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
+  const layers = await openLayerStorage(settings, log);
   const objects = await createGitObjectDatabase({
     directory: path.join(settings.dataDir, 'cache'),
     layers,
@@ -151,7 +157,11 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     ownUrls: [settings.baseUrl, settings.webUrl],
     privateAllowed: settings.allowPrivateTargets,
   });
-  return { foundation, layers, objects, projections, deliveries: composeDeliveryStore(foundation), outgoing };
+  const identity = composeIdentity(settings, foundation, onFault);
+  const roles = composeRoles(settings, foundation, identity);
+  parts.add(async () => roles.close());
+  const deliveries = composeDeliveryStore(foundation);
+  return { foundation, layers, objects, projections, deliveries, outgoing, identity, roles };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -210,6 +220,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
   return {
     ...shared,
     outgoing: opened.outgoing,
+    identity: opened.identity,
     deliveries: opened.deliveries,
     newTokenSecret,
     newUserCode,

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import { RETENTION_DAYS_DEFAULT } from '../../core/kernel/limits.ts';
+import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 
@@ -16,8 +17,10 @@ export interface Settings {
   readonly port: number;
   readonly host: string;
   readonly dataDir: string;
-  /** Where the filesystem layer store keeps layers; nodes that share a database share this folder too. */
+  /** Where layers are kept without a bucket; nodes that share a database share this folder too. */
   readonly layersDir: string;
+  /** Null: layers are files. */
+  readonly s3: S3Settings | null;
   /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly webUrl: string;
@@ -40,6 +43,8 @@ export interface Settings {
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service, on the pages where people need to know; null if not set. */
   readonly operatorContact: string | null;
+  /** The token service that gives credentials of roles in users' clouds; null: Amazon's. */
+  readonly stsEndpoint: string | null;
   /** Addresses of the peers whose X-Forwarded-For the server trusts. */
   readonly trustedProxies: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
@@ -94,13 +99,13 @@ export function readSettings(environment: Environment, workingDirectory: string)
       fault('STRATA_EVENTSTORE_URL', why, 'the address of an EventStoreDB, esdb://user:password@host:2113');
     }
   }
-  oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
   const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
   const settings: Settings = {
     port,
     host,
     dataDir,
     layersDir: path.resolve(workingDirectory, text('STRATA_LAYERS_DIR') ?? path.join(dataDir, 'layers')),
+    s3: readS3Settings(reader),
     baseUrl,
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,
@@ -114,6 +119,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
+    stsEndpoint: text('STRATA_STS_ENDPOINT') === null ? null : url('STRATA_STS_ENDPOINT', ''),
     roles: someOf('STRATA_ROLES', ROLES),
     retentionDays: integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 1, 3_650),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),

@@ -35,6 +35,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/use-cases/log-files',
     'core/use-cases/compacting',
     'core/use-cases/sweeping',
+    'core/use-cases/issuing',
   ],
   'adapters/git': [
     'adapters/git/process',

@@ -4,8 +4,9 @@
  * Must stay true: a suite that is left out is reported as skipped, with its name and reason.
  */
 import { findChromium } from './chromium.ts';
+import { hasOwnNetworks } from './cloud/network.ts';
 import { type SkipOptions, skippedFor } from './skipped.ts';
-import { findTemporalTool, type TemporalTool } from './temporal-tools.ts';
+import { findTool, type Tool } from './tools.ts';
 
 export interface OptionalSuite {
   readonly name: string;
@@ -36,6 +37,16 @@ export const OPTIONAL_SUITES = [
     command: '.ci/temporal-tools.sh && npm run test:long -- temporal',
   },
   {
+    name: 'layers in a bucket of a real S3 server',
+    part: 'versitygw',
+    command: '.ci/s3-tools.sh && npm test -- s3',
+  },
+  {
+    name: "a cloud that checks the service's identity tokens",
+    part: 'network-namespace',
+    command: 'unshare -rn true && .ci/s3-tools.sh && npm test -- web-identity',
+  },
+  {
     name: 'the website in a browser',
     part: 'chromium',
     command: 'apt-get install chromium && npm test -- browser',
@@ -54,9 +65,10 @@ export function needs(part: Part): SkipOptions {
 
 export function isThere(part: Part): boolean {
   if (part === 'chromium') return findChromium() !== null;
-  return isTool(part) ? findTemporalTool(part) !== null : (process.env[part] ?? '') !== '';
+  if (part === 'network-namespace') return hasOwnNetworks();
+  return isTool(part) ? findTool(part) !== null : (process.env[part] ?? '') !== '';
 }
 
-function isTool(part: Part): part is TemporalTool & Part {
-  return part === 'temporal' || part === 'temporal-test-server';
+function isTool(part: Part): part is Tool & Part {
+  return part === 'temporal' || part === 'temporal-test-server' || part === 'versitygw';
 }
