@@ -83,7 +83,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       await page.getByRole('link', { name: 'v1.1', exact: true }).waitFor();
       assert.equal(await page.getByRole('row').count(), 1);
       await follow(page, 'Activity');
-      await page.getByText('forced').waitFor();
+      await page.getByText('force-pushed').waitFor();
       await check(page);
 
       await follow(page, 'Code');
