@@ -147,7 +147,8 @@ function unanswered(operation: string, error: Error): S3Failure {
   if (TLS_CODES.test(code)) {
     return new S3Failure('certificate-invalid', `The certificate of the bucket's server is not valid${detail}`);
   }
-  if (TIMEOUT_CODES.has(code) || error.name === 'TimeoutError' || error.name === 'AbortError') {
+  // The SDK also gives a connection that broke the name of a timeout.
+  if (TIMEOUT_CODES.has(code) || (code === '' && /^(Timeout|Abort)Error$/.test(error.name))) {
     return new S3Failure('timed-out', `The bucket took too long to answer ${operation}`);
   }
   if (code.startsWith('HPE_')) return new S3Failure('not-s3', `The answer to ${operation} is not HTTP${detail}`);

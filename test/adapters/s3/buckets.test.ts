@@ -35,7 +35,7 @@ function buckets(options: Partial<CheckedAgentsOptions> = {}, spans = {}): Bucke
   return createS3Buckets({
     roles: NO_ROLES,
     roleEndpointUrl: null,
-    spans: { connectMs: 2_000, answerMs: 1_000, stalledMs: 500, ...spans },
+    spans: { connectMs: 2_000, answerMs: 1_000, stalledMs: 500, retryMs: 5, ...spans },
     checkedAgents: () =>
       createCheckedAgents({
         ownUrls: ['https://git.example.org'],
