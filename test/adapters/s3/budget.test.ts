@@ -31,7 +31,10 @@ describe('The budget of a bucket', () => {
     const budget = createBudget(10, 5_000);
     const release = await budget.take(5);
     const order: string[] = [];
-    const large = budget.take(10).then((done) => void (order.push('large'), done()));
+    const large = budget.take(10).then((done) => {
+      order.push('large');
+      done();
+    });
     const small = budget.take(1).then(() => void order.push('small'));
     release();
     await Promise.all([large, small]);
