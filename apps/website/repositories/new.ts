@@ -10,7 +10,7 @@ import {
   type ReadmeOptions,
 } from '../../../core/use-cases/pushing/begin-with-readme.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
-import { REFUSALS, refusalText } from '../../api/refusals.ts';
+import { refusalText, refusedField } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { checkBox, type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
@@ -101,6 +101,6 @@ function textOrNull(text: string): string | null {
 
 /** A taken name has no field in the API's table, since its answer there is no fault of the form. */
 export function errorsOf(refusal: Refusal): FieldErrors {
-  const field = refusal.code === 'repository-name-taken' ? 'name' : REFUSALS[refusal.code].field;
+  const field = refusal.code === 'repository-name-taken' ? 'name' : refusedField(refusal);
   return { [field ?? 'form']: refusalText(refusal) };
 }
