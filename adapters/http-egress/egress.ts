@@ -61,16 +61,25 @@ export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
     return 'outcome' in connection ? connection : exchange(connection, checked.target, request, signal);
   }
 
+  async function faultOf(url: string): Promise<TargetFault | null> {
+    const checked = await withTimeout(TARGET_CHECK_SPAN_MS, (signal) => check(url, signal));
+    return checked !== TIMED_OUT && 'fault' in checked ? checked.fault : null;
+  }
+
   return {
-    async check(url) {
-      const checked = await withTimeout(TARGET_CHECK_SPAN_MS, (signal) => check(url, signal));
-      return checked !== TIMED_OUT && 'fault' in checked ? checked.fault : null;
-    },
+    check: faultOf,
+    checkEndpoint: (url) => faultOf(privateAllowed ? asIfEncrypted(url) : url),
     async send(request) {
       const ended = await withTimeout(request.spanMs, (signal) => send(request, signal), request.signal);
       return ended === TIMED_OUT ? failed('timed-out') : ended;
     },
   };
+}
+
+/** Returns the same host and port with `https://`, so that every rule but that of the scheme is checked. */
+function asIfEncrypted(url: string): string {
+  const [, origin, port = ':80'] = /^http:(\/\/[^/?#]*?)(:\d+)?\/?$/i.exec(url) ?? [];
+  return origin === undefined ? url : `https:${origin}${port}`;
 }
 
 function addressFault(addresses: readonly string[], ownAddresses: readonly string[]): TargetFault | null {

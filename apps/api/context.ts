@@ -9,12 +9,14 @@ import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
+import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 
 export interface ApiContext extends FrontDoor {
   readonly plans: Plans;
   readonly vault: Vault;
   readonly outgoing: OutgoingRequests;
+  readonly bucketChecks: BucketChecks;
   readonly deliveries: DeliveryStore;
   readonly deviceRequests: DeviceLoginRequests;
   readonly readModels: ReadModels;

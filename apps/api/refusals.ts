@@ -188,7 +188,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   },
   'storage-bucket-verification-failed': {
     status: 422,
-    message: (r) => `Verification failed at the step ${r.step}: ${r.message}${r.issuer === null ? '' : `. ${r.issuer}`}`,
+    message: (r) => `Verification failed at the step ${r.step}: ${r.message}${issuerText(r.issuer)}`,
   },
   'storage-quota-reached': { status: 422, message: () => "The plan's quota of storage is reached" },
   'ingress-quota-reached': { status: 422, message: () => "The plan's quota of ingress is reached for this month" },
@@ -217,6 +217,11 @@ const SETTING_FORMS: { readonly [Setting in BucketSetting]: string } = {
   access_key_id: 'This is not the id of an access key',
   secret_access_key: 'This is not a secret access key',
 };
+
+/** A role's cloud fetches the keys of this service. */
+function issuerText(issuer: string | null): string {
+  return issuer === null ? '' : `. This service is at ${issuer}; a role needs a public https address without a port`;
+}
 
 function settingText(setting: BucketSetting, fault: BucketSettingFault): string {
   return fault === 'missing' ? 'Field required' : SETTING_FORMS[setting];

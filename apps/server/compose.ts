@@ -31,6 +31,7 @@ import { answerUnreadable } from '../api/faults.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
+import { composeBucketChecks } from './buckets.ts';
 import { createKnownAnswers } from '../website/known-answers.ts';
 import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
@@ -170,6 +171,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   parts.add(flush);
   parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
   const usage = projections.readModels;
+  const bucketChecks = composeBucketChecks();
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   return {
@@ -180,6 +182,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     readModels: projections.readModels,
     lastUse,
     transfer,
+    bucketChecks,
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),

@@ -96,6 +96,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
   }
   oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
   const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
+  const plans = plansOf(file('STRATA_PLANS'), fault);
   const settings: Settings = {
     port,
     host,
@@ -109,7 +110,8 @@ export function readSettings(environment: Environment, workingDirectory: string)
     temporal: readTemporalSettings(reader),
     masterKey,
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
-    plans: plansOf(file('STRATA_PLANS'), fault),
+    plans:
+      oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
@@ -143,6 +145,16 @@ function contactOf(contact: string | null, fault: (name: string, value: string, 
     fault('STRATA_OPERATOR_CONTACT', JSON.stringify(contact.slice(0, 50)), 'one line of at most 200 characters');
   }
   return contact;
+}
+
+/** Every plan may bind repositories to buckets of the account. */
+function withOwnStorage({ FREE, PRO, PLATFORM }: Plans): Plans {
+  const byo_storage = true;
+  return {
+    FREE: { ...FREE, byo_storage },
+    PRO: { ...PRO, byo_storage },
+    PLATFORM: { ...PLATFORM, byo_storage },
+  };
 }
 
 const QUOTA = z.number().int().nonnegative().nullable();

@@ -6,10 +6,8 @@
  * pruned after retention, which is why each stream ends with its day. They hold codes, never what a provider said.
  */
 import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
+import type { BucketOperation } from '../ports/bucket-error-lists.ts';
 import type { BucketFaultCode } from '../ports/buckets.ts';
-
-/** What the service did with the bucket. */
-export type BucketOperation = 'push' | 'read' | 'maintenance';
 
 export type BucketErrorRecorded = DomainEvent<
   'BucketErrorRecorded',

@@ -108,7 +108,7 @@ export type Refusal =
       /** A step of `BucketStep` (core/ports/buckets.ts). */
       readonly step: string;
       readonly message: string;
-      /** Why the bucket's cloud cannot trust this service; null if nothing is known to be wrong. */
+      /** The address of this service if the bucket's cloud cannot reach it, which may be the reason; else null. */
       readonly issuer: string | null;
     }
   | { readonly code: 'storage-quota-reached' }
