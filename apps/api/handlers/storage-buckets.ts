@@ -18,6 +18,7 @@ import {
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
 import { bucketErrorText } from '../bucket-errors.ts';
+import { wantedSettings } from '../bucket-settings.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';
@@ -117,20 +118,6 @@ function viewerOf(principal: Principal): BucketViewer {
 
 async function bucketOrigin({ origin, principal }: AccountCall): Promise<BucketCommandOrigin> {
   return { ...(await origin()), selection: selectionOf(principal) };
-}
-
-function wantedSettings(body: z.output<typeof NEW_STORAGE_BUCKET>): WantedBucketSettings {
-  return {
-    provider: body.provider,
-    authMode: body.auth_mode,
-    bucketName: body.bucket_name,
-    keyPrefix: body.key_prefix,
-    roleArn: body.role_arn,
-    region: body.region,
-    endpointUrl: body.endpoint_url,
-    accessKeyId: body.access_key_id,
-    secretAccessKey: body.secret_access_key,
-  };
 }
 
 function changedSettings(body: z.output<typeof STORAGE_BUCKET_CHANGES>): Partial<WantedBucketSettings> {
