@@ -3,8 +3,11 @@
  *
  * Must stay true: the check neither prints nor keeps a record's value. A superseded or erased record may be missing.
  */
+import type { BucketEvent } from '../../core/account/buckets/events.ts';
+import { accountBuckets } from '../../core/account/buckets/evolve.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';
+import { isEventOf } from '../../core/account/facet.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
@@ -126,6 +129,7 @@ function recordsOfBuckets(buckets: Named['buckets']): readonly NamedRecord[] {
 
 function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
   const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+  if (isEventOf(accountBuckets, event)) return applyBucketEvent(its, event);
   switch (event.type) {
     case 'AccountCreated':
       its.email = event.data.email_ref;
@@ -167,6 +171,29 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'MfaReset':
       its.mfaTokens.clear();
       break;
+    case 'TotpActivated':
+    case 'TotpCodeUsed':
+    case 'PasskeyEnrolmentBegun':
+    case 'PasskeyUsed':
+    case 'PasskeyCounterRegressed':
+    case 'MfaTokenRenamed':
+    case 'WebhookEventsChanged':
+    case 'WebhookActivated':
+    case 'WebhookDeactivated':
+    case 'Abandoned':
+    case 'PlanChanged':
+    case 'AccountClosed':
+    case 'AccountReopened':
+    case 'RepositoryCreated':
+    case 'RepositoryDescribed':
+    case 'RepositoryDeleted':
+    case 'RepositoryRestored':
+      break;
+  }
+}
+
+function applyBucketEvent(its: Named, event: BucketEvent): void {
+  switch (event.type) {
     case 'StorageBucketCreated': {
       const { bucket_id, place_ref: place, access_ref: access } = event.data;
       its.buckets.set(bucket_id, { place, access });
@@ -185,23 +212,6 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'StorageBucketVerified':
     case 'StorageBucketVerificationFailed':
     case 'DefaultBucketChanged':
-    case 'TotpActivated':
-    case 'TotpCodeUsed':
-    case 'PasskeyEnrolmentBegun':
-    case 'PasskeyUsed':
-    case 'PasskeyCounterRegressed':
-    case 'MfaTokenRenamed':
-    case 'WebhookEventsChanged':
-    case 'WebhookActivated':
-    case 'WebhookDeactivated':
-    case 'Abandoned':
-    case 'PlanChanged':
-    case 'AccountClosed':
-    case 'AccountReopened':
-    case 'RepositoryCreated':
-    case 'RepositoryDescribed':
-    case 'RepositoryDeleted':
-    case 'RepositoryRestored':
       break;
   }
 }

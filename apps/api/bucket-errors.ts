@@ -14,7 +14,7 @@ const MESSAGES: { readonly [Code in BucketFaultCode]: string } = {
   'object-missing': 'An object is missing in the bucket',
   'object-altered': 'An object in the bucket was altered',
   'wrong-region': 'The bucket is in another region',
-  'clock-skewed': "The clocks of this service and of the provider differ too much",
+  'clock-skewed': 'The clocks of this service and of the provider differ too much',
   throttled: 'The provider takes no more requests for now',
   'timed-out': 'The provider did not answer in time',
   'certificate-invalid': "The endpoint's certificate is not valid",

@@ -238,11 +238,7 @@ export function refusalAnswer(refusal: Refusal): Answer {
   const text = messageOf(refusal.code, refusal);
   if (status === 401) return unauthenticated(text);
   const headers = refusal.code === 'too-many-attempts' ? { 'retry-after': String(refusal.waitSeconds) } : {};
-  return problem(
-    status,
-    field === null ? text : [{ loc: ['body', field], msg: text, type: refusal.code }],
-    headers,
-  );
+  return problem(status, field === null ? text : [{ loc: ['body', field], msg: text, type: refusal.code }], headers);
 }
 
 function spanText(seconds: number): string {

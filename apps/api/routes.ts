@@ -6,6 +6,11 @@
  */
 import { z } from 'zod';
 import {
+  BUCKET_CHECK_SPAN_MS,
+  BUCKET_CHECKS_OF_ACCOUNT_MAX,
+  BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
+} from '../../core/kernel/limits.ts';
+import {
   deleteAccessToken,
   getAccessToken,
   getAccessTokens,
@@ -86,6 +91,8 @@ const CONTENTS_NOTES =
 
 const DELIVERIES_NOTES =
   'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
+
+const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
 
 const STORAGE_BUCKET_ROUTES: readonly Route[] = [
   accountRoute({
@@ -186,8 +193,7 @@ const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     operationId: 'verifyStorageBucket',
     tag: 'Storage buckets',
     summary: 'Verify a storage bucket',
-    description:
-      'Writes, reads and deletes an object below the prefix, within 30 seconds. 422 names the step that failed. An account may begin 20 verifications in 10 minutes.',
+    description: VERIFICATION_NOTES,
     method: 'POST',
     path: '/v1/storage-buckets/{id}/verify',
     grant: 'API_STORAGE',

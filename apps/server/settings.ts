@@ -110,8 +110,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     temporal: readTemporalSettings(reader),
     masterKey,
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
-    plans:
-      oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
+    plans: oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),

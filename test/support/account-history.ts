@@ -2,7 +2,13 @@
 import type { AccountEvent } from '../../core/account/events.ts';
 import type { RepositoryCreated } from '../../core/account/repositories/events.ts';
 import type { WebhookCreated } from '../../core/account/webhooks/events.ts';
-import { type MfaTokenId, type RepositoryId, type StorageBucketId, uuid, type WebhookId } from '../../core/kernel/ids.ts';
+import {
+  type MfaTokenId,
+  type RepositoryId,
+  type StorageBucketId,
+  uuid,
+  type WebhookId,
+} from '../../core/kernel/ids.ts';
 import { vaultRef } from '../../core/ports/vault.ts';
 
 export const emailRef = vaultRef('e'.repeat(64));

@@ -243,8 +243,9 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
       for (const { bucket } of await listBuckets(context, origin)) {
         accepted(await deleteBucket(context, origin, bucket.id));
       }
-      return accepted(await createBucket(context, origin, { name: 'bucket', isDefault: false, settings: ROLE_SETTINGS }))
-        .bucket.id;
+      return accepted(
+        await createBucket(context, origin, { name: 'bucket', isDefault: false, settings: ROLE_SETTINGS }),
+      ).bucket.id;
     },
     delivery: async (account, webhook) =>
       accepted(await pingWebhook(context, { account, cause: CAUSE, selection: ALL_REPOSITORIES }, webhook)).deliveryId,

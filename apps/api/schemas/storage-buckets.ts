@@ -32,10 +32,13 @@ const FIELDS = {
   is_default: z.boolean(),
   status: z.enum(['PENDING_VERIFICATION', 'VERIFIED', 'FAILED']),
   last_validated_at: TIMESTAMP.nullable().meta({ description: 'When a verification last succeeded.' }),
-  last_error: z.string().nullable().meta({
-    description: 'The step at which the last verification of the current settings failed, and why.',
-    examples: ['Step put: The provider denied access'],
-  }),
+  last_error: z
+    .string()
+    .nullable()
+    .meta({
+      description: 'The step at which the last verification of the current settings failed, and why.',
+      examples: ['Step put: The provider denied access'],
+    }),
   repository_count: z.int().nonnegative().meta({ description: 'The repositories in the bucket that the token sees.' }),
   created_at: TIMESTAMP,
   updated_at: TIMESTAMP,
@@ -106,6 +109,8 @@ export const OIDC_SETUP = z
     issuer: z.string().meta({ description: 'Must be reachable for the cloud: public https, without a port.' }),
     audience: z.string(),
     subject: z.string(),
-    trust_policy: z.looseObject({}).meta({ description: "For the role's trust relationship; put in your AWS account." }),
+    trust_policy: z
+      .looseObject({})
+      .meta({ description: "For the role's trust relationship; put in your AWS account." }),
   })
   .meta({ id: 'OidcSetup' });

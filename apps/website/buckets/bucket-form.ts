@@ -39,21 +39,36 @@ const KEYS = ['region', 'access_key_id', 'secret_access_key'] as const;
 
 export const BUCKET_KINDS: { readonly [Kind in 's3' | 's3-keys' | 'r2' | 'minio']: BucketKind } = {
   s3: {
-    ...{ title: 'Amazon S3, without a key', provider: 'S3', authMode: 'OIDC', settings: ['role_arn'] },
-    ...{ region: '', endpointHint: '' },
+    title: 'Amazon S3, without a key',
+    provider: 'S3',
+    authMode: 'OIDC',
+    settings: ['role_arn'],
+    region: '',
+    endpointHint: '',
   },
   's3-keys': {
-    ...{ title: 'Amazon S3, with a key', provider: 'S3', authMode: 'STATIC_KEYS' },
-    ...{ settings: [...KEYS, 'endpoint_url'], region: '' },
+    title: 'Amazon S3, with a key',
+    provider: 'S3',
+    authMode: 'STATIC_KEYS',
+    settings: [...KEYS, 'endpoint_url'],
+    region: '',
     endpointHint: 'Leave it empty for Amazon’s own.',
   },
   r2: {
-    ...{ title: 'Cloudflare R2', provider: 'R2', authMode: 'STATIC_KEYS', settings: ['endpoint_url', ...KEYS] },
-    ...{ region: 'auto', endpointHint: 'https://ACCOUNT.r2.cloudflarestorage.com, without the name of the bucket.' },
+    title: 'Cloudflare R2',
+    provider: 'R2',
+    authMode: 'STATIC_KEYS',
+    settings: ['endpoint_url', ...KEYS],
+    region: 'auto',
+    endpointHint: 'https://ACCOUNT.r2.cloudflarestorage.com, without the name of the bucket.',
   },
   minio: {
-    ...{ title: 'MinIO', provider: 'MINIO', authMode: 'STATIC_KEYS', settings: ['endpoint_url', ...KEYS] },
-    ...{ region: 'us-east-1', endpointHint: 'Such as https://minio.example:9000, without a path.' },
+    title: 'MinIO',
+    provider: 'MINIO',
+    authMode: 'STATIC_KEYS',
+    settings: ['endpoint_url', ...KEYS],
+    region: 'us-east-1',
+    endpointHint: 'Such as https://minio.example:9000, without a path.',
   },
 };
 
@@ -126,7 +141,7 @@ export function refusedBucket(refusal: Refusal): RefusedForm {
 }
 
 export function bucketFields(kind: BucketKind, entered: EnteredBucket, errors: FieldErrors, isNew: boolean): Html {
-  const field = (name: keyof EnteredBucket & string, more: Omit<Field, 'name' | 'value' | 'error'>): Html =>
+  const field = (name: keyof EnteredBucket, more: Omit<Field, 'name' | 'value' | 'error'>): Html =>
     textField({ name, value: String(entered[name]), error: errors[name], verbatim: name !== 'name', ...more });
   const settings: { readonly [Setting in TextSetting]: () => Html } = {
     role_arn: () =>
@@ -139,18 +154,28 @@ export function bucketFields(kind: BucketKind, entered: EnteredBucket, errors: F
     region: () => field('region', { label: 'Region', required: true, lengthMax: BUCKET_REGION_LENGTH_MAX }),
     endpoint_url: () =>
       field('endpoint_url', {
-        ...{ label: 'Endpoint', hint: kind.endpointHint, type: 'url', lengthMax: OUTGOING_URL_LENGTH_MAX },
+        label: 'Endpoint',
+        hint: kind.endpointHint,
+        type: 'url',
+        lengthMax: OUTGOING_URL_LENGTH_MAX,
         required: kind.provider !== 'S3',
       }),
     access_key_id: () =>
       field('access_key_id', {
-        ...{ label: 'Id of the access key', required: true, lengthMax: BUCKET_ACCESS_KEY_ID_LENGTH_MAX },
+        label: 'Id of the access key',
+        required: true,
+        lengthMax: BUCKET_ACCESS_KEY_ID_LENGTH_MAX,
         autocomplete: 'off',
       }),
     secret_access_key: () =>
       field('secret_access_key', {
-        ...{ label: 'Secret access key', type: 'password', autocomplete: 'off', required: isNew },
-        hint: isNew ? 'It is stored encrypted and never shown again.' : 'Leave it empty to keep the one that is stored.',
+        label: 'Secret access key',
+        type: 'password',
+        autocomplete: 'off',
+        required: isNew,
+        hint: isNew
+          ? 'It is stored encrypted and never shown again.'
+          : 'Leave it empty to keep the one that is stored.',
         lengthMax: BUCKET_SECRET_KEY_LENGTH_MAX,
       }),
   };

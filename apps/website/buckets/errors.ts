@@ -24,13 +24,17 @@ export function errorRoutes({ context, page: add }: Site): void {
     const wanted = pageNumbered(number, PAGE_LIMIT_DEFAULT);
     const listed = await listBucketErrors(context, { viewer, bucket: null, seen: visit.position, page: wanted });
     if ('refused' in listed) return notFound(visit);
-    const pager = html`<div class="row">${number > 0 && html`<a class="button" href="${PATH}?page=${number - 1}">Newer</a>`}${
-      hasMore(wanted, listed.total) && html`<a class="button" href="${PATH}?page=${number + 1}">Older</a>`
+    const pager = html`<div class="row">${number > 0 && html`<a class="button" href="${pageAddress(number - 1)}">Newer</a>`}${
+      hasMore(wanted, listed.total) && html`<a class="button" href="${pageAddress(number + 1)}">Older</a>`
     }<a class="button quiet" href="${BUCKETS}">All storage buckets</a></div>`;
     const head = html`<h1 class="title">Errors of storage buckets</h1><p>The same error of the same repository is listed once in 15 minutes.</p>`;
     const content = html`${errorTable(visit, listed.items, buckets)}${pager}`;
     return showPage(page(visit, { title: 'Errors of storage buckets', head }, content));
   });
+}
+
+function pageAddress(number: number): string {
+  return `${PATH}?page=${number}`;
 }
 
 /** Names the repositories and buckets that still are among `buckets`; others are shown by their ids. */
@@ -39,11 +43,14 @@ export function errorTable(
   errors: readonly BucketErrorRow[],
   buckets: readonly FoundBucket[],
 ): Html {
-  if (errors.length === 0) return html`<div class="box empty"><h2>No errors</h2><p>Nothing went wrong so far.</p></div>`;
+  if (errors.length === 0)
+    return html`<div class="box empty"><h2>No errors</h2><p>Nothing went wrong so far.</p></div>`;
   const names = new Map(buckets.map(({ bucket }) => [bucket.id, bucket.name]));
   const repositories = new Map(buckets.flatMap((found) => found.repositories.map(({ id, name }) => [id, name])));
   const rows = errors.map(
-    (error) => html`<tr><td>${timeAgo(error.occurredAt, visit.now)}</td><td class="wrap"><a href="${pathOf(error.bucket)}">${
+    (
+      error,
+    ) => html`<tr><td>${timeAgo(error.occurredAt, visit.now)}</td><td class="wrap"><a href="${pathOf(error.bucket)}">${
       names.get(error.bucket) ?? error.bucket
     }</a></td><td>${error.operation}</td><td class="wrap">${bucketErrorText(error)}</td><td class="wide">${
       error.repository === null ? '' : (repositories.get(error.repository) ?? error.repository)

@@ -14,7 +14,9 @@ export async function bucketChoices(
   const { state } = await entities.get(accounts, account);
   if (state.status !== 'open') return [];
   return [...state.storageBuckets.values()].map(({ id, name, status }) => ({
-    ...{ id, name, status },
+    id,
+    name,
+    status,
     isDefault: state.defaultBucketId === id,
   }));
 }

@@ -8,13 +8,7 @@ import { type VaultRef, vaultRef } from '../../ports/vault.ts';
 /** Returns no record for an event that removes none. Each bucket has records of its own, so none is still in use. */
 export function removedBucketRecords(recorded: RecordedEvent): readonly VaultRef[] {
   const event = readEvent<AccountEvent>(accounts.kinds, recorded);
-  switch (event.type) {
-    case 'StorageBucketPlaceChanged':
-    case 'StorageBucketAccessChanged':
-      return [vaultRef(event.data.removed_ref)];
-    case 'StorageBucketDeleted':
-      return event.data.removed_refs.map(vaultRef);
-    default:
-      return [];
-  }
+  if (event.type === 'StorageBucketDeleted') return event.data.removed_refs.map(vaultRef);
+  if (event.type !== 'StorageBucketPlaceChanged' && event.type !== 'StorageBucketAccessChanged') return [];
+  return [vaultRef(event.data.removed_ref)];
 }

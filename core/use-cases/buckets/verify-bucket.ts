@@ -67,7 +67,7 @@ export async function verifyBucket(
 }
 
 /** Returns how to reach the bucket with these settings. It holds the secret key. */
-export function connectionOf(account: AccountId, { place, access }: BucketSettings): BucketConnection {
+function connectionOf(account: AccountId, { place, access }: BucketSettings): BucketConnection {
   const { bucketName, keyPrefix, endpointUrl } = place;
   if (access.mode === 'STATIC_KEYS') return { bucketName, keyPrefix, access: { ...access, endpointUrl } };
   return { bucketName, keyPrefix, access: { ...access, account } };

@@ -150,9 +150,8 @@ describe('storage buckets', () => {
     for (const answer of answers) assert.ok(!answer.body.includes('canary'), answer.body);
     const failed = answers[4]?.json().detail;
     assert.equal(failed, 'Verification failed at the step put: no such key … <script>');
-    const events = JSON.stringify(
-      (await fixture.context.events.readAll(LOG_START, 10_000)).map(({ position: _, ...event }) => event),
-    );
+    const all = await fixture.context.events.readAll(LOG_START, 10_000);
+    const events = JSON.stringify(all.map(({ type, data, sourceAddressRef }) => [type, data, sourceAddressRef]));
     for (const hidden of ['canary', 'AKIA1', 'minio.example', 'us-west-2', 'role/strata', 'layers', 'such key']) {
       assert.ok(!events.includes(hidden), hidden);
       assert.ok(!fixture.logged.join('\n').includes(hidden), hidden);
