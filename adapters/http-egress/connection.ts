@@ -2,7 +2,7 @@
  * Opens connections to addresses that were checked, and to no others.
  *
  * Must stay true: a socket gets addresses, never a name; before the first byte is sent, the peer address that the
- * socket reports is compared with them; the certificate must be for the URL's host, and signed by one of the
+ * socket reports is compared with them; over https the certificate must be for the URL's host, and signed by one of the
  * authorities, which by default are Node's and those of NODE_EXTRA_CA_CERTS.
  */
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ export const dial: Dial = (addresses, port) => {
 };
 
 export interface Connection {
-  readonly socket: TLSSocket;
+  readonly socket: Socket;
   /** Bytes received over the wire so far, handshake and framing included. */
   receivedBytes(): number;
 }
@@ -46,7 +46,7 @@ export interface ConnectionOptions {
   readonly signal: AbortSignal;
 }
 
-/** Resolves with a connection after its TLS handshake, or why there is none. Rejects only with the signal's reason. */
+/** Resolves with a connection, over https after its TLS handshake, or why there is none. Rejects only with the signal's reason. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection | Exchange> {
   const { target, addresses, signal } = options;
   const raw = options.dial(addresses, target.port);
@@ -62,6 +62,7 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
     raw.destroy();
     return { outcome: 'refused', fault: 'peer-not-checked' };
   }
+  if (!target.isSecure) return { socket: raw, receivedBytes: () => raw.bytesRead };
   const socket = startTls({
     socket: raw,
     // For an address there is no server name to send (RFC 6066, section 3): Node checks the certificate against `host`.

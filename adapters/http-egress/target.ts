@@ -10,13 +10,14 @@ import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import { canonicalAddress } from './addresses.ts';
 
 export interface Target {
-  /** `https://host:port`, without user information. */
+  /** `https://host:port`, or `http` where that is allowed; without user information. */
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly isAddress: boolean;
+  readonly isSecure: boolean;
   readonly port: number;
 }
 
@@ -24,21 +25,22 @@ const HTTPS_PORT = 443;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': HTTPS_PORT };
 /** Spaces and control characters, which parsers drop, and `\`, which some parsers read as `/`. */
 const AMBIGUOUS = /[\p{Cc}\p{Z}\\]/u;
-const USER_INFORMATION = /^https:\/\/[^/?#]*@/i;
+const USER_INFORMATION = /^https?:\/\/[^/?#]*@/i;
 
-export function parseTarget(text: string): Target | { readonly fault: TargetFault } {
+export function parseTarget(text: string, httpAllowed = false): Target | { readonly fault: TargetFault } {
   if (text.length > OUTGOING_URL_LENGTH_MAX) return { fault: 'url-too-long' };
   if (AMBIGUOUS.test(text) || !URL.canParse(text)) return { fault: 'url-malformed' };
   const url = new URL(text);
-  if (url.protocol !== 'https:') return { fault: 'url-not-https' };
+  const isSecure = url.protocol === 'https:';
+  if (!isSecure && !(httpAllowed && url.protocol === 'http:')) return { fault: 'url-not-https' };
   // The parser also accepts `https:host` and `https:///host`.
-  if (!/^https:\/\/[^/]/i.test(text)) return { fault: 'url-malformed' };
+  if (!/^https?:\/\/[^/]/i.test(text)) return { fault: 'url-malformed' };
   if (USER_INFORMATION.test(text)) return { fault: 'url-with-credentials' };
   const port = portOf(url);
   // No server can listen on port 0.
   if (port === 0) return { fault: 'url-malformed' };
   const host = hostOf(url);
-  return { origin: url.origin, path: url.pathname + url.search, host, isAddress: isIP(host) !== 0, port };
+  return { origin: url.origin, path: url.pathname + url.search, host, isAddress: isIP(host) !== 0, isSecure, port };
 }
 
 function hostOf(url: URL): string {

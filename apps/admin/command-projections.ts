@@ -7,9 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Logger } from 'pino';
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { closer, type Foundation } from '../server/foundation.ts';
+import { openLayerStorage } from '../server/layer-storage.ts';
 import { type ComposedProjections, composeProjections } from '../server/projections.ts';
 import type { Settings } from '../server/settings.ts';
 
@@ -26,7 +26,7 @@ export function projectionsOf(foundation: Foundation, settings: Settings, log: L
       parts.add(() => rm(cache, { recursive: true, force: true }));
       const objects = await createGitObjectDatabase({
         directory: cache,
-        layers: await createFilesystemLayerStore({ directory: settings.layersDir }),
+        layers: await openLayerStorage(settings, log),
         cacheBytesMax: settings.cacheBytesMax,
         log,
       });

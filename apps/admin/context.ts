@@ -6,8 +6,8 @@
  */
 import { destination, type Logger } from 'pino';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
+import { openLayerStorage } from '../server/layer-storage.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { importLogFile } from './import-log.ts';
@@ -66,7 +66,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
     await foundation.context.entities.barrier();
     const openStorage = async () => ({
       events: foundation.context.events,
-      layers: await createFilesystemLayerStore({ directory: settings.layersDir }),
+      layers: await openLayerStorage(settings, log),
       log,
     });
     return await run({

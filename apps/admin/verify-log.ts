@@ -4,7 +4,6 @@
  * Must stay true: it changes nothing. Memory grows with the number of streams and vault records, not of events.
  */
 import type { Logger } from 'pino';
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
@@ -13,6 +12,7 @@ import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
+import { openLayerStorage } from '../server/layer-storage.ts';
 import type { Settings } from '../server/settings.ts';
 import { checkLayer } from './check-layer.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
@@ -37,7 +37,7 @@ export async function verifyLog(
   log: Logger,
   options: { readonly references: boolean },
 ): Promise<LogReport> {
-  const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
+  const layers = await openLayerStorage(settings, log);
   const revisions = new Map<StreamName, number>();
   const faults: string[] = [];
   const fault = (text: string): void => {

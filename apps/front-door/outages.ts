@@ -5,6 +5,7 @@
  * Must stay true: the table covers the codes of every port's error exactly, which its type checks. No message names a
  * machine, a path or an address.
  */
+import { RoleRefused } from '../../core/ports/buckets.ts';
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
@@ -35,6 +36,7 @@ export const OUTAGE_ERRORS = [
   PasswordHasherError,
   RateLimitsError,
   ReadModelError,
+  RoleRefused,
   SessionStoreError,
   VaultError,
 ] as const;
@@ -80,6 +82,13 @@ const LARGE_OBJECTS: Outage = {
   message: 'This repository holds objects that are larger than this service reads',
 };
 const BUSY: Outage = { status: 503, message: 'The service is busy, try again', retryAfterSeconds: 5 };
+/** A retry helps at once, or when the owner of the bucket has acted. */
+const bucketOutage = (what: string, helps: 'retry' | 'owner'): Outage => ({
+  status: 503,
+  message: `The bucket that holds this repository ${what}${helps === 'retry' ? ', try again' : ': its owner must act'}`,
+  retryAfterSeconds: helps === 'retry' ? 5 : 60,
+});
+const NO_CREDENTIALS = bucketOutage("refuses the service's credentials", 'owner');
 const FAULT: Outage = { status: 500, message: 'Internal error' };
 
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
@@ -106,6 +115,21 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,
   'range-not-satisfiable': FAULT,
+  'bucket-missing': bucketOutage('does not exist', 'owner'),
+  'access-denied': bucketOutage('denies access', 'owner'),
+  'credentials-invalid': NO_CREDENTIALS,
+  'credentials-refused': NO_CREDENTIALS,
+  'object-missing': LOST_OBJECTS,
+  'object-altered': LOST_OBJECTS,
+  'wrong-region': bucketOutage('is in another region than its settings say', 'owner'),
+  'clock-skewed': NEEDS_OPERATOR,
+  throttled: bucketOutage('takes no more requests now', 'retry'),
+  'timed-out': bucketOutage('takes too long to answer', 'retry'),
+  'certificate-invalid': bucketOutage('has no valid certificate', 'owner'),
+  'target-refused': bucketOutage('has an address that is not allowed', 'owner'),
+  unreachable: bucketOutage('cannot be reached', 'retry'),
+  'not-s3': bucketOutage('does not answer as a bucket does', 'owner'),
+  failed: DOWN,
   'session-store-unavailable': DOWN,
   'account-erased': FAULT,
   'record-tampered': FAULT,
@@ -123,6 +147,10 @@ function codeOf(error: unknown): OutageCode | null {
   // First: the code says what became of the append, which a full disk among the causes does not change.
   if (error instanceof EventStoreError) return error.code;
   if (isDiskFull(error)) return 'disk-full';
+  // The store says why the objects cannot be had.
+  if (error instanceof ObjectDatabaseError && error.code === 'object-database-unavailable') {
+    return error.cause instanceof LayerStoreError ? error.cause.code : error.code;
+  }
   return isOutageError(error) ? error.code : null;
 }
 

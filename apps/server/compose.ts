@@ -8,7 +8,6 @@ import type { Server } from 'node:http';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
@@ -37,6 +36,7 @@ import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
+import { openLayerStorage } from './layer-storage.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
@@ -136,7 +136,7 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     onFault,
   });
   parts.add(() => foundation.close());
-  const layers = await createFilesystemLayerStore({ directory: settings.layersDir });
+  const layers = await openLayerStorage(settings, log);
   const objects = await createGitObjectDatabase({
     directory: path.join(settings.dataDir, 'cache'),
     layers,

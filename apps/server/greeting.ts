@@ -9,7 +9,7 @@ import type { Settings } from './settings.ts';
 const ACCOUNT_COMMAND =
   'npm run --silent strata-admin -- account create --username NAME --email ADDRESS --password-stdin';
 
-type Greeted = Pick<Settings, 'webUrl' | 'dataDir' | 'layersDir' | 'databaseUrl' | 'eventStoreDb' | 'roles'>;
+type Greeted = Pick<Settings, 'webUrl' | 'dataDir' | 'layersDir' | 's3' | 'databaseUrl' | 'eventStoreDb' | 'roles'>;
 
 export function greeting(settings: Greeted): string {
   const { webUrl, roles } = settings;
@@ -17,9 +17,9 @@ export function greeting(settings: Greeted): string {
   return `\n  Address        ${webUrl}\n  First account  ${account}\n  Data           ${dataOf(settings)}\n\n`;
 }
 
-function dataOf({ dataDir, layersDir, databaseUrl, eventStoreDb }: Greeted): string {
+function dataOf({ dataDir, layersDir, s3, databaseUrl, eventStoreDb }: Greeted): string {
   const others = [
-    layersDir.startsWith(`${dataDir}/`) ? null : layersDir,
+    s3 === null ? (layersDir.startsWith(`${dataDir}/`) ? null : layersDir) : `the bucket ${s3.bucket}`,
     databaseUrl === null ? null : 'the PostgreSQL of STRATA_DATABASE_URL',
     eventStoreDb === null ? null : 'the EventStoreDB of STRATA_EVENTSTORE_URL',
   ];

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import { RETENTION_DAYS_DEFAULT } from '../../core/kernel/limits.ts';
+import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 
@@ -16,8 +17,10 @@ export interface Settings {
   readonly port: number;
   readonly host: string;
   readonly dataDir: string;
-  /** Where the filesystem layer store keeps layers; nodes that share a database share this folder too. */
+  /** Where layers are kept without a bucket; nodes that share a database share this folder too. */
   readonly layersDir: string;
+  /** Null: layers are files. */
+  readonly s3: S3Settings | null;
   /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly webUrl: string;
@@ -94,7 +97,6 @@ export function readSettings(environment: Environment, workingDirectory: string)
       fault('STRATA_EVENTSTORE_URL', why, 'the address of an EventStoreDB, esdb://user:password@host:2113');
     }
   }
-  oneOf('STRATA_STORAGE', ['filesystem'], 'filesystem');
   const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
   const plans = plansOf(file('STRATA_PLANS'), fault);
   const settings: Settings = {
@@ -102,6 +104,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     host,
     dataDir,
     layersDir: path.resolve(workingDirectory, text('STRATA_LAYERS_DIR') ?? path.join(dataDir, 'layers')),
+    s3: readS3Settings(reader),
     baseUrl,
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,

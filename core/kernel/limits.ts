@@ -296,21 +296,17 @@ export const STORAGE_BUCKETS_MAX = 20;
 export const STORAGE_BUCKET_NAME_LENGTH_MAX = 100;
 /** Keys in a bucket have at most 1,024 bytes; what Strata adds to the prefix takes about 120. */
 export const BUCKET_KEY_PREFIX_LENGTH_MAX = 256;
-export const BUCKET_REGION_LENGTH_MAX = 64;
+export const BUCKET_REGION_LENGTH_MAX = 50;
 export const BUCKET_ACCESS_KEY_ID_LENGTH_MAX = 128;
 export const BUCKET_SECRET_KEY_LENGTH_MAX = 256;
 /** The name of a role: AWS allows 20 characters before and 575 after the number of the account. */
 export const BUCKET_ROLE_ARN_LENGTH_MAX = 640;
-/** How long a verification of a bucket may take, from its first request to its last. */
-export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** Verifications that one account may begin within the span. */
 export const BUCKET_CHECKS_OF_ACCOUNT_MAX = 20;
 export const BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS = 10 * 60_000;
 /** Verifications at once on a node: in all, and of one account. */
 export const BUCKET_CHECKS_AT_ONCE_MAX = 8;
 export const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
-/** UTF-16 code units of what a provider says of a failed request. */
-export const BUCKET_MESSAGE_LENGTH_MAX = 500;
 /** How long an error of a bucket is not recorded again for the same repository, operation and code. */
 export const BUCKET_ERROR_INTERVAL_MS = 15 * 60_000;
 /** Errors of one bucket that are recorded on one day. */
@@ -345,3 +341,29 @@ export const KNOWN_PATH_COMMITS_MAX = 100_000;
 export const KNOWN_APART_MAX = 20_000;
 /** The memory for which push brought which commit. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
+
+/** A layer up to this size is one request to a bucket; a larger one is sent in parts of this size. */
+export const S3_PART_BYTES = 8 * MIB;
+/** What a bucket may answer, other than with an object: a page of 1,000 keys takes at most about 3 MiB. */
+export const S3_ANSWER_BYTES_MAX = 4 * MIB;
+/** Connections to one bucket. */
+export const S3_CONNECTIONS_MAX = 32;
+/** The parts of layers in memory that wait for one bucket. */
+export const S3_HELD_BYTES_MAX = 64 * MIB;
+/** How long a connection to a bucket may take to open, and how long a layer waits for memory and for a connection. */
+export const S3_CONNECT_SPAN_MS = 10_000;
+/** From the start of a request to the end of its answer; for a read of a layer, to the start of its bytes. */
+export const S3_ANSWER_SPAN_MS = 60_000;
+/** How long a bucket may send nothing in the middle of a layer, and how long its reader may take nothing. */
+export const S3_STALLED_SPAN_MS = 30_000;
+/** After this long no request to a bucket is repeated. */
+export const S3_RETRY_SPAN_MS = 60_000;
+/** Connections after the first that may break within one read of a layer. */
+export const S3_READ_RESUMES_MAX = 10;
+/** Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another. */
+export const BUCKET_STORES_MAX = 1_000;
+export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
+/** How long the check of a bucket may take: somebody waits for it. */
+export const BUCKET_CHECK_SPAN_MS = 30_000;
+/** How much of what is wrong with a bucket is told, in UTF-16 code units. */
+export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;

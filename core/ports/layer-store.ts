@@ -33,7 +33,23 @@ export type LayerStoreErrorCode =
   | 'layer-not-found'
   | 'layer-store-full'
   | 'layer-store-unavailable'
-  | 'range-not-satisfiable';
+  | 'range-not-satisfiable'
+  | BucketOutageCode;
+
+/** What only a bucket can report; the names are those of core/ports/buckets.ts. */
+type BucketOutageCode =
+  | 'bucket-missing'
+  | 'access-denied'
+  | 'credentials-invalid'
+  | 'credentials-refused'
+  | 'wrong-region'
+  | 'clock-skewed'
+  | 'throttled'
+  | 'timed-out'
+  | 'certificate-invalid'
+  | 'target-refused'
+  | 'unreachable'
+  | 'not-s3';
 
 export class LayerStoreError extends Error {
   override readonly name = 'LayerStoreError';
@@ -60,6 +76,9 @@ export interface LayerStore {
   delete(key: LayerKey): Promise<void>;
   /** Returns every layer whose key starts with the prefix, in any order. */
   list(prefix: string): AsyncIterable<StoredLayer>;
-  /** Returns the time of the store's own clock, to compare with `storedAt`: the clocks of nodes may differ from it. */
+  /**
+   * Returns the time of the store's own clock, to compare with `storedAt`: the clocks of nodes may differ from it. It
+   * may be a second behind.
+   */
   now(): Promise<Timestamp>;
 }

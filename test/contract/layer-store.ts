@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { plusMs } from '../../core/kernel/ids.ts';
 import { type LayerKey, type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
 
 export interface OpenLayerStore {
@@ -13,8 +14,8 @@ export interface OpenLayerStore {
   close(): Promise<void>;
 }
 
-/** Declares the suite; `open` is called once. */
-export function layerStoreContract(adapter: string, open: () => Promise<OpenLayerStore>): void {
+/** Declares the suite; `open` is called once. The store's clock may be behind by `clockStepMs`: HTTP's has seconds. */
+export function layerStoreContract(adapter: string, open: () => Promise<OpenLayerStore>, clockStepMs = 0): void {
   describe(`the layer store on ${adapter}`, () => {
     let opened: OpenLayerStore;
     beforeAll(async () => {
@@ -24,7 +25,7 @@ export function layerStoreContract(adapter: string, open: () => Promise<OpenLaye
     const store = () => opened.store;
     writingContract(store);
     readingContract(store);
-    listingContract(store);
+    listingContract(store, clockStepMs);
   });
 }
 
@@ -140,7 +141,7 @@ function readingContract(store: () => LayerStore): void {
   });
 }
 
-function listingContract(store: () => LayerStore): void {
+function listingContract(store: () => LayerStore, clockStepMs: number): void {
   test('lists every key under a prefix, whether or not the prefix ends with a slash', async () => {
     const root = randomUUID();
     const names = ['a.tar', 'ab.tar', 'a/1.tar', 'a/2/3.tar', 'b/1.tar'];
@@ -159,7 +160,7 @@ function listingContract(store: () => LayerStore): void {
     const key = newKey();
     const before = await store().now();
     await store().put(key, chunks(pattern(10)), 10);
-    const after = await store().now();
+    const after = plusMs(await store().now(), clockStepMs);
     const head = await store().head(key);
     assert.ok(
       head !== null && before <= head.storedAt && head.storedAt <= after,

@@ -5,7 +5,7 @@
  */
 import { findChromium } from './chromium.ts';
 import { type SkipOptions, skippedFor } from './skipped.ts';
-import { findTemporalTool, type TemporalTool } from './temporal-tools.ts';
+import { findTool, type Tool } from './tools.ts';
 
 export interface OptionalSuite {
   readonly name: string;
@@ -36,6 +36,11 @@ export const OPTIONAL_SUITES = [
     command: '.ci/temporal-tools.sh && npm run test:long -- temporal',
   },
   {
+    name: 'layers in a bucket of a real S3 server',
+    part: 'versitygw',
+    command: '.ci/s3-tools.sh && npm test -- s3',
+  },
+  {
     name: 'the website in a browser',
     part: 'chromium',
     command: 'apt-get install chromium && npm test -- browser',
@@ -54,9 +59,9 @@ export function needs(part: Part): SkipOptions {
 
 export function isThere(part: Part): boolean {
   if (part === 'chromium') return findChromium() !== null;
-  return isTool(part) ? findTemporalTool(part) !== null : (process.env[part] ?? '') !== '';
+  return isTool(part) ? findTool(part) !== null : (process.env[part] ?? '') !== '';
 }
 
-function isTool(part: Part): part is TemporalTool & Part {
-  return part === 'temporal' || part === 'temporal-test-server';
+function isTool(part: Part): part is Tool & Part {
+  return part === 'temporal' || part === 'temporal-test-server' || part === 'versitygw';
 }

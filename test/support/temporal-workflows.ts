@@ -25,13 +25,13 @@ import { keepLog } from './log.ts';
 import { killable } from './killable-steps.ts';
 import { until } from './read-models.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
-import { findTemporalTool } from './temporal-tools.ts';
+import { findTool } from './tools.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 import { createTestLeads } from './test-lead.ts';
 
 /** Starts a test server. Tests must not share one: all its clients share its clock. */
 async function openTestServer(context: Ending): Promise<TestWorkflowEnvironment> {
-  const path = findTemporalTool('temporal-test-server');
+  const path = findTool('temporal-test-server');
   if (path === null) throw new TypeError('temporal-test-server is not installed');
   useRuntime(keepLog());
   const server = await TestWorkflowEnvironment.createTimeSkipping({

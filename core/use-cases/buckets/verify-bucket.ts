@@ -13,7 +13,7 @@ import type { AccountId, StorageBucketId } from '../../kernel/ids.ts';
 import {
   BUCKET_CHECKS_OF_ACCOUNT_MAX,
   BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
-  BUCKET_MESSAGE_LENGTH_MAX,
+  BUCKET_FAULT_MESSAGE_LENGTH_MAX,
 } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { cutText } from '../../kernel/text.ts';
@@ -88,5 +88,5 @@ function plainText(message: string, { access }: BucketSettings): string {
   const secret = access.mode === 'STATIC_KEYS' ? access.secretAccessKey : '';
   const without = secret === '' ? message : message.replaceAll(secret, '…');
   const line = without.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]+/gu, ' ').trim();
-  return cutText(line, BUCKET_MESSAGE_LENGTH_MAX);
+  return cutText(line, BUCKET_FAULT_MESSAGE_LENGTH_MAX);
 }

@@ -22,6 +22,7 @@ describe('The URL of a target', () => {
       path: '/hook?x=%20y',
       host: 'example.org',
       isAddress: false,
+      isSecure: true,
       port: 443,
     });
     assert.equal(target('HTTPS://example.org:8443').port, 8443);

@@ -6,6 +6,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { NodeBehind, OUTAGE_ERRORS, type OutageCode, OUTAGES, outageOf } from '../../../apps/front-door/outages.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../../core/kernel/limits.ts';
+import { RoleRefused } from '../../../core/ports/buckets.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
@@ -50,6 +51,21 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
   'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),
   'range-not-satisfiable': new LayerStoreError('range-not-satisfiable', WORDS),
+  'bucket-missing': new LayerStoreError('bucket-missing', WORDS),
+  'access-denied': new LayerStoreError('access-denied', WORDS),
+  'credentials-invalid': new LayerStoreError('credentials-invalid', WORDS),
+  'credentials-refused': new LayerStoreError('credentials-refused', WORDS),
+  'wrong-region': new LayerStoreError('wrong-region', WORDS),
+  'clock-skewed': new LayerStoreError('clock-skewed', WORDS),
+  throttled: new LayerStoreError('throttled', WORDS),
+  'timed-out': new LayerStoreError('timed-out', WORDS),
+  'certificate-invalid': new LayerStoreError('certificate-invalid', WORDS),
+  'target-refused': new LayerStoreError('target-refused', WORDS),
+  unreachable: new LayerStoreError('unreachable', WORDS),
+  'not-s3': new LayerStoreError('not-s3', WORDS),
+  'object-missing': new RoleRefused('object-missing', WORDS),
+  'object-altered': new RoleRefused('object-altered', WORDS),
+  failed: new RoleRefused('failed', WORDS),
   'session-store-unavailable': new SessionStoreError(WORDS),
   'account-erased': new VaultError('account-erased', WORDS),
   'record-tampered': new VaultError('record-tampered', WORDS),
@@ -172,6 +188,11 @@ describe('An outage', () => {
     assert.equal(outageOf(caused), OUTAGES['disk-full']);
     assert.equal(outageOf(Object.assign(new Error('quota'), { code: 'EDQUOT' })), OUTAGES['disk-full']);
     assert.equal(outageOf(new EventStoreError('log-unavailable', WORDS, { cause: full })), OUTAGES['log-unavailable']);
+  });
+
+  test('of the layer store is told by its own code where the objects could not be had', () => {
+    const caused = new ObjectDatabaseError('object-database-unavailable', WORDS, { cause: ERRORS['access-denied'] });
+    assert.equal(outageOf(caused), OUTAGES['access-denied']);
   });
 
   test('is no bug: a bug is answered with 500', async () => {

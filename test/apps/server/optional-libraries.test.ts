@@ -18,9 +18,9 @@ async function packagesOf(load: () => Promise<unknown>): Promise<ReadonlySet<str
   return packages;
 }
 
-test('a server on PostgreSQL with the embedded engine loads neither Temporal nor the client of EventStoreDB', async () => {
+test('a server on PostgreSQL with the embedded engine and files loads no client of Temporal, EventStoreDB or S3', async () => {
   const packages = await packagesOf(() => import('../../../apps/server/compose.ts'));
   assert.ok(packages.has('pg') && packages.has('fastify'));
-  const optional = [...packages].filter((name) => /^@(temporalio|eventstore|grpc)\//.test(name));
+  const optional = [...packages].filter((name) => /^@(temporalio|eventstore|grpc|aws-sdk|smithy)\//.test(name));
   assert.deepEqual(optional, []);
 });

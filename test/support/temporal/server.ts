@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { cleanUp, type Ending } from '../cleanup.ts';
 import { freePort } from '../free-port.ts';
 import { tempDir } from '../temp-dir.ts';
-import { findTemporalTool } from '../temporal-tools.ts';
+import { findTool } from '../tools.ts';
 
 const READY_SPAN_MS = 60_000;
 const NAMESPACE = 'strata';
@@ -28,7 +28,7 @@ export interface TemporalServer {
 
 /** Returns a server that is not started yet; it ends with the test. */
 export async function temporalServer(context: Ending): Promise<TemporalServer> {
-  const program = findTemporalTool('temporal');
+  const program = findTool('temporal');
   if (program === null) throw new TypeError('The program temporal is not installed');
   const folder = await tempDir(context);
   const port = await freePort();

@@ -5,6 +5,7 @@ import { utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../../adapters/filesystem/layer-store.ts';
+import { createS3LayerStore } from '../../../../adapters/s3/layer-store.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { type EventId, type RepositoryId, plusMs, type Timestamp, uuid } from '../../../../core/kernel/ids.ts';
@@ -17,7 +18,9 @@ import { sweepLayers } from '../../../../core/use-cases/sweeping/sweep-layers.ts
 import { newAccount } from '../../../support/events.ts';
 import { keepLog } from '../../../support/log.ts';
 import { CAUSE } from '../../../support/node.ts';
+import { needs } from '../../../support/optional-suites.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
+import { startS3Server } from '../../../support/versitygw.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 import { watchLog } from '../../../support/watched-log.ts';
 
@@ -224,6 +227,24 @@ describe('The sweep of orphaned layers', () => {
     for (const { key } of [named, orphan]) {
       const stored = new Date(plusMs(await files.now(), -ORPHANED_LAYER_SPAN_MS - 60_000));
       await utimes(path.join(directory, key), stored, stored);
+    }
+    await s.sweep();
+    assert.deepEqual(await s.keys(), [named.key, young.key].sort());
+    assert.deepEqual(s.swept, [orphan.key]);
+  });
+
+  test('works on a bucket, by the times of its server', needs('versitygw'), async (t) => {
+    const { url: endpointUrl, region, bucket, folder, accessKeyId, secretAccessKey } = await startS3Server(t);
+    const credentials = { accessKeyId, secretAccessKey };
+    const objects = createS3LayerStore({ endpointUrl, region, bucket, prefix: '', pathStyle: true, credentials });
+    const s = newSweep(() => objects);
+    s.clock.set(await objects.now());
+    const repository = s.repository();
+    const [named, young, orphan] = [await s.put(repository), await s.put(repository), await s.put(repository)];
+    await s.push(repository, named);
+    for (const { key } of [named, orphan]) {
+      const stored = new Date(plusMs(await objects.now(), -ORPHANED_LAYER_SPAN_MS - 60_000));
+      await utimes(path.join(folder, key), stored, stored);
     }
     await s.sweep();
     assert.deepEqual(await s.keys(), [named.key, young.key].sort());

@@ -4,7 +4,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'vitest';
 import { tempDir } from './temp-dir.ts';
-import { findTemporalTool } from './temporal-tools.ts';
+import { findTool } from './tools.ts';
 
 test("a tool is found on the search path first, then in the tools' own folder, if it can be run", async (context) => {
   const folder = await tempDir(context);
@@ -13,11 +13,11 @@ test("a tool is found on the search path first, then in the tools' own folder, i
   for (const place of [own, first]) {
     await mkdir(place);
     const tool = path.join(place, 'temporal');
-    const before = findTemporalTool('temporal', environment);
+    const before = findTool('temporal', environment);
     await writeFile(tool, '#!/bin/sh\n');
-    assert.equal(findTemporalTool('temporal', environment), before, 'not executable yet');
+    assert.equal(findTool('temporal', environment), before, 'not executable yet');
     await chmod(tool, 0o700);
-    assert.equal(findTemporalTool('temporal', environment), tool);
+    assert.equal(findTool('temporal', environment), tool);
   }
-  assert.equal(findTemporalTool('temporal-test-server', environment), null);
+  assert.equal(findTool('temporal-test-server', environment), null);
 });

@@ -1,5 +1,5 @@
 /**
- * Finds Temporal's programs for tests, which `.ci/temporal-tools.sh` installs.
+ * Finds the programs that tests run against, which `.ci/temporal-tools.sh` and `.ci/s3-tools.sh` install.
  *
  * Must stay true: a test downloads nothing; a test that finds no program is skipped with that reason.
  */
@@ -10,13 +10,14 @@ import path from 'node:path';
 /**
  * The programs:
  * - `temporal`: the CLI, whose `server start-dev` is a real server;
- * - `temporal-test-server`: a server whose clock a test moves; its argument is a port.
+ * - `temporal-test-server`: a server whose clock a test moves; its argument is a port;
+ * - `versitygw`: a server of S3 on a folder.
  */
-export type TemporalTool = 'temporal' | 'temporal-test-server';
+export type Tool = 'temporal' | 'temporal-test-server' | 'versitygw';
 
 /** Returns the program's path, from the search path or the tools' folder; null when it is not installed. */
-export function findTemporalTool(
-  tool: TemporalTool,
+export function findTool(
+  tool: Tool,
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): string | null {
   const own = environment['STRATA_TOOLS_DIR'] ?? path.join(homedir(), '.cache', 'strata-tools');

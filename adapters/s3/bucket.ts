@@ -1,0 +1,178 @@
+/**
+ * One bucket, as the parts of this adapter share it.
+ *
+ * Must stay true: no object outside the prefix is read, listed or deleted. Everything here rejects with an `S3Failure`.
+ */
+import {
+  type _Object as ListedObject,
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+} from '@aws-sdk/client-s3';
+import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
+import { S3_CONNECT_SPAN_MS, S3_HELD_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { type LayerKey, layerKey, type StoredLayer } from '../../core/ports/layer-store.ts';
+import { type Budget, createBudget } from './budget.ts';
+import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
+import { failureOf, S3Failure } from './failures.ts';
+import { repeatable, type Sender } from './requests.ts';
+
+export interface BucketOptions extends S3ClientOptions {
+  readonly bucket: string;
+  /** Empty, or ends in `/`. */
+  readonly prefix: string;
+  readonly renew?: () => void;
+}
+
+export interface Bucket {
+  readonly sender: Sender;
+  readonly name: string;
+  readonly prefix: string;
+  readonly held: Budget;
+  readonly stalledMs: number;
+}
+
+export function openBucket(options: BucketOptions): Bucket {
+  return {
+    sender: { client: createS3Client(options), renew: options.renew ?? null },
+    name: options.bucket,
+    prefix: options.prefix,
+    held: createBudget(S3_HELD_BYTES_MAX, S3_CONNECT_SPAN_MS),
+    stalledMs: spansOf(options).stalledMs,
+  };
+}
+
+export function objectAt(bucket: Bucket, key: LayerKey): { readonly Bucket: string; readonly Key: string } {
+  return { Bucket: bucket.name, Key: bucket.prefix + layerKey(key) };
+}
+
+export async function headObject(bucket: Bucket, key: LayerKey): Promise<StoredLayer | null> {
+  const at = objectAt(bucket, key);
+  try {
+    const found = await repeatable(bucket.sender, 'HeadObject', (client) => client.send(new HeadObjectCommand(at)));
+    return storedLayer(key, found.ContentLength, found.LastModified);
+  } catch (error) {
+    if (!(error instanceof S3Failure) || error.code !== 'layer-not-found') throw error;
+  }
+  // The answer to HEAD has no body, so a bucket that is gone looks the same.
+  await timeOf(bucket);
+  return null;
+}
+
+export async function deleteObject(bucket: Bucket, key: LayerKey): Promise<void> {
+  const at = objectAt(bucket, key);
+  await repeatable(bucket.sender, 'DeleteObject', (client) => client.send(new DeleteObjectCommand(at)));
+}
+
+export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<StoredLayer> {
+  if (prefix.split('/').includes('..')) return;
+  let from: string | undefined;
+  do {
+    const asked = { Bucket: bucket.name, Prefix: bucket.prefix + prefix, ContinuationToken: from };
+    const page = await repeatable(bucket.sender, 'ListObjectsV2', (client) =>
+      client.send(new ListObjectsV2Command(asked)),
+    );
+    for (const listed of page.Contents ?? []) {
+      const layer = layerOf(bucket, listed);
+      if (layer !== null) yield layer;
+    }
+    const next = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    if (next !== undefined && next === from) throw new S3Failure('not-s3', 'The listing of the bucket has no end');
+    from = next;
+  } while (from !== undefined);
+}
+
+/** Null for what is no layer's key: the bucket may hold other objects. */
+function layerOf(bucket: Bucket, listed: ListedObject): StoredLayer | null {
+  if (listed.Key?.startsWith(bucket.prefix) !== true) return null;
+  let key: LayerKey;
+  try {
+    key = layerKey(listed.Key.slice(bucket.prefix.length));
+  } catch {
+    return null;
+  }
+  return storedLayer(key, listed.Size, listed.LastModified);
+}
+
+function storedLayer(key: LayerKey, sizeBytes: number | undefined, modified: Date | undefined): StoredLayer {
+  if (sizeBytes === undefined || modified === undefined) {
+    throw new S3Failure('not-s3', 'The bucket names no size or no time of an object');
+  }
+  return { key, sizeBytes, storedAt: wholeSeconds(modified) };
+}
+
+/** HTTP's times have whole seconds, those of a listing have more on some servers: one object has one time. */
+function wholeSeconds(time: Date): Timestamp {
+  return timestamp(new Date(Math.floor(time.getTime() / 1_000) * 1_000).toISOString());
+}
+
+/** The time in the head of an answer, whose clock the times of objects share. */
+export async function timeOf(bucket: Bucket): Promise<Timestamp> {
+  const { headers, failure } = await headBucket(bucket);
+  if (failure !== null) throw failure;
+  const time = new Date(headers['date'] ?? '');
+  if (Number.isNaN(time.getTime())) throw new S3Failure('not-s3', 'The answer to HeadBucket has no time');
+  return wholeSeconds(time);
+}
+
+export interface BucketHead {
+  /** Names in lower case; empty if there was no answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly failure: S3Failure | null;
+}
+
+/** Asks for the bucket itself. An answer that refuses has headers too. */
+export async function headBucket({ sender, name }: Bucket): Promise<BucketHead> {
+  let headers: Readonly<Record<string, string>> = {};
+  const request = (): HeadBucketCommand => {
+    const command = new HeadBucketCommand({ Bucket: name });
+    command.middlewareStack.add(
+      (next) => async (args) => {
+        const result = await next(args);
+        headers = headersOf(result.response);
+        return result;
+      },
+      // Below the SDK's parser, which throws for an answer that refuses.
+      { step: 'deserialize', priority: 'low' },
+    );
+    return command;
+  };
+  try {
+    await repeatable(sender, 'HeadBucket', (client) => client.send(request()));
+    return { headers, failure: null };
+  } catch (error) {
+    const failure = failureOf('HeadBucket', error);
+    const isGone = failure.code === 'layer-not-found';
+    return { headers, failure: isGone ? new S3Failure('bucket-missing', failure.message) : failure };
+  }
+}
+
+function headersOf(response: unknown): Readonly<Record<string, string>> {
+  if (typeof response !== 'object' || response === null || !('headers' in response)) return {};
+  const { headers } = response;
+  if (typeof headers !== 'object' || headers === null) return {};
+  return Object.fromEntries(
+    Object.entries(headers).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
+
+/** Older uploads are of processes that died: a put takes minutes at most. */
+const UPLOAD_AGE_MS_MAX = 24 * 60 * 60_000;
+
+/** Aborts uploads in parts that nobody will complete, the first 1,000 of them. */
+export async function abortOldUploads(bucket: Bucket): Promise<void> {
+  const { sender, name, prefix } = bucket;
+  const oldest = plusMs(await timeOf(bucket), -UPLOAD_AGE_MS_MAX);
+  const listed = await repeatable(sender, 'ListMultipartUploads', (client) =>
+    client.send(new ListMultipartUploadsCommand({ Bucket: name, Prefix: prefix })),
+  );
+  for (const { Key, UploadId, Initiated } of listed.Uploads ?? []) {
+    if (Key?.startsWith(prefix) !== true || Initiated === undefined || wholeSeconds(Initiated) >= oldest) continue;
+    await repeatable(sender, 'AbortMultipartUpload', (client) =>
+      client.send(new AbortMultipartUploadCommand({ Bucket: name, Key, UploadId })),
+    );
+  }
+}

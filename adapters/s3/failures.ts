@@ -1,0 +1,198 @@
+/**
+ * Translates the errors of the AWS SDK, of sockets and of TLS into failures with stable codes.
+ *
+ * Must stay true: no error of the SDK leaves this folder, since it holds the request with its signature. What the other
+ * side says reaches a failure only as an error code, and as a cleaned text that only `BucketFault` shows.
+ */
+import { type BucketFaultCode, RoleRefused } from '../../core/ports/buckets.ts';
+import { LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
+
+/** Beside the codes of the port, what only this adapter acts on. */
+export type FailureCode = LayerStoreErrorCode | 'object-there-already' | 'conflict' | 'upload-gone' | 'object-altered';
+
+export class S3Failure extends Error {
+  override readonly name = 'S3Failure';
+  readonly code: FailureCode;
+  /** What the provider says about it; empty if it says nothing. */
+  readonly said: string;
+  constructor(code: FailureCode, message: string, said = '') {
+    super(message);
+    this.code = code;
+    this.said = said;
+  }
+}
+
+/** A failure that another attempt may cure, of a request that may be repeated. */
+const PASSING: ReadonlySet<FailureCode> = new Set<FailureCode>([
+  'layer-store-unavailable',
+  'throttled',
+  'timed-out',
+  'unreachable',
+  'conflict',
+  // The SDK corrects its clock by the answer.
+  'clock-skewed',
+]);
+
+export function isPassing(error: unknown): boolean {
+  return error instanceof S3Failure && PASSING.has(error.code);
+}
+
+const BY_NAME: { readonly [name: string]: FailureCode } = {
+  NoSuchBucket: 'bucket-missing',
+  NoSuchKey: 'layer-not-found',
+  NoSuchUpload: 'upload-gone',
+  InvalidRange: 'range-not-satisfiable',
+  PreconditionFailed: 'object-there-already',
+  ConditionalRequestConflict: 'conflict',
+  OperationAborted: 'conflict',
+  AccessDenied: 'access-denied',
+  AllAccessDisabled: 'access-denied',
+  AccountProblem: 'access-denied',
+  InvalidAccessKeyId: 'credentials-refused',
+  // versitygw's name for it.
+  XAdminUserNotFound: 'credentials-refused',
+  SignatureDoesNotMatch: 'credentials-refused',
+  ExpiredToken: 'credentials-refused',
+  InvalidToken: 'credentials-refused',
+  TokenRefreshRequired: 'credentials-refused',
+  RequestTimeTooSkewed: 'clock-skewed',
+  PermanentRedirect: 'wrong-region',
+  TemporaryRedirect: 'wrong-region',
+  AuthorizationHeaderMalformed: 'wrong-region',
+  IllegalLocationConstraintException: 'wrong-region',
+  SlowDown: 'throttled',
+  Throttling: 'throttled',
+  ThrottlingException: 'throttled',
+  TooManyRequests: 'throttled',
+  RequestLimitExceeded: 'throttled',
+  RequestTimeout: 'timed-out',
+};
+
+const BY_STATUS: { readonly [status: number]: FailureCode } = {
+  301: 'wrong-region',
+  302: 'wrong-region',
+  303: 'wrong-region',
+  307: 'wrong-region',
+  308: 'wrong-region',
+  401: 'access-denied',
+  403: 'access-denied',
+  409: 'conflict',
+  412: 'object-there-already',
+  416: 'range-not-satisfiable',
+  429: 'throttled',
+  507: 'layer-store-full',
+};
+
+const TLS_CODES = /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_CERT_|HOSTNAME_MISMATCH|INVALID_CA)/;
+const TIMEOUT_CODES = new Set(['ETIMEDOUT', 'ESOCKETTIMEDOUT', 'timed-out']);
+/** The codes of core/kernel/target-fault.ts, and those of failed connections that the checked dialer reports. */
+const BY_CODE: { readonly [code: string]: FailureCode } = {
+  'certificate-invalid': 'certificate-invalid',
+  'url-malformed': 'target-refused',
+  'url-too-long': 'target-refused',
+  'url-not-https': 'target-refused',
+  'url-with-credentials': 'target-refused',
+  'own-host': 'target-refused',
+  'address-not-public': 'target-refused',
+  'peer-not-checked': 'target-refused',
+};
+
+/** The cloud's token service refuses in these words. */
+const FROM_ROLE: { readonly [Code in BucketFaultCode]: FailureCode } = {
+  'bucket-missing': 'bucket-missing',
+  'access-denied': 'access-denied',
+  'credentials-invalid': 'credentials-invalid',
+  'credentials-refused': 'credentials-refused',
+  'object-missing': 'layer-not-found',
+  'object-altered': 'object-altered',
+  'wrong-region': 'wrong-region',
+  'clock-skewed': 'clock-skewed',
+  throttled: 'throttled',
+  'timed-out': 'timed-out',
+  'certificate-invalid': 'certificate-invalid',
+  'target-refused': 'target-refused',
+  unreachable: 'unreachable',
+  'not-s3': 'not-s3',
+  failed: 'layer-store-unavailable',
+};
+
+const CODE = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
+/** Returns what became of a request. The operation is the name of S3's API. */
+export function failureOf(operation: string, error: unknown): S3Failure {
+  if (error instanceof S3Failure) return error;
+  if (!(error instanceof Error)) return new S3Failure('layer-store-unavailable', `${operation} failed`);
+  const status = statusOf(error);
+  if (status === null) return unanswered(operation, error);
+  // The answer to HEAD has no body, and so no name. Any other 404 without a known name is not the object's.
+  const isAbsent = status === 404 && operation.startsWith('Head');
+  const known = BY_NAME[error.name] ?? (isAbsent ? 'layer-not-found' : BY_STATUS[status]);
+  const name = CODE.test(error.name) ? ` (${error.name})` : '';
+  const message = `The bucket answered ${operation} with ${status}${name}`;
+  if (known !== undefined) return new S3Failure(known, message, error.message);
+  if (status >= 500) return new S3Failure('layer-store-unavailable', message, error.message);
+  if (status < 300) return new S3Failure('not-s3', `The answer to ${operation} is not S3's`);
+  return new S3Failure(isS3Error(error) ? 'layer-store-unavailable' : 'not-s3', message, error.message);
+}
+
+/** An error without an answer: of the connection, of TLS, of the credentials, or of the answer's form. */
+function unanswered(operation: string, error: Error): S3Failure {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (error instanceof RoleRefused) {
+    return new S3Failure(FROM_ROLE[error.code], `There are no credentials for ${operation}`, error.message);
+  }
+  const known = BY_CODE[code];
+  const detail = CODE.test(code) ? ` (${code})` : '';
+  if (known !== undefined) return new S3Failure(known, `The bucket's address cannot be used${detail}`);
+  if (TLS_CODES.test(code)) {
+    return new S3Failure('certificate-invalid', `The certificate of the bucket's server is not valid${detail}`);
+  }
+  if (TIMEOUT_CODES.has(code) || error.name === 'TimeoutError' || error.name === 'AbortError') {
+    return new S3Failure('timed-out', `The bucket took too long to answer ${operation}`);
+  }
+  if (code.startsWith('HPE_')) return new S3Failure('not-s3', `The answer to ${operation} is not HTTP${detail}`);
+  return new S3Failure('unreachable', `The connection to the bucket failed at ${operation}${detail}`);
+}
+
+function statusOf(error: Error): number | null {
+  const metadata: unknown = '$metadata' in error ? error.$metadata : undefined;
+  if (typeof metadata !== 'object' || metadata === null || !('httpStatusCode' in metadata)) return null;
+  return typeof metadata.httpStatusCode === 'number' ? metadata.httpStatusCode : null;
+}
+
+/** S3 names each error in the body of its answer; the SDK copies the name to `Code`. */
+function isS3Error(error: Error): boolean {
+  return 'Code' in error && typeof error.Code === 'string';
+}
+
+/** What the caller of a layer store gets. It has no cause: the SDK's errors hold requests. */
+export function storeError(failure: S3Failure, what: string): LayerStoreError {
+  return new LayerStoreError(portCode(failure.code), `${failure.message}: ${what}`);
+}
+
+function portCode(code: FailureCode): LayerStoreErrorCode {
+  switch (code) {
+    case 'object-there-already':
+    case 'conflict':
+    case 'upload-gone':
+    case 'object-altered':
+      return 'layer-store-unavailable';
+    case 'layer-not-found':
+    case 'layer-store-full':
+    case 'layer-store-unavailable':
+    case 'range-not-satisfiable':
+    case 'bucket-missing':
+    case 'access-denied':
+    case 'credentials-invalid':
+    case 'credentials-refused':
+    case 'wrong-region':
+    case 'clock-skewed':
+    case 'throttled':
+    case 'timed-out':
+    case 'certificate-invalid':
+    case 'target-refused':
+    case 'unreachable':
+    case 'not-s3':
+      return code;
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Stores layers as objects of one bucket: the key is the prefix and the layer's key.
+ *
+ * Must stay true: a put resolves when S3 has acknowledged the whole object, and never replaces one; an error holds no
+ * credential and nothing of a request.
+ */
+import { type ByteRange, type LayerKey, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
+import {
+  abortOldUploads,
+  type Bucket,
+  type BucketOptions,
+  deleteObject,
+  headObject,
+  listObjects,
+  objectAt,
+  openBucket,
+  timeOf,
+} from './bucket.ts';
+import { S3Failure, storeError } from './failures.ts';
+import { putNew } from './put.ts';
+import { openRead } from './read.ts';
+
+export interface S3LayerStore extends LayerStore {
+  /** Aborts uploads in parts that nobody will complete, since their parts take room: the first 1,000 of them. */
+  abortOldUploads(): Promise<void>;
+}
+
+export function createS3LayerStore(options: BucketOptions): S3LayerStore {
+  const bucket = openBucket(options);
+  return {
+    put: (key, body, sizeBytes) =>
+      reported(key, () => putNew({ ...bucket, at: objectAt(bucket, key), sizeBytes }, body)),
+    get: (key, range) => get(bucket, key, range),
+    head: (key) => reported(key, () => headObject(bucket, key)),
+    delete: (key) => reported(key, () => deleteObject(bucket, key)),
+    list: (prefix) => reportedEach(bucket.name, listObjects(bucket, prefix)),
+    now: () => reported(bucket.name, () => timeOf(bucket)),
+    abortOldUploads: () => reported(bucket.name, () => abortOldUploads(bucket)),
+  };
+}
+
+async function get(bucket: Bucket, key: LayerKey, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
+  if (range !== undefined && !isRange(range)) {
+    throw new LayerStoreError('range-not-satisfiable', `${key} has no bytes from ${range.start} to ${range.end}`);
+  }
+  const bytes = await reported(key, () => openRead({ ...bucket, at: objectAt(bucket, key) }, range));
+  return reportedEach(key, bytes);
+}
+
+function isRange({ start, end }: ByteRange): boolean {
+  return Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < end;
+}
+
+async function reported<Result>(what: string, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    throw error instanceof S3Failure ? storeError(error, what) : error;
+  }
+}
+
+async function* reportedEach<Item>(what: string, items: AsyncIterable<Item>): AsyncGenerator<Item> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw error instanceof S3Failure ? storeError(error, what) : error;
+  }
+}

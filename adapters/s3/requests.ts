@@ -1,0 +1,55 @@
+/**
+ * Sends one operation to a bucket, again where a repeat is safe, and turns its errors into failures.
+ *
+ * Must stay true: only operations that may run twice are repeated; the waits between attempts are random, so that many
+ * nodes do not come back at once.
+ */
+import type { S3Client } from '@aws-sdk/client-s3';
+import pRetry from 'p-retry';
+import { S3_RETRY_SPAN_MS } from '../../core/kernel/limits.ts';
+import { failureOf, isPassing, S3Failure } from './failures.ts';
+
+const RETRIES = 4;
+const RETRY_DELAY_MS_MIN = 100;
+const RETRY_DELAY_MS_MAX = 3_000;
+
+export interface Sender {
+  readonly client: S3Client;
+  /** Drops credentials that the bucket refused, so that the next request fetches others; null if there are no others. */
+  readonly renew: (() => void) | null;
+}
+
+/** Runs the operation until it ends, or fails in a way that another attempt does not cure. Rejects with `S3Failure`. */
+export function repeatable<Result>(
+  { client, renew }: Sender,
+  operation: string,
+  run: (client: S3Client) => Promise<Result>,
+): Promise<Result> {
+  let isRenewed = renew === null;
+  const once = async (): Promise<Result> => {
+    try {
+      return await run(client);
+    } catch (error) {
+      throw failureOf(operation, error);
+    }
+  };
+  return pRetry(once, {
+    retries: RETRIES,
+    minTimeout: RETRY_DELAY_MS_MIN,
+    maxTimeout: RETRY_DELAY_MS_MAX,
+    randomize: true,
+    maxRetryTime: S3_RETRY_SPAN_MS,
+    shouldRetry: ({ error }) => {
+      if (isPassing(error)) return true;
+      if (isRenewed || !isRefusal(error)) return false;
+      isRenewed = true;
+      renew?.();
+      return true;
+    },
+  });
+}
+
+/** The answer to HEAD does not tell refused credentials from a denied operation. */
+function isRefusal(error: Error): boolean {
+  return error instanceof S3Failure && (error.code === 'credentials-refused' || error.code === 'access-denied');
+}

@@ -1,0 +1,309 @@
+/**
+ * The attack: with the endpoint of a bucket, a user chooses where this server connects to, and what answers. The rules
+ * of outgoing requests must hold for buckets as for webhooks, and what the other side says must cost little and leak
+ * nothing.
+ */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import path from 'node:path';
+import { beforeAll, describe, test } from 'vitest';
+import { createCheckedAgents, type CheckedAgentsOptions } from '../../../adapters/http-egress/agents.ts';
+import type { Dial } from '../../../adapters/http-egress/connection.ts';
+import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
+import { createS3Buckets } from '../../../adapters/s3/buckets.ts';
+import type { BucketConnection, BucketFault, Buckets, StaticKeysAccess } from '../../../core/ports/buckets.ts';
+import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
+import { type Authority, createAuthority } from '../../support/certificates.ts';
+import { suiteEnding, type Ending } from '../../support/cleanup.ts';
+import { startDnsServer } from '../../support/dns-server.ts';
+import { filesBelow } from '../../support/files-below.ts';
+import { needs } from '../../support/optional-suites.ts';
+import { answering, type Behaviour, flooding, plainServer, startReceiver } from '../../support/receiver.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { type S3Server, startS3Server } from '../../support/versitygw.ts';
+
+const PUBLIC = '93.184.216.34';
+const KEY_ID = 'AKIAABCDEFGHIJKLMNOP';
+const SECRET = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY';
+const NO_ROLES = {
+  credentials: () => Promise.reject(new Error('no role is used')),
+  drop: () => undefined,
+};
+
+function buckets(options: Partial<CheckedAgentsOptions> = {}, spans = {}): Buckets {
+  return createS3Buckets({
+    roles: NO_ROLES,
+    roleEndpointUrl: null,
+    spans: { connectMs: 2_000, answerMs: 1_000, stalledMs: 500, ...spans },
+    checkedAgents: () =>
+      createCheckedAgents({
+        ownUrls: ['https://git.example.org'],
+        privateAllowed: false,
+        ownAddresses: () => [],
+        connectionsMax: 4,
+        connectMs: 2_000,
+        idleMs: 5_000,
+        ...options,
+      }),
+  });
+}
+
+function at(endpointUrl: string, more: Partial<StaticKeysAccess & { bucketName: string }> = {}): BucketConnection {
+  const { bucketName = 'layers', ...access } = more;
+  return {
+    bucketName,
+    keyPrefix: 'git/',
+    access: {
+      mode: 'STATIC_KEYS',
+      endpointUrl,
+      region: 'us-east-1',
+      accessKeyId: KEY_ID,
+      secretAccessKey: SECRET,
+      ...access,
+    },
+  };
+}
+
+function recordingDial(): { readonly dial: Dial; readonly dialled: (readonly string[])[] } {
+  const dialled: (readonly string[])[] = [];
+  const dial: Dial = (addresses) => {
+    dialled.push(addresses);
+    // Nothing listens on this port.
+    return connect({ host: '127.0.0.1', port: 9 });
+  };
+  return { dial, dialled };
+}
+
+const codeOf = (fault: BucketFault | null): string => `${fault?.step} ${fault?.code}`;
+
+describe('A bucket at an address that its user chose', () => {
+  test('is refused where the address is not public, in any notation, at every use', async () => {
+    const { dial, dialled } = recordingDial();
+    const refusing = buckets({ dial });
+    for (const host of [
+      '127.0.0.1',
+      '2130706433',
+      '0x7f.1',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      '10.0.0.1',
+      '169.254.169.254',
+      '168.63.129.16',
+      '[fd00:ec2::254]',
+      '[64:ff9b::7f00:1]',
+      'localhost',
+    ]) {
+      for (const port of ['', ':8443']) {
+        const fault = await refusing.check(at(`https://${host}${port}`));
+        assert.equal(codeOf(fault), 'put target-refused', `${host}${port} ${fault?.message}`);
+        assert.match(fault?.message ?? '', /address cannot be used \(address-not-public\)/);
+      }
+    }
+    const put = refusing.store(at('https://127.0.0.1')).put(layerKey('a'), chunks('x'), 1);
+    await assert.rejects(put, (error) => error instanceof LayerStoreError && error.code === 'target-refused');
+    assert.deepEqual(dialled, []);
+  });
+
+  test('is refused for plain http, user information, a path, and a host of this service', async () => {
+    const { dial, dialled } = recordingDial();
+    const refusing = buckets({ dial });
+    for (const url of [
+      `http://${PUBLIC}`,
+      `https://user:secret@${PUBLIC}`,
+      `https://${PUBLIC}/path`,
+      `https://${PUBLIC}?a=b`,
+      `https://${PUBLIC}\\@127.0.0.1`,
+      'file:///etc/passwd',
+      'https://git.example.org',
+      'https://GIT.example.org.:8443',
+    ]) {
+      const fault = await refusing.check(at(url));
+      assert.equal(fault?.code, 'target-refused', `${url} ${codeOf(fault)}`);
+      assert.doesNotMatch(fault?.message ?? '', /secret|passwd/);
+    }
+    assert.deepEqual(dialled, []);
+  });
+
+  test('cannot move to another host by the name or the region of the bucket', async () => {
+    const { dial, dialled } = recordingDial();
+    const refusing = buckets({ dial });
+    for (const bucketName of ['evil.test/', 'evil.test#', 'arn:aws:s3:::a', '../../a', 'a', 'a@b.c', 'a'.repeat(64)]) {
+      const fault = await refusing.check(at(`https://${PUBLIC}`, { bucketName }));
+      assert.equal(fault?.code, 'bucket-missing', bucketName);
+    }
+    for (const region of ['evil.test/', 'us-east-1#', '']) {
+      const fault = await refusing.check(at(`https://${PUBLIC}`, { region }));
+      assert.equal(codeOf(fault), 'region wrong-region', region);
+    }
+    assert.deepEqual(dialled, []);
+  });
+
+  test('is refused when any address of its name is forbidden, also if it was public at the request before', async (context) => {
+    const dns = await startDnsServer(context);
+    const { dial, dialled } = recordingDial();
+    const lookup = createNameLookup({ servers: [dns.address], hostsFile: '/nonexistent' });
+    const refusing = buckets({ dial, lookup });
+    for (const bad of ['127.0.0.1', '::1', '169.254.169.254', '::ffff:10.0.0.1']) {
+      dns.answer('rebind.example', [PUBLIC, bad]);
+      assert.equal((await refusing.check(at('https://rebind.example')))?.code, 'target-refused', bad);
+    }
+    assert.deepEqual(dialled, []);
+    // Public for the first connection, which fails; the loopback for the attempt after it.
+    let questions = 0;
+    dns.answer('rebind.example', () => (questions++ < 2 ? [PUBLIC] : ['127.0.0.1']));
+    assert.equal((await refusing.check(at('https://rebind.example')))?.code, 'target-refused');
+    assert.deepEqual(dialled, [[PUBLIC]]);
+  });
+
+  test('is sent nothing when the peer is another than the one that was checked', async (context) => {
+    const authority = createAuthority();
+    const receiver = await startReceiver(context, authority.issue([PUBLIC]));
+    const dial: Dial = () => connect({ host: '127.0.0.1', port: receiver.port });
+    const refusing = buckets({ dial, authorities: [authority.cert] });
+    const fault = await refusing.check(at(`https://${PUBLIC}:${receiver.port}`));
+    assert.match(fault?.message ?? '', /peer-not-checked/);
+    assert.deepEqual([fault?.code, receiver.serverNames], ['target-refused', []]);
+  });
+});
+
+describe('What answers for a bucket', () => {
+  async function answeredBy(context: Ending, behaviour: Behaviour) {
+    const authority = createAuthority();
+    const receiver = await startReceiver(context, authority.issue(['127.0.0.1']), behaviour);
+    const allowed = buckets({ privateAllowed: true, authorities: [authority.cert] });
+    return { receiver, fault: await allowed.check(at(`https://127.0.0.1:${receiver.port}`)) };
+  }
+  const answer = (head: string, body: string): string =>
+    `HTTP/1.1 ${head}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
+  const errorBody = (code: string, message: string): string =>
+    `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`;
+
+  test('must have a certificate for the host from an authority that is trusted', async (context) => {
+    const [authority, other] = [createAuthority(), createAuthority('Other')];
+    for (const certificate of [
+      authority.issue(['other.example']),
+      authority.issue(['127.0.0.1'], { expired: true }),
+      other.issue(['127.0.0.1']),
+    ]) {
+      const receiver = await startReceiver(context, certificate);
+      const allowed = buckets({ privateAllowed: true, authorities: [authority.cert] });
+      const fault = await allowed.check(at(`https://127.0.0.1:${receiver.port}`));
+      assert.equal(codeOf(fault), 'put certificate-invalid', fault?.message);
+      assert.deepEqual(receiver.requests, []);
+    }
+  });
+
+  test('cannot redirect a request', async (context) => {
+    let redirected = 0;
+    const inside = await plainServer(context, (socket) => {
+      redirected += 1;
+      socket.destroy();
+    });
+    for (const status of ['301 Moved Permanently', '302 Found', '307 Temporary Redirect', '308 Permanent Redirect']) {
+      const location = `Location: http://127.0.0.1:${inside.port}/`;
+      const { fault, receiver } = await answeredBy(context, answering(answer(`${status}\r\n${location}`, '')));
+      assert.equal(codeOf(fault), 'region wrong-region', `${status} ${fault?.message}`);
+      assert.equal(receiver.requests.length, 1);
+    }
+    assert.equal(redirected, 0);
+  });
+
+  test('cannot make the server read or wait without end', async (context) => {
+    const head = 'HTTP/1.1 403 Forbidden\r\n';
+    const floods: readonly (readonly [string, Behaviour])[] = [
+      ['not-s3', flooding(`${head}Content-Length: 1000000000\r\n\r\n<Error>`, () => ' '.repeat(65_536))],
+      ['not-s3', flooding(head, () => `X-Filler: ${'x'.repeat(1_000)}\r\n`)],
+      ['not-s3', answering('220 smtp.example ESMTP\r\n')],
+    ];
+    for (const [code, behaviour] of floods) {
+      const { fault } = await answeredBy(context, behaviour);
+      assert.equal(codeOf(fault), `put ${code}`, fault?.message);
+    }
+  });
+
+  test('that is no S3 is called so, and its words are cut', async (context) => {
+    const { fault } = await answeredBy(
+      context,
+      answering(answer('404 Not Found', `<html>${'x '.repeat(5_000)}</html>`)),
+    );
+    assert.ok((fault?.message.length ?? 0) <= 500, String(fault?.message.length));
+    assert.equal(fault?.step, 'put');
+  });
+
+  test('never gets a credential into the fault, also when it sends back what it was sent', async (context) => {
+    const { fault, receiver } = await answeredBy(context, (socket) => {
+      const head = receiverHead(socket);
+      socket.end(answer('403 Forbidden', errorBody('AccessDenied', `You sent ${KEY_ID} ${SECRET} ${head}\u001b[31m`)));
+    });
+    assert.equal(codeOf(fault), 'put access-denied');
+    assert.match(fault?.message ?? '', /^The bucket answered PutObject with 403 \(AccessDenied\): You sent …/);
+    const signature = /Signature=([0-9a-f]{64})/.exec(receiver.requests[0] ?? '')?.[1] ?? 'none';
+    for (const secret of [KEY_ID, SECRET, signature]) assert.ok(!fault?.message.includes(secret), fault?.message);
+    assert.doesNotMatch(fault?.message ?? '', /\p{Cc}/u);
+  });
+
+  /** What the client sent is in `receiver.requests` only after the answer, so the attack repeats a signature's form. */
+  function receiverHead(_socket: unknown): string {
+    return `AWS4-HMAC-SHA256 Credential=${KEY_ID}/20260101/us-east-1/s3/aws4_request, Signature=${'ab'.repeat(32)}`;
+  }
+});
+
+describe('A bucket of a real S3 server over https', needs('versitygw'), () => {
+  const ending = suiteEnding();
+  let authority: Authority;
+  let server: S3Server;
+  let allowed: Buckets;
+  const named = (more: Partial<StaticKeysAccess & { bucketName: string }> = {}): BucketConnection => {
+    const { accessKeyId, secretAccessKey } = server;
+    return at(`https://bucket.example:${server.port}`, { accessKeyId, secretAccessKey, ...more });
+  };
+
+  beforeAll(async () => {
+    authority = createAuthority();
+    const folder = await tempDir(ending);
+    const { cert, key } = authority.issue(['bucket.example']);
+    const tls = { certFile: path.join(folder, 'cert.pem'), keyFile: path.join(folder, 'key.pem') };
+    await Promise.all([writeFile(tls.certFile, cert), writeFile(tls.keyFile, key)]);
+    server = await startS3Server(ending, { tls });
+    const dns = await startDnsServer(ending);
+    dns.answer('bucket.example', ['127.0.0.1']);
+    const lookup = createNameLookup({ servers: [dns.address], hostsFile: '/nonexistent' });
+    allowed = buckets({ privateAllowed: true, authorities: [authority.cert], lookup }, { answerMs: 10_000 });
+  });
+
+  test('passes its check, which leaves nothing behind, and stores layers', async () => {
+    assert.equal(await allowed.check(named()), null);
+    assert.deepEqual(await filesBelow(server.folder), []);
+    const store = allowed.store(named());
+    assert.equal(allowed.store(named()), store, 'one store for all callers');
+    assert.equal(await store.put(layerKey('repositories/a.tar'), chunks('layer'), 5), 'stored');
+    assert.equal(
+      Buffer.concat(await Array.fromAsync(await store.get(layerKey('repositories/a.tar')))).toString(),
+      'layer',
+    );
+    assert.ok((await filesBelow(server.folder)).includes('git/repositories/a.tar'));
+  });
+
+  test('fails its check at the step and for the reason that is wrong', async () => {
+    for (const [more, expected, says] of [
+      [{ secretAccessKey: 'wrong' }, 'credentials credentials-refused', /SignatureDoesNotMatch/],
+      [
+        { accessKeyId: 'AKIAUNKNOWN' },
+        'credentials credentials-refused',
+        /No user exists with the provided access key/,
+      ],
+      [{ bucketName: 'other' }, 'put bucket-missing', /NoSuchBucket/],
+      [{ region: 'eu-west-1' }, 'region wrong-region', /./],
+    ] as const) {
+      const fault = await allowed.check(named(more));
+      assert.equal(codeOf(fault), expected, fault?.message);
+      assert.match(fault?.message ?? '', says);
+      assert.ok(!fault?.message.includes(server.accessKeyId) && !fault?.message.includes(server.secretAccessKey));
+    }
+  });
+});
+
+async function* chunks(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
