@@ -88,6 +88,21 @@ export function fingerprintOf(master: MasterKeys, purpose: string, value: string
   return createHmac('sha256', master.fingerprint).update(`${purpose}\0${value}`, 'utf8').digest('hex');
 }
 
+/** Returns the key for records that belong to the service, and to no account. */
+export function serviceKeyOf(masterKey: Uint8Array): Buffer {
+  if (masterKey.length !== KEY_BYTES) throw new TypeError(`A master key has ${KEY_BYTES} bytes`);
+  return derive(masterKey, 'strata service records');
+}
+
+export function sealForService(serviceKey: Buffer, context: string, text: string): Buffer {
+  return seal(serviceKey, `strata service record 1\0${context}`, Buffer.from(text, 'utf8'));
+}
+
+/** Throws when the record was changed, belongs to another context, or was sealed under another master key. */
+export function openForService(serviceKey: Buffer, context: string, sealed: Buffer): string {
+  return unseal(serviceKey, `strata service record 1\0${context}`, sealed).toString('utf8');
+}
+
 function commitmentOf(nonce: Buffer, value: Buffer): VaultRef {
   return createHash('sha256').update(nonce).update(value).digest('hex') as VaultRef;
 }

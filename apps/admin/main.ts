@@ -19,6 +19,7 @@ import { type Answer, Refused } from './answer.ts';
 import { grantList, idList, instant } from './arguments.ts';
 import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 import { addDeviceCommands } from './device-commands.ts';
+import { addIdentityCommands } from './identity-commands.ts';
 import { addLogCommands } from './log-commands.ts';
 import { addProjectionCommands } from './projection-commands.ts';
 import { addResetMfaCommand } from './reset-mfa-command.ts';
@@ -162,6 +163,7 @@ addProjectionCommands(program, act);
 addLogCommands(program, { act, print, wantsJson });
 addDeviceCommands(program, act);
 addStorageCommands(program, act);
+addIdentityCommands(program, act);
 
 /** Returns the first line of standard input, without its line feed, which `echo` adds. */
 async function passwordFromStdin(): Promise<string> {

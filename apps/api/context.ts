@@ -4,6 +4,7 @@ import type { Actor } from '../../core/kernel/envelope.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
+import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -15,6 +16,7 @@ import type { FrontDoor } from '../front-door/front-door.ts';
 export interface ApiContext extends FrontDoor {
   readonly plans: Plans;
   readonly vault: Vault;
+  readonly identity: IdentityIssuer;
   readonly outgoing: OutgoingRequests;
   readonly bucketChecks: BucketChecks;
   readonly deliveries: DeliveryStore;

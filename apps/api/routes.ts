@@ -22,6 +22,7 @@ import { getBranches } from './handlers/branches.ts';
 import { getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
 import { pollDeviceSession, postDeviceSession } from './handlers/device-login.ts';
+import { getDiscovery, getPublicKeys } from './handlers/identity.ts';
 import { getOpenApi } from './handlers/openapi.ts';
 import {
   getRepositories,
@@ -84,6 +85,7 @@ import {
   WEBHOOK_WITH_SECRET,
   WEBHOOKS,
 } from './schemas/webhooks.ts';
+import { DISCOVERY, PUBLIC_KEYS } from './schemas/identity.ts';
 import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-deliveries.ts';
 
 const CONTENTS_NOTES =
@@ -215,6 +217,32 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: z.looseObject({ openapi: z.string() }) },
     problems: [304],
     handle: getOpenApi,
+  }),
+  publicRoute({
+    operationId: 'getIssuer',
+    tag: 'Service',
+    summary: 'The issuer of identity tokens',
+    description:
+      'OpenID Connect Discovery. A cloud that trusts this issuer lets the service use a role there, for one account, without a stored key.',
+    method: 'GET',
+    path: '/.well-known/openid-configuration',
+    schemas: {},
+    answers: { 200: DISCOVERY },
+    problems: [304],
+    handle: getDiscovery,
+  }),
+  publicRoute({
+    operationId: 'getPublicKeys',
+    tag: 'Service',
+    summary: 'The public keys of identity tokens',
+    description:
+      'Read them again before you refuse a token with an unknown `kid`: keys are replaced from time to time.',
+    method: 'GET',
+    path: '/.well-known/jwks.json',
+    schemas: {},
+    answers: { 200: PUBLIC_KEYS },
+    problems: [304, 503],
+    handle: getPublicKeys,
   }),
   publicRoute({
     operationId: 'createDeviceSession',

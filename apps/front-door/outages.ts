@@ -16,6 +16,7 @@ import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { SessionStoreError } from '../../core/ports/session-store.ts';
+import { SigningKeysError } from '../../core/ports/signing-keys.ts';
 import { VaultError } from '../../core/ports/vault.ts';
 
 /** The node did not catch up with the log in time. */
@@ -38,6 +39,7 @@ export const OUTAGE_ERRORS = [
   ReadModelError,
   RoleRefused,
   SessionStoreError,
+  SigningKeysError,
   VaultError,
 ] as const;
 
@@ -131,6 +133,8 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'not-s3': bucketOutage('does not answer as a bucket does', 'owner'),
   failed: DOWN,
   'session-store-unavailable': DOWN,
+  'signing-keys-tampered': NEEDS_OPERATOR,
+  'signing-keys-unavailable': DOWN,
   'account-erased': FAULT,
   'record-tampered': FAULT,
   'vault-unavailable': DOWN,

@@ -21,6 +21,8 @@ import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { Roles } from '../../core/ports/buckets.ts';
+import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
@@ -37,6 +39,7 @@ import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
 import { createHttpServer } from './http.ts';
 import { openLayerStorage } from './layer-storage.ts';
+import { composeIdentity, composeRoles } from './identity.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
@@ -126,6 +129,9 @@ interface Opened {
   readonly projections: ComposedProjections;
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
+  readonly identity: IdentityIssuer;
+  /** Credentials of roles, for buckets of users. */
+  readonly roles: Roles;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -150,7 +156,11 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     ownUrls: [settings.baseUrl, settings.webUrl],
     privateAllowed: settings.allowPrivateTargets,
   });
-  return { foundation, layers, objects, projections, deliveries: composeDeliveryStore(foundation), outgoing };
+  const identity = composeIdentity(settings, foundation, onFault);
+  const roles = composeRoles(settings, foundation, identity);
+  parts.add(async () => roles.close());
+  const deliveries = composeDeliveryStore(foundation);
+  return { foundation, layers, objects, projections, deliveries, outgoing, identity, roles };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -171,7 +181,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   parts.add(flush);
   parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
   const usage = projections.readModels;
-  const bucketChecks = composeBucketChecks();
+  const bucketChecks = composeBucketChecks(settings, opened.roles);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   return {
@@ -208,6 +218,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
   return {
     ...shared,
     outgoing: opened.outgoing,
+    identity: opened.identity,
     deliveries: opened.deliveries,
     newTokenSecret,
     newUserCode,

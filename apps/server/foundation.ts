@@ -24,12 +24,14 @@ import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
+import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import type { SigningKeys } from '../../core/ports/signing-keys.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
@@ -44,6 +46,7 @@ export interface Foundation {
   readonly context: Context & {
     readonly digest: Digest;
     readonly vault: Vault;
+    readonly signingKeys: SigningKeys;
     readonly deviceRequests: PostgresDeviceLoginRequests;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
@@ -127,6 +130,7 @@ export async function composeFoundation(
       ids: uuids,
       digest,
       vault,
+      signingKeys: createPostgresSigningKeys({ pool, masterKey }),
       deviceRequests: createPostgresDeviceLoginRequests(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,

@@ -43,6 +43,10 @@ export interface Settings {
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service, on the pages where people need to know; null if not set. */
   readonly operatorContact: string | null;
+  /** The token service that gives credentials of roles in users' clouds; null: Amazon's. */
+  readonly stsEndpoint: string | null;
+  /** The S3 endpoint of buckets with a role; null: Amazon's. */
+  readonly oidcS3Endpoint: string | null;
   /** Addresses of the peers whose X-Forwarded-For the server trusts. */
   readonly trustedProxies: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
@@ -118,6 +122,8 @@ export function readSettings(environment: Environment, workingDirectory: string)
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
+    oidcS3Endpoint: text('STRATA_OIDC_S3_ENDPOINT') === null ? null : url('STRATA_OIDC_S3_ENDPOINT', ''),
+    stsEndpoint: text('STRATA_STS_ENDPOINT') === null ? null : url('STRATA_STS_ENDPOINT', ''),
     roles: someOf('STRATA_ROLES', ROLES),
     retentionDays: integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 1, 3_650),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),

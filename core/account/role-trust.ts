@@ -11,7 +11,7 @@ import type { AccountId } from '../kernel/ids.ts';
 export const ROLE_AUDIENCE = 'sts.amazonaws.com';
 
 /** Stands in the policy where the user puts the number of their own cloud account. */
-export const CLOUD_ACCOUNT_PLACEHOLDER = 'AWS_ACCOUNT_ID';
+const CLOUD_ACCOUNT_PLACEHOLDER = 'AWS_ACCOUNT_ID';
 
 export interface RoleSetup {
   readonly issuer: string;

@@ -367,3 +367,34 @@ export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
 export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */
 export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;
+
+/** How long an identity token of this service holds. */
+export const IDENTITY_TOKEN_SPAN_SECONDS = 300;
+/** How long anybody may keep the public keys of identity tokens. */
+export const PUBLIC_KEYS_CACHE_SECONDS = 300;
+/** How long a set of keys signs before the next one does. */
+export const SIGNING_KEYS_SPAN_MS = 90 * 86_400_000;
+/** How long a set is public before it signs: on the schedule, for those who keep keys longer than they may; at once. */
+export const SIGNING_KEYS_LEAD_MS = 86_400_000;
+export const SIGNING_KEYS_SHORT_LEAD_MS = 10 * 60_000;
+/** How long a set stays public after it signed: its last token ends, every copy of the keys, and clocks differ. */
+export const SIGNING_KEYS_OVERLAP_MS = 15 * 60_000;
+/** How old a node's knowledge of the sets may be. */
+export const SIGNING_KEYS_READ_INTERVAL_MS = 60_000;
+/** Sets that are public at once; each takes about 700 bytes of the answer. */
+export const SIGNING_KEY_SETS_MAX = 6;
+
+/** How long the credentials of a role in a user's cloud hold: every role allows an hour. */
+export const ROLE_SESSION_SECONDS = 3_600;
+/** Credentials that end sooner than this are replaced meanwhile; those that end sooner than the second are not used. */
+export const ROLE_RENEWAL_MS = 5 * 60_000;
+export const ROLE_USE_MIN_MS = 60_000;
+/** The time for one request to a cloud's token service, and for all of them when it must be asked again. */
+export const ROLE_REQUEST_SPAN_MS = 10_000;
+export const ROLE_REQUESTS_SPAN_MS = 25_000;
+/** Connections to a cloud's token service. */
+export const ROLE_CONNECTIONS_MAX = 16;
+/** Roles whose credentials a node keeps, about 2 KiB each. */
+export const ROLES_KEPT_MAX = 4_000;
+/** A role that was refused is not asked for again for this long. */
+export const ROLE_REFUSAL_KEPT_MS = 5_000;

@@ -21,6 +21,9 @@ const CALLS_MAX = 200;
 /** The test assumes that a request with an incomplete body makes no further call after this time. */
 const IDLE_MS = 100;
 
+/** Answered from memory, without a call that could wait. */
+const FROM_MEMORY: ReadonlySet<string> = new Set(['getOpenApi', 'getIssuer', 'getPublicKeys']);
+
 describe('A client that disconnects', skippedFor(NO_PROC), () => {
   // The attack: anyone who may send requests sends small ones and disconnects. If the server is waiting for another
   // part at that moment, a rejection without a handler would end the process, and what the request holds would never be
@@ -116,7 +119,7 @@ describe('A client that disconnects', skippedFor(NO_PROC), () => {
       for (const kind of kinds) {
         const at = await leaveAtEachCall(kind, outcome);
         for (const name of at) left.add(name);
-        assert.ok(kind.operationId === 'getOpenApi' || at.length > 0, `${kind.name} makes no call`);
+        assert.ok(FROM_MEMORY.has(kind.operationId ?? '') || at.length > 0, `${kind.name} makes no call`);
       }
       await context.annotate([...left].join(' '));
     });

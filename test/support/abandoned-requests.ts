@@ -166,6 +166,8 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   const code = '/v1/repos/ada/code';
   const kinds: readonly (readonly [operationId: string, make: () => Promise<RequestBytes> | RequestBytes])[] = [
     ['getOpenApi', () => call('GET', '/v1/openapi.json', 200)],
+    ['getIssuer', () => call('GET', '/.well-known/openid-configuration', 200)],
+    ['getPublicKeys', () => call('GET', '/.well-known/jwks.json', 200)],
     ['createDeviceSession', () => call('POST', '/v1/auth/sessions', 201, { hostname: 'laptop' })],
     ['pollDeviceSession', async () => call('GET', await newSession(), 202)],
     ['getUsage', () => call('GET', '/v1/account/usage', 200)],

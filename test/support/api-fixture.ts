@@ -6,6 +6,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
+import { createMemoryIdentity } from './memory/signing-keys.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -109,6 +110,9 @@ export interface FixtureOptions {
   readonly entitiesSizeBytesMax?: number;
   /** Called at each named step of a use case; may throw, as if the process died there. */
   readonly failpoint?: ApiContext['failpoint'];
+  readonly baseUrl?: string;
+  /** Takes the place of parts of an issuer whose keys are no real ones. */
+  readonly identity?: Partial<ApiContext['identity']>;
 }
 
 const CAUSE: Cause = {
@@ -126,6 +130,7 @@ export const ROLE_SETTINGS: WantedBucketSettings = {
 };
 
 export async function createApiFixture(options: FixtureOptions = {}): Promise<ApiFixture> {
+  const { baseUrl = 'http://localhost:8080' } = options;
   const clock = createTestClock();
   const log = createMemoryEventStore();
   const events = options.wrapEvents?.(log) ?? log;
@@ -156,6 +161,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     plans,
     vault,
     bucketChecks: createBucketChecks(buckets),
+    identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),
     outgoing: createHttpEgress({
@@ -189,7 +195,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     newWebhookSecret,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
     sourceAddressRef: options.sourceAddressRef ?? (async () => null),
-    addresses: () => ({ baseUrl: 'http://localhost:8080', webUrl: 'http://localhost:8080' }),
+    addresses: () => ({ baseUrl, webUrl: baseUrl }),
     version: '0.0.0',
     log: { info: write, warn: write, error: write },
     onFinished: (request) => finished.push(request),

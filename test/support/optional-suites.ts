@@ -4,6 +4,7 @@
  * Must stay true: a suite that is left out is reported as skipped, with its name and reason.
  */
 import { findChromium } from './chromium.ts';
+import { hasOwnNetworks } from './cloud/network.ts';
 import { type SkipOptions, skippedFor } from './skipped.ts';
 import { findTool, type Tool } from './tools.ts';
 
@@ -41,6 +42,11 @@ export const OPTIONAL_SUITES = [
     command: '.ci/s3-tools.sh && npm test -- s3',
   },
   {
+    name: "a cloud that checks the service's identity tokens",
+    part: 'network-namespace',
+    command: 'unshare -rn true && .ci/s3-tools.sh && npm test -- web-identity',
+  },
+  {
     name: 'the website in a browser',
     part: 'chromium',
     command: 'apt-get install chromium && npm test -- browser',
@@ -59,6 +65,7 @@ export function needs(part: Part): SkipOptions {
 
 export function isThere(part: Part): boolean {
   if (part === 'chromium') return findChromium() !== null;
+  if (part === 'network-namespace') return hasOwnNetworks();
   return isTool(part) ? findTool(part) !== null : (process.env[part] ?? '') !== '';
 }
 

@@ -82,7 +82,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   redeliverWebhookDelivery: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 202 },
 };
 
-const PUBLIC = new Set(['getOpenApi', 'createDeviceSession', 'pollDeviceSession']);
+const PUBLIC = new Set(['getOpenApi', 'getIssuer', 'getPublicKeys', 'createDeviceSession', 'pollDeviceSession']);
 
 describe('permissions of every route', () => {
   let fixture: ApiFixture;

@@ -70,6 +70,20 @@ describe('STRATA_SIGN_UP', () => {
   });
 });
 
+describe('STRATA_STS_ENDPOINT', () => {
+  test("is Amazon's token service until an address is set", () => {
+    assert.equal(readSettings({}, '/').stsEndpoint, null);
+    const STRATA_STS_ENDPOINT = 'https://sts.example.org/';
+    assert.equal(readSettings({ STRATA_STS_ENDPOINT }, '/').stsEndpoint, 'https://sts.example.org');
+    for (const value of ['sts.example.org', 'ftp://sts.example.org', 'https://key:secret@sts.example.org']) {
+      assert.throws(
+        () => readSettings({ STRATA_STS_ENDPOINT: value }, '/'),
+        /STRATA_STS_ENDPOINT is .*: expected an http/,
+      );
+    }
+  });
+});
+
 describe('STRATA_OPERATOR_CONTACT', () => {
   test('is one line of at most 200 characters', () => {
     assert.equal(readSettings({}, '/').operatorContact, null);

@@ -39,7 +39,10 @@ describe('The trust policy of a role', () => {
       roleSetup(`${ISSUER}/git`, ACCOUNT, roleArn).trustPolicy.Statement[0].Principal.Federated;
     const provider = 'oidc-provider/git.example.org/git';
     assert.equal(federated('arn:aws:iam::123456789012:role/strata'), `arn:aws:iam::123456789012:${provider}`);
-    assert.equal(federated('arn:aws-us-gov:iam::123456789012:role/a/b'), `arn:aws-us-gov:iam::123456789012:${provider}`);
+    assert.equal(
+      federated('arn:aws-us-gov:iam::123456789012:role/a/b'),
+      `arn:aws-us-gov:iam::123456789012:${provider}`,
+    );
     // The attack: a name that would close the quotes of the policy.
     assert.equal(federated('arn:aws:iam::123456789012:role/x"},{"'), `arn:aws:iam::AWS_ACCOUNT_ID:${provider}`);
   });
@@ -64,7 +67,16 @@ test('An issuer that Amazon cannot reach is told by its fault', () => {
   }
   assert.equal(issuerFault('http://git.example.org'), 'not-https');
   assert.equal(issuerFault('https://git.example.org:8443/a'), 'has-port');
-  for (const host of ['localhost', '127.0.0.1', '[::1]', 'git', 'git.local', 'git.internal', 'a.home.arpa', '10.0.0.1']) {
+  for (const host of [
+    'localhost',
+    '127.0.0.1',
+    '[::1]',
+    'git',
+    'git.local',
+    'git.internal',
+    'a.home.arpa',
+    '10.0.0.1',
+  ]) {
     assert.equal(issuerFault(`https://${host}`), 'not-public', host);
     assert.equal(issuerFault(`https://${host}:8080`), 'not-public', host);
   }

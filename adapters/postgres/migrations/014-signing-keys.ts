@@ -1,0 +1,16 @@
+/**
+ * The sets of keys that sign the identity tokens of this service.
+ *
+ * Must stay true: the primary key lets one node win that adds a generation. The content is sealed as a whole, so that
+ * only who holds the master key can add or change a set.
+ */
+import { type Kysely, sql } from 'kysely';
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    CREATE TABLE signing_keys (
+      generation integer PRIMARY KEY,
+      sealed bytea NOT NULL,
+      added_at timestamptz NOT NULL DEFAULT now()
+    )`.execute(db);
+}

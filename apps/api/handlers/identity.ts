@@ -1,0 +1,35 @@
+/**
+ * The service as issuer of identity tokens: what a cloud reads before it trusts them.
+ *
+ * Must stay true: both documents are public and small, and may be kept for `PUBLIC_KEYS_CACHE_SECONDS`, which the
+ * rotation of the keys waits for.
+ */
+import { PUBLIC_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';
+import { SIGNING_ALGORITHMS } from '../../../core/ports/signing-keys.ts';
+import { conditionalAnswer, encodeJson } from '../body-cache.ts';
+import type { Outcome, PublicCall } from '../route.ts';
+
+/** OpenID Connect Discovery 1.0. Tokens are never given to a browser, so no endpoint gives them. */
+export async function getDiscovery(call: PublicCall): Promise<Outcome> {
+  const { baseUrl } = call.context.addresses();
+  return cacheable(call, {
+    issuer: baseUrl,
+    jwks_uri: `${baseUrl}/.well-known/jwks.json`,
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    claims_supported: ['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti'],
+    scopes_supported: ['openid'],
+  });
+}
+
+/** RFC 7517, section 5. */
+export async function getPublicKeys(call: PublicCall): Promise<Outcome> {
+  return cacheable(call, { keys: await call.context.identity.publicKeys() });
+}
+
+function cacheable({ context, request }: PublicCall, json: object): Outcome {
+  const body = encodeJson(json, `"${context.digest.sha256(JSON.stringify(json)).slice(0, 32)}"`);
+  const headers = { ...body.headers, 'cache-control': `public, max-age=${PUBLIC_KEYS_CACHE_SECONDS}` };
+  return conditionalAnswer({ ...body, headers }, request.headers['if-none-match']);
+}
