@@ -9,8 +9,8 @@ import type { BucketFaultCode } from '../../core/ports/buckets.ts';
 const MESSAGES: { readonly [Code in BucketFaultCode]: string } = {
   'bucket-missing': 'The bucket does not exist',
   'access-denied': 'The provider denied access',
-  'credentials-invalid': 'The provider does not know the keys, or their signature was wrong',
-  'credentials-refused': 'The role was refused',
+  'credentials-invalid': 'The keys or the role are not of a form that the provider takes',
+  'credentials-refused': 'The provider refused the keys or the role',
   'object-missing': 'An object is missing in the bucket',
   'object-altered': 'An object in the bucket was altered',
   'wrong-region': 'The bucket is in another region',

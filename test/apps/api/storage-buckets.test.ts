@@ -5,6 +5,7 @@ import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId, RepositoryId, StorageBucketId } from '../../../core/kernel/ids.ts';
 import { BUCKET_CHECKS_OF_ACCOUNT_MAX, BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { BucketFault } from '../../../core/ports/buckets.ts';
+import { changePlan } from '../../../core/use-cases/accounts/accounts.ts';
 import { recordBucketError } from '../../../core/use-cases/buckets/record-bucket-error.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { CAUSE } from '../../support/node.ts';
@@ -311,6 +312,11 @@ describe('storage buckets', () => {
     assert.match(denied.json().detail, /plan PRO/);
     assert.deepEqual((await fixture.request('GET', PATH, poor)).json(), { storage_buckets: [] });
     assert.equal((await fixture.request('GET', `${PATH}/oidc-setup`, poor)).statusCode, 200);
+    const id = await made(ROLE);
+    await changePlan(fixture.context, CAUSE, owner, 'FREE');
+    assert.equal((await verify(id)).statusCode, 403, 'after a downgrade');
+    assert.equal((await put(id, { name: 'Old' })).statusCode, 200);
+    assert.equal((await remove(id)).statusCode, 204);
   });
 
   test('hold their place while repositories depend on them, which the refusal names', async () => {
