@@ -30,7 +30,7 @@ export interface CheckedAgents {
 type OnCreated = (error: Error | null, stream?: Duplex) => void;
 
 /** Why there is no connection. */
-export class EgressError extends Error {
+class EgressError extends Error {
   override readonly name = 'EgressError';
   readonly code: TargetFault | OutgoingFailure;
   constructor(code: TargetFault | OutgoingFailure) {

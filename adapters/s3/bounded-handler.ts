@@ -27,6 +27,8 @@ export interface S3Spans {
   readonly connectMs: number;
   readonly answerMs: number;
   readonly stalledMs: number;
+  /** Before the first repeat of a request. */
+  readonly retryMs: number;
 }
 
 export interface BoundedHandlerOptions {

@@ -36,12 +36,13 @@ export interface Bucket {
 }
 
 export function openBucket(options: BucketOptions): Bucket {
+  const { stalledMs, retryMs } = spansOf(options);
   return {
-    sender: { client: createS3Client(options), renew: options.renew ?? null },
+    sender: { client: createS3Client(options), renew: options.renew ?? null, retryMs },
     name: options.bucket,
     prefix: options.prefix,
     held: createBudget(S3_HELD_BYTES_MAX, S3_CONNECT_SPAN_MS),
-    stalledMs: spansOf(options).stalledMs,
+    stalledMs,
   };
 }
 

@@ -27,7 +27,7 @@ export interface BucketsOptions {
 }
 
 /** A check answers a person who waits. */
-const CHECK_SPANS: S3Spans = { connectMs: 5_000, answerMs: 10_000, stalledMs: 5_000 };
+const CHECK_SPANS: Partial<S3Spans> = { connectMs: 5_000, answerMs: 10_000, stalledMs: 5_000 };
 
 export function createS3Buckets(options: BucketsOptions): Buckets {
   const stores = new LRUCache<string, LayerStore>({ max: BUCKET_STORES_MAX, ttl: BUCKET_STORES_SPAN_MS });

@@ -36,11 +36,14 @@ export interface S3ClientOptions {
   readonly spans?: Partial<S3Spans>;
 }
 
+const RETRY_MS = 100;
+
 export function spansOf(options: Pick<S3ClientOptions, 'spans'>): S3Spans {
   return {
     connectMs: S3_CONNECT_SPAN_MS,
     answerMs: S3_ANSWER_SPAN_MS,
     stalledMs: S3_STALLED_SPAN_MS,
+    retryMs: RETRY_MS,
     ...options.spans,
   };
 }

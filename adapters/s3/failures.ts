@@ -83,6 +83,13 @@ const BY_STATUS: { readonly [status: number]: FailureCode } = {
   507: 'layer-store-full',
 };
 
+/** The answer to HEAD has no body, and so no name. Another 404 without a known name does not tell of an object. */
+const HEAD_BY_STATUS: { readonly [status: number]: FailureCode } = {
+  // Credentials that have expired, or that nobody knows.
+  400: 'credentials-refused',
+  404: 'layer-not-found',
+};
+
 const TLS_CODES = /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_CERT_|HOSTNAME_MISMATCH|INVALID_CA)/;
 const TIMEOUT_CODES = new Set(['ETIMEDOUT', 'ESOCKETTIMEDOUT', 'timed-out']);
 /** The codes of core/kernel/target-fault.ts, and those of failed connections that the checked dialer reports. */
@@ -124,9 +131,8 @@ export function failureOf(operation: string, error: unknown): S3Failure {
   if (!(error instanceof Error)) return new S3Failure('layer-store-unavailable', `${operation} failed`);
   const status = statusOf(error);
   if (status === null) return unanswered(operation, error);
-  // The answer to HEAD has no body, and so no name. Any other 404 without a known name is not the object's.
-  const isAbsent = status === 404 && operation.startsWith('Head');
-  const known = BY_NAME[error.name] ?? (isAbsent ? 'layer-not-found' : BY_STATUS[status]);
+  const ofHead = operation.startsWith('Head') ? HEAD_BY_STATUS[status] : undefined;
+  const known = BY_NAME[error.name] ?? ofHead ?? BY_STATUS[status];
   const name = CODE.test(error.name) ? ` (${error.name})` : '';
   const message = `The bucket answered ${operation} with ${status}${name}`;
   if (known !== undefined) return new S3Failure(known, message, error.message);
@@ -147,7 +153,8 @@ function unanswered(operation: string, error: Error): S3Failure {
   if (TLS_CODES.test(code)) {
     return new S3Failure('certificate-invalid', `The certificate of the bucket's server is not valid${detail}`);
   }
-  if (TIMEOUT_CODES.has(code) || error.name === 'TimeoutError' || error.name === 'AbortError') {
+  // The SDK also gives a connection that broke the name of a timeout.
+  if (TIMEOUT_CODES.has(code) || (code === '' && /^(Timeout|Abort)Error$/.test(error.name))) {
     return new S3Failure('timed-out', `The bucket took too long to answer ${operation}`);
   }
   if (code.startsWith('HPE_')) return new S3Failure('not-s3', `The answer to ${operation} is not HTTP${detail}`);

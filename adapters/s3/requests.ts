@@ -10,18 +10,20 @@ import { S3_RETRY_SPAN_MS } from '../../core/kernel/limits.ts';
 import { failureOf, isPassing, S3Failure } from './failures.ts';
 
 const RETRIES = 4;
-const RETRY_DELAY_MS_MIN = 100;
-const RETRY_DELAY_MS_MAX = 3_000;
+/** How much longer than the first wait the longest may be. */
+const RETRY_DELAY_GROWTH_MAX = 30;
 
 export interface Sender {
   readonly client: S3Client;
   /** Drops credentials that the bucket refused, so that the next request fetches others; null if there are no others. */
   readonly renew: (() => void) | null;
+  /** The wait before the first repeat. */
+  readonly retryMs: number;
 }
 
 /** Runs the operation until it ends, or fails in a way that another attempt does not cure. Rejects with `S3Failure`. */
 export function repeatable<Result>(
-  { client, renew }: Sender,
+  { client, renew, retryMs }: Sender,
   operation: string,
   run: (client: S3Client) => Promise<Result>,
 ): Promise<Result> {
@@ -35,8 +37,8 @@ export function repeatable<Result>(
   };
   return pRetry(once, {
     retries: RETRIES,
-    minTimeout: RETRY_DELAY_MS_MIN,
-    maxTimeout: RETRY_DELAY_MS_MAX,
+    minTimeout: retryMs,
+    maxTimeout: retryMs * RETRY_DELAY_GROWTH_MAX,
     randomize: true,
     maxRetryTime: S3_RETRY_SPAN_MS,
     shouldRetry: ({ error }) => {

@@ -15,7 +15,7 @@ export async function openLayerStorage(
   log: Pick<Logger, 'warn'>,
 ): Promise<LayerStore> {
   const { layersDir, s3 } = settings;
-  if (s3 === null) return await createFilesystemLayerStore({ directory: layersDir });
+  if (s3 === null) return createFilesystemLayerStore({ directory: layersDir });
   const { createS3LayerStore } = await import('../../adapters/s3/layer-store.ts');
   const { accessKeyId, secretAccessKey, ...place } = s3;
   const store = createS3LayerStore({ ...place, credentials: { accessKeyId, secretAccessKey } });

@@ -12,7 +12,15 @@ import { createCheckedAgents, type CheckedAgentsOptions } from '../../../adapter
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import { createS3Buckets } from '../../../adapters/s3/buckets.ts';
-import type { BucketConnection, BucketFault, Buckets, StaticKeysAccess } from '../../../core/ports/buckets.ts';
+import { type AccountId, uuid } from '../../../core/kernel/ids.ts';
+import {
+  type BucketConnection,
+  type BucketFault,
+  type Buckets,
+  type RoleCredentials,
+  RoleRefused,
+  type StaticKeysAccess,
+} from '../../../core/ports/buckets.ts';
 import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
 import { type Authority, createAuthority } from '../../support/certificates.ts';
 import { suiteEnding, type Ending } from '../../support/cleanup.ts';
@@ -35,7 +43,7 @@ function buckets(options: Partial<CheckedAgentsOptions> = {}, spans = {}): Bucke
   return createS3Buckets({
     roles: NO_ROLES,
     roleEndpointUrl: null,
-    spans: { connectMs: 2_000, answerMs: 1_000, stalledMs: 500, ...spans },
+    spans: { connectMs: 2_000, answerMs: 1_000, stalledMs: 500, retryMs: 5, ...spans },
     checkedAgents: () =>
       createCheckedAgents({
         ownUrls: ['https://git.example.org'],
@@ -283,6 +291,54 @@ describe('A bucket of a real S3 server over https', needs('versitygw'), () => {
       'layer',
     );
     assert.ok((await filesBelow(server.folder)).includes('git/repositories/a.tar'));
+  });
+
+  test("with a role is reached at the endpoint and in the region that are not its user's choice, with the newest keys", async () => {
+    const plain = await startS3Server(ending);
+    const account = uuid<AccountId>('0198c0de-0000-7000-8000-000000000001');
+    const role: BucketConnection = {
+      bucketName: plain.bucket,
+      keyPrefix: '',
+      access: { mode: 'OIDC', account, roleArn: 'arn:aws:iam::000000000000:role/strata' },
+    };
+    const dropped: (RoleCredentials | undefined)[] = [];
+    const expired = { accessKeyId: 'ASIAEXPIRED', secretAccessKey: 'old', sessionToken: '', expiresAt: '' };
+    const { accessKeyId, secretAccessKey } = plain;
+    let current: RoleCredentials = expired;
+    const withRoles = createS3Buckets({
+      roles: {
+        credentials: async () => current,
+        drop: (_access, refused) => {
+          dropped.push(refused);
+          current = { ...expired, accessKeyId, secretAccessKey };
+        },
+      },
+      roleEndpointUrl: plain.url,
+      spans: { retryMs: 5 },
+      checkedAgents: () => assert.fail('the operator chose the endpoint'),
+    });
+    const store = withRoles.store(role);
+    assert.equal(await store.put(layerKey('repositories/a.tar'), chunks('layer'), 5), 'stored');
+    assert.deepEqual(dropped, [expired], 'refused credentials are dropped once, and others asked for');
+    assert.equal(await withRoles.check(role), null);
+    assert.deepEqual(dropped, [expired, undefined], 'a check tries the trust itself');
+  });
+
+  test("with a role that the cloud does not trust fails its check with the cloud's reason", async () => {
+    const refusing = createS3Buckets({
+      roles: {
+        credentials: () => Promise.reject(new RoleRefused('access-denied', 'Not authorized to perform sts:Assume')),
+        drop: () => undefined,
+      },
+      roleEndpointUrl: server.url,
+      spans: { retryMs: 5 },
+      checkedAgents: () => assert.fail('the operator chose the endpoint'),
+    });
+    const account = uuid<AccountId>('0198c0de-0000-7000-8000-000000000001');
+    const access = { mode: 'OIDC', account, roleArn: 'arn:aws:iam::000000000000:role/strata' } as const;
+    const fault = await refusing.check({ bucketName: server.bucket, keyPrefix: '', access });
+    assert.equal(codeOf(fault), 'credentials access-denied');
+    assert.match(fault?.message ?? '', /Not authorized to perform sts:Assume/);
   });
 
   test('fails its check at the step and for the reason that is wrong', async () => {

@@ -1,0 +1,296 @@
+/**
+ * Layers in a bucket behind a network that loses, repeats and delays: what was acknowledged is there whole, what was not
+ * is there whole or not at all, and every fault is named without a credential.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readdir, utimes } from 'node:fs/promises';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { beforeAll, beforeEach, describe, test } from 'vitest';
+import type { S3Agents } from '../../../adapters/s3/bounded-handler.ts';
+import { createS3LayerStore, type S3LayerStore } from '../../../adapters/s3/layer-store.ts';
+import { S3_CONNECTIONS_MAX, S3_PART_BYTES, S3_READ_RESUMES_MAX } from '../../../core/kernel/limits.ts';
+import { type LayerKey, LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
+import { suiteEnding } from '../../support/cleanup.ts';
+import { needs } from '../../support/optional-suites.ts';
+import { type S3Fault, type S3Proxy, startS3Proxy } from '../../support/s3-proxy.ts';
+import { type S3Server, startS3Server } from '../../support/versitygw.ts';
+
+describe('A bucket behind a faulty network', needs('versitygw'), () => {
+  const ending = suiteEnding();
+  let server: S3Server;
+  let proxy: S3Proxy;
+  let store: S3LayerStore;
+
+  const openStore = (url: string, answerMs = 1_000, agents?: S3Agents): S3LayerStore => {
+    const { region, bucket, accessKeyId, secretAccessKey } = server;
+    const credentials = { accessKeyId, secretAccessKey };
+    const spans = { connectMs: 1_000, answerMs, stalledMs: 300, retryMs: 5 };
+    return createS3LayerStore({
+      endpointUrl: url,
+      region,
+      bucket,
+      prefix: '',
+      pathStyle: true,
+      credentials,
+      spans,
+      ...(agents === undefined ? {} : { agents }),
+    });
+  };
+
+  beforeAll(async () => {
+    server = await startS3Server(ending);
+    proxy = await startS3Proxy(ending, server.port);
+    store = openStore(proxy.url);
+  });
+  beforeEach(() => {
+    proxy.fault = () => null;
+  });
+
+  /** These faults happen to the requests of this method, one after the other; then none. */
+  function faults(method: string, ...list: S3Fault[]): void {
+    proxy.fault = (request) => (request.method === method ? (list.shift() ?? null) : null);
+  }
+
+  async function put(key: LayerKey, bytes: Buffer): Promise<'stored' | 'exists'> {
+    return store.put(key, chunks(bytes), bytes.length);
+  }
+  const content = async (key: LayerKey): Promise<Buffer> => Buffer.concat(await Array.fromAsync(await store.get(key)));
+
+  test('stores a put whose answer was lost, and says so', async () => {
+    const key = newKey();
+    faults('PUT', { kind: 'lose-answer' });
+    assert.equal(await put(key, pattern(10_000)), 'stored');
+    assert.deepEqual(await content(key), pattern(10_000));
+  });
+
+  test('tells its own object from one that somebody else put meanwhile, with the same bytes', async () => {
+    const key = newKey();
+    assert.equal(await put(key, pattern(10_000)), 'stored');
+    faults('PUT', { kind: 'answer', status: 500, code: 'InternalError' });
+    assert.equal(await put(key, pattern(10_000)), 'exists');
+  });
+
+  test('stores a put that the network sends twice', async () => {
+    const key = newKey();
+    faults('PUT', { kind: 'twice' });
+    assert.equal(await put(key, pattern(10_000)), 'stored');
+    assert.deepEqual(await content(key), pattern(10_000));
+  });
+
+  test('survives delays, server errors, throttling, silence and a wrong clock that pass', async () => {
+    for (const fault of [
+      { kind: 'delay', ms: 100 },
+      { kind: 'answer', status: 500, code: 'InternalError' },
+      { kind: 'answer', status: 503, code: 'SlowDown' },
+      { kind: 'answer', status: 403, code: 'RequestTimeTooSkewed' },
+      { kind: 'answer', status: 409, code: 'ConditionalRequestConflict' },
+      { kind: 'no-answer' },
+    ] as const) {
+      const key = newKey();
+      faults('PUT', fault);
+      assert.equal(await put(key, pattern(100)), 'stored', JSON.stringify(fault));
+      faults('GET', fault);
+      assert.deepEqual(await content(key), pattern(100), JSON.stringify(fault));
+    }
+  });
+
+  test('reads on where connections break or stall in the middle of a layer', async () => {
+    const key = newKey();
+    const bytes = pattern(3_000_000);
+    await put(key, bytes);
+    faults(
+      'GET',
+      { kind: 'cut', afterBytes: 1_000_000 },
+      { kind: 'stall', afterBytes: 500_000 },
+      { kind: 'cut', afterBytes: 1 },
+    );
+    assert.deepEqual(await content(key), bytes);
+    const ranged = await store.get(key, { start: 10, end: 2_000_000 });
+    faults('GET', { kind: 'cut', afterBytes: 1_000_000 });
+    assert.deepEqual(Buffer.concat(await Array.fromAsync(ranged)), bytes.subarray(10, 2_000_000));
+  });
+
+  test('gives up a read after as many broken connections as the limit says, and not before', async () => {
+    const key = newKey();
+    const bytes = pattern(100_000);
+    await put(key, bytes);
+    const cut: S3Fault = { kind: 'cut', afterBytes: 1_000 };
+    faults('GET', ...Array<S3Fault>(S3_READ_RESUMES_MAX).fill(cut));
+    assert.deepEqual(await content(key), bytes);
+    faults('GET', ...Array<S3Fault>(S3_READ_RESUMES_MAX + 1).fill(cut));
+    await rejectsWith('unreachable', /The connection to the bucket failed at GetObject/, () => content(key));
+  });
+
+  test('never mixes the bytes of two objects', async () => {
+    const key = newKey();
+    await put(key, pattern(3_000_000));
+    faults('GET', { kind: 'stall', afterBytes: 1_000_000 });
+    const reading = await store.get(key);
+    const direct = openStore(server.url);
+    await direct.delete(key);
+    await direct.put(key, chunks(Buffer.alloc(3_000_000, 7)), 3_000_000);
+    await rejectsWith('layer-store-unavailable', /replaced while it was read/, () => Array.fromAsync(reading));
+  });
+
+  test('goes on for a reader that paused, whose connection was given back', async () => {
+    const key = newKey();
+    const bytes = pattern(3_000_000);
+    await put(key, bytes);
+    const read: Uint8Array[] = [];
+    const late = await store.get(key);
+    await sleep(700);
+    for await (const chunk of late) {
+      if (read.push(chunk) === 2) await sleep(700);
+    }
+    assert.deepEqual(Buffer.concat(read), bytes);
+  });
+
+  test('names each fault that stays, and no credential', async () => {
+    const key = newKey();
+    await put(key, pattern(10));
+    for (const [fault, code, says] of [
+      [{ kind: 'answer', status: 500, code: 'InternalError' }, 'layer-store-unavailable', /with 500 \(InternalError\)/],
+      [{ kind: 'answer', status: 503, code: 'SlowDown' }, 'throttled', /with 503 \(SlowDown\)/],
+      [{ kind: 'answer', status: 403, code: 'RequestTimeTooSkewed' }, 'clock-skewed', /\(RequestTimeTooSkewed\)/],
+      [{ kind: 'answer', status: 403, code: 'AccessDenied' }, 'access-denied', /with 403 \(AccessDenied\)/],
+      [{ kind: 'answer', status: 404, code: 'NoSuchBucket' }, 'bucket-missing', /with 404 \(NoSuchBucket\)/],
+      [{ kind: 'answer', status: 301, code: 'PermanentRedirect' }, 'wrong-region', /\(PermanentRedirect\)/],
+      [{ kind: 'no-answer' }, 'timed-out', /The bucket took too long to answer GetObject/],
+      [{ kind: 'lose-answer' }, 'unreachable', /The connection to the bucket failed at GetObject \(ECONNRESET\)/],
+    ] as const) {
+      proxy.fault = () => fault;
+      await rejectsWith(code, says, () => content(key));
+    }
+  });
+
+  test('takes a bounded number of connections while it is dead, and no other bucket waits for it', async (context) => {
+    const key = newKey();
+    await put(key, pattern(10));
+    const silent = await startS3Proxy(context, server.port);
+    silent.fault = () => ({ kind: 'no-answer' });
+    // Agents do not count the connections that they are still opening.
+    const dead = openStore(silent.url, 900, { http: new HttpAgent(), https: new HttpsAgent() });
+    const reads = Array.from({ length: 3 * S3_CONNECTIONS_MAX }, () => dead.get(key).catch((error: unknown) => error));
+    await sleep(500);
+    // Later the ends of the first connections may reach the server after the next ones.
+    const connections = silent.connectionsMax();
+    assert.ok(connections > 0 && connections <= S3_CONNECTIONS_MAX, `${connections} connections`);
+    const other = await openStore(server.url).get(key);
+    assert.deepEqual(Buffer.concat(await Array.fromAsync(other)), pattern(10));
+    for (const ended of await Promise.all(reads)) assert.ok(ended instanceof LayerStoreError);
+  });
+
+  describe('in parts', () => {
+    beforeAll(() => {
+      store = openStore(proxy.url, 20_000);
+    });
+
+    test('sends a layer of the bound in one request, and one byte more in parts', async () => {
+      const [one, two] = [newKey(), newKey()];
+      const bytes = pattern(S3_PART_BYTES + 1);
+      let from = proxy.requests.length;
+      assert.equal(await put(one, bytes.subarray(1)), 'stored');
+      assert.deepEqual(proxy.requests.slice(from), ['PUT x-id=PutObject']);
+      from = proxy.requests.length;
+      assert.equal(await put(two, bytes), 'stored');
+      assert.deepEqual(
+        proxy.requests.slice(from).map((line) => line.replace(/ .*/, '')),
+        ['POST', 'PUT', 'PUT', 'POST'],
+      );
+      assert.ok((await content(two)).equals(bytes));
+      assert.equal(await put(two, Buffer.alloc(S3_PART_BYTES + 1)), 'exists');
+      assert.ok((await content(two)).equals(bytes));
+    });
+
+    test('survives lost, repeated and refused requests, the completion among them', async () => {
+      const bytes = pattern(S3_PART_BYTES + 1_000);
+      for (const [method, fault] of [
+        ['PUT', { kind: 'answer', status: 503, code: 'SlowDown' }],
+        ['PUT', { kind: 'lose-answer' }],
+        ['PUT', { kind: 'twice' }],
+        ['complete', { kind: 'lose-answer' }],
+        ['complete', { kind: 'twice' }],
+      ] as const) {
+        const key = newKey();
+        let left = 1;
+        proxy.fault = (request) => {
+          const isMeant =
+            method === 'PUT'
+              ? request.method === 'PUT'
+              : /^POST.*uploadId=/.test(`POST ${request.url}`) && request.method === 'POST';
+          return isMeant && left-- > 0 ? fault : null;
+        };
+        assert.equal(await put(key, bytes), 'stored', `${method} ${fault.kind}`);
+        assert.ok((await content(key)).equals(bytes));
+      }
+    });
+
+    test('leaves no object and no parts of a body that fails, and rejects with its error', async () => {
+      const key = newKey();
+      const failure = new Error('the disk it came from broke');
+      async function* failing() {
+        yield pattern(S3_PART_BYTES + 100);
+        throw failure;
+      }
+      await assert.rejects(store.put(key, failing(), 3 * S3_PART_BYTES), failure);
+      await assert.rejects(
+        put(key, pattern(0)).then(() => store.put(newKey(), chunks(pattern(S3_PART_BYTES + 2)), S3_PART_BYTES + 1)),
+        /longer/,
+      );
+      assert.deepEqual(await uploads(), []);
+    });
+
+    test('removes parts that a dead process left a day ago, and no younger ones', async () => {
+      proxy.fault = ({ method }) =>
+        method === 'PUT' || method === 'DELETE' ? { kind: 'answer', status: 403, code: 'AccessDenied' } : null;
+      for (let left = 0; left < 2; left += 1) await assert.rejects(put(newKey(), pattern(S3_PART_BYTES + 1)));
+      proxy.fault = () => null;
+      const [old = '', young = ''] = await uploads();
+      assert.notEqual(young, '');
+      const dayAgo = new Date(Date.now() - 25 * 60 * 60_000);
+      await utimes(path.join(server.folder, old), dayAgo, dayAgo);
+      await store.abortOldUploads();
+      assert.deepEqual(await uploads(), [young]);
+    });
+  });
+
+  /** Where versitygw keeps uploads that are not completed: a folder for each. */
+  async function uploads(): Promise<readonly string[]> {
+    const files = await readdir(server.folder, { recursive: true });
+    return files.filter((name) => /^\.sgwtmp\/multipart\/[^/]+\/[^/]+$/.test(name));
+  }
+
+  async function rejectsWith(code: string, says: RegExp, run: () => Promise<unknown>): Promise<void> {
+    await assert.rejects(run(), (error) => {
+      assert.ok(error instanceof LayerStoreError);
+      assert.equal(error.code, code, error.message);
+      assert.match(error.message, says);
+      assert.equal(error.cause, undefined);
+      const all = inspect(error, { depth: 10, showHidden: true });
+      assert.doesNotMatch(
+        all,
+        new RegExp(`${server.accessKeyId}|${server.secretAccessKey}|authorization|Signature=`, 'i'),
+      );
+      return true;
+    });
+  }
+});
+
+function newKey(): LayerKey {
+  return layerKey(`repositories/${randomUUID()}.tar`);
+}
+
+function pattern(length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let index = 0; index < length; index += 1) bytes[index] = (index * 31 + (index >> 8)) & 0xff;
+  return bytes;
+}
+
+async function* chunks(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += 100_000) yield bytes.subarray(start, start + 100_000);
+}
