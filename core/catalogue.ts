@@ -6,6 +6,7 @@
  */
 import { accessTokenEventKinds } from './access-token/events.ts';
 import { accountEventKinds } from './account/events.ts';
+import { bucketErrorEventKinds } from './bucket-errors/events.ts';
 import { claimEventKinds } from './claim/events.ts';
 import { deviceSessionEventKinds } from './device-session/events.ts';
 import { refUpdatesEventKinds, repositoryEventKinds } from './repository/events.ts';
@@ -17,6 +18,7 @@ import type { EventKind } from './kernel/decider.ts';
 export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: string]: EventKind } } = {
   account: accountEventKinds,
   accessToken: accessTokenEventKinds,
+  bucketErrors: bucketErrorEventKinds,
   deviceSession: deviceSessionEventKinds,
   email: claimEventKinds,
   refUpdates: refUpdatesEventKinds,

@@ -2,6 +2,7 @@
 import type { Workflow } from '../core/ports/workflows.ts';
 import { accessTokensProjection } from './access-tokens/apply.ts';
 import { activityProjection } from './activity/apply.ts';
+import { bucketErrorsProjection } from './bucket-errors/apply.ts';
 import { createHistoryProjection, type HistoryOptions } from './history/apply.ts';
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
@@ -22,6 +23,7 @@ export function createModels(options: HistoryOptions & { readonly workflows: rea
     activity: activityProjection,
     usage: usageProjection,
     webhookDeliveries: webhookDeliveriesProjection,
+    bucketErrors: bucketErrorsProjection,
     timers: createTimersProjection(options.workflows),
   };
 }

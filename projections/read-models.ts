@@ -12,6 +12,7 @@ import type { DueDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
 import { readAccessTokens, readTokensAmong } from './access-tokens/queries.ts';
 import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
+import { readBucketErrors } from './bucket-errors/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { findRepositories, readHalfDeleted, readRepositories } from './repositories/queries.ts';
@@ -36,6 +37,7 @@ export interface ReadModelsOptions {
     readonly activity: Projection;
     readonly usage: Projection;
     readonly webhookDeliveries: Projection;
+    readonly bucketErrors: Projection;
   };
   /** This process's runner. */
   readonly runner: Pick<ProjectionRunner, 'waitFor' | 'knownPosition' | 'positionWentBack'>;
@@ -50,7 +52,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
   const { database, models, runner, clock } = options;
   // Callers of `caughtUp` do not wait for models that only background work reads.
   const lists = [models.repositories, models.accessTokens, models.activity, models.webhookDeliveries];
-  const requestModels = [...lists, models.history, models.usage].map(({ name }) => name);
+  const requestModels = [...lists, models.bucketErrors, models.history, models.usage].map(({ name }) => name);
   const readerOf = (projection: Projection): LiveReader => createLiveReader(database, projection, runner);
   const repositories = readerOf(models.repositories);
   const history = readerOf(models.history);
@@ -58,6 +60,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
   const activity = readerOf(models.activity);
   const usage = readerOf(models.usage);
   const deliveries = readerOf(models.webhookDeliveries);
+  const errorsOfBuckets = readerOf(models.bucketErrors);
   const cache = new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
     maxSize: CACHED_BRANCHES_BYTES_MAX,
     sizeCalculation: ({ answer }) =>
@@ -91,6 +94,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
     webhookDelivery: (account, webhook, delivery) => readWebhookDelivery(deliveries, account, webhook, delivery),
+    bucketErrors: (wanted, page) => readBucketErrors(errorsOfBuckets, wanted, page),
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),

@@ -6,10 +6,11 @@
  */
 import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { Exchange, OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import { type Dial, dial, openConnection } from './connection.ts';
 import { exchange } from './exchange.ts';
 import { failed } from './failures.ts';
-import { createTargetCheck, type TargetCheckOptions } from './target-check.ts';
+import { createTargetCheck, type TargetCheck, type TargetCheckOptions } from './target-check.ts';
 
 export interface HttpEgressOptions extends TargetCheckOptions {
   /** Certificate authorities in PEM; when absent, Node's and those of NODE_EXTRA_CA_CERTS. */
@@ -20,6 +21,7 @@ export interface HttpEgressOptions extends TargetCheckOptions {
 export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
   const { authorities } = options;
   const check = createTargetCheck(options);
+  const checkEndpoint = createTargetCheck({ ...options, httpAllowed: options.privateAllowed });
 
   async function send(request: OutgoingRequest, signal: AbortSignal): Promise<Exchange> {
     const checked = await check(request.url, signal);
@@ -30,15 +32,18 @@ export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
   }
 
   return {
-    async check(url) {
-      const checked = await withTimeout(TARGET_CHECK_SPAN_MS, (signal) => check(url, signal));
-      return checked !== TIMED_OUT && 'fault' in checked ? checked.fault : null;
-    },
+    check: (url) => faultOf(check, url),
+    checkEndpoint: (url) => faultOf(checkEndpoint, url),
     async send(request) {
       const ended = await withTimeout(request.spanMs, (signal) => send(request, signal), request.signal);
       return ended === TIMED_OUT ? failed('timed-out') : ended;
     },
   };
+}
+
+async function faultOf(check: TargetCheck, url: string): Promise<TargetFault | null> {
+  const checked = await withTimeout(TARGET_CHECK_SPAN_MS, (signal) => check(url, signal));
+  return checked !== TIMED_OUT && 'fault' in checked ? checked.fault : null;
 }
 
 const TIMED_OUT = Symbol('timed out');

@@ -3,8 +3,11 @@
  *
  * Must stay true: the check neither prints nor keeps a record's value. A superseded or erased record may be missing.
  */
+import type { BucketEvent } from '../../core/account/buckets/events.ts';
+import { accountBuckets } from '../../core/account/buckets/evolve.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';
+import { isEventOf } from '../../core/account/facet.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
@@ -26,6 +29,8 @@ interface Named {
   readonly webhooks: Map<string, { readonly url: string; readonly secret: string }>;
   /** The current record of each MFA token that has one. */
   readonly mfaTokens: Map<string, { readonly field: 'totp-seed' | 'passkey'; readonly ref: string }>;
+  /** The current records of each storage bucket. */
+  readonly buckets: Map<string, { readonly place: string; readonly access: string }>;
   /** The references of source addresses, each with the first event that names it. */
   readonly addresses: Map<string, string>;
 }
@@ -40,6 +45,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       erased: false,
       webhooks: new Map(),
       mfaTokens: new Map(),
+      buckets: new Map(),
       addresses: new Map(),
     };
     named.set(account, known);
@@ -58,7 +64,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
   }
 
   async function checkOpen(account: AccountId, its: Named): Promise<void> {
-    const { email, passwordHash, webhooks, mfaTokens, addresses } = its;
+    const { email, passwordHash, addresses } = its;
     for (const [field, ref] of [
       ['email', email],
       ['password-hash', passwordHash],
@@ -66,7 +72,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       if (ref !== null && !(await isThere(account, field, ref)))
         fault(`The vault lacks the ${field} of account ${account}`);
     }
-    for (const [what, field, ref] of [...recordsOfWebhooks(webhooks), ...recordsOfMfaTokens(mfaTokens)]) {
+    for (const [what, field, ref] of recordsOf(its)) {
       if (!(await isThere(account, field, ref))) fault(`The vault lacks the ${field} of ${what} of account ${account}`);
     }
     for (const [ref, where] of addresses) {
@@ -99,6 +105,10 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
 /** What a record belongs to, its field and its reference. */
 type NamedRecord = readonly [what: string, field: VaultField, ref: string];
 
+function recordsOf({ webhooks, mfaTokens, buckets }: Named): readonly NamedRecord[] {
+  return [...recordsOfWebhooks(webhooks), ...recordsOfMfaTokens(mfaTokens), ...recordsOfBuckets(buckets)];
+}
+
 function recordsOfWebhooks(webhooks: Named['webhooks']): readonly NamedRecord[] {
   return [...webhooks].flatMap(([id, { url, secret }]): NamedRecord[] => [
     [`webhook ${id}`, 'webhook-url', url],
@@ -110,8 +120,16 @@ function recordsOfMfaTokens(tokens: Named['mfaTokens']): readonly NamedRecord[] 
   return [...tokens].map(([id, { field, ref }]) => [`MFA token ${id}`, field, ref]);
 }
 
+function recordsOfBuckets(buckets: Named['buckets']): readonly NamedRecord[] {
+  return [...buckets].flatMap(([id, { place, access }]): NamedRecord[] => [
+    [`storage bucket ${id}`, 'bucket-place', place],
+    [`storage bucket ${id}`, 'bucket-access', access],
+  ]);
+}
+
 function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
   const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+  if (isEventOf(accountBuckets, event)) return applyBucketEvent(its, event);
   switch (event.type) {
     case 'AccountCreated':
       its.email = event.data.email_ref;
@@ -172,4 +190,33 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'RepositoryRestored':
       break;
   }
+}
+
+function applyBucketEvent(its: Named, event: BucketEvent): void {
+  switch (event.type) {
+    case 'StorageBucketCreated': {
+      const { bucket_id, place_ref: place, access_ref: access } = event.data;
+      its.buckets.set(bucket_id, { place, access });
+      break;
+    }
+    case 'StorageBucketPlaceChanged':
+      changeBucket(its, event.data.bucket_id, { place: event.data.place_ref });
+      break;
+    case 'StorageBucketAccessChanged':
+      changeBucket(its, event.data.bucket_id, { access: event.data.access_ref });
+      break;
+    case 'StorageBucketDeleted':
+      its.buckets.delete(event.data.bucket_id);
+      break;
+    case 'StorageBucketRenamed':
+    case 'StorageBucketVerified':
+    case 'StorageBucketVerificationFailed':
+    case 'DefaultBucketChanged':
+      break;
+  }
+}
+
+function changeBucket({ buckets }: Named, id: string, changed: { place?: string; access?: string }): void {
+  const bucket = buckets.get(id);
+  if (bucket !== undefined) buckets.set(id, { ...bucket, ...changed });
 }

@@ -10,6 +10,7 @@ import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
+import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 
 export interface ApiContext extends FrontDoor {
@@ -17,6 +18,7 @@ export interface ApiContext extends FrontDoor {
   readonly vault: Vault;
   readonly identity: IdentityIssuer;
   readonly outgoing: OutgoingRequests;
+  readonly bucketChecks: BucketChecks;
   readonly deliveries: DeliveryStore;
   readonly deviceRequests: DeviceLoginRequests;
   readonly readModels: ReadModels;

@@ -3,7 +3,13 @@
  *
  * Must stay true: the table covers the union of refusals exactly, which its type checks. No message holds a secret.
  */
-import type { Refusal, RefusalCode } from '../../core/kernel/refusal.ts';
+import type {
+  BucketSetting,
+  BucketSettingFault,
+  DependentNames,
+  Refusal,
+  RefusalCode,
+} from '../../core/kernel/refusal.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import {
   DEVICE_HOSTNAME_LENGTH_MAX,
@@ -13,6 +19,8 @@ import {
   PASSWORD_LENGTH_MIN,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
   OUTGOING_URL_LENGTH_MAX,
+  STORAGE_BUCKET_NAME_LENGTH_MAX,
+  STORAGE_BUCKETS_MAX,
   TOKEN_NAME_LENGTH_MAX,
   WEBHOOK_SERIES_MAX,
   WEBHOOKS_MAX,
@@ -23,7 +31,7 @@ export interface RefusalMessage<Refused extends Refusal> {
   readonly status: 401 | 403 | 404 | 409 | 410 | 422 | 429;
   readonly message: (refusal: Refused) => string;
   /** The field of the body at fault, which makes `detail` an array; absent if no single field is. */
-  readonly field?: string;
+  readonly field?: string | ((refusal: Refused) => string);
 }
 
 type RefusalOf = { readonly [Code in RefusalCode]: Extract<Refusal, { code: Code }> };
@@ -141,7 +149,51 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'webhook-limit-reached': { status: 422, message: () => `An account has at most ${WEBHOOKS_MAX} webhooks` },
   'webhook-events-empty': { status: 422, field: 'events', message: () => 'A webhook listens for at least one event' },
   'webhook-url-refused': { status: 422, field: 'url', message: (r) => TARGET_FAULTS[r.fault] },
+  'byo-storage-requires-plan': {
+    status: 403,
+    message: () => 'Storage buckets of your own need the plan PRO or PLATFORM',
+  },
   'storage-bucket-not-found': { status: 404, message: () => 'Storage bucket not found' },
+  'storage-bucket-not-verified': {
+    status: 422,
+    message: () => 'The storage bucket is not verified: verify it before repositories use it',
+  },
+  'storage-bucket-not-offered': {
+    status: 422,
+    message: () =>
+      'This server does not keep repositories in storage buckets yet: send storage_bucket_id null for platform storage',
+  },
+  'storage-bucket-limit-reached': {
+    status: 422,
+    message: () => `An account has at most ${STORAGE_BUCKETS_MAX} storage buckets`,
+  },
+  'storage-bucket-name-length': {
+    status: 422,
+    field: 'name',
+    message: () =>
+      `A storage bucket's name has 1 to ${STORAGE_BUCKET_NAME_LENGTH_MAX} characters, on one line, without space at its ends`,
+  },
+  'storage-bucket-name-taken': { status: 409, message: () => 'A storage bucket with this name exists already' },
+  'storage-bucket-setting': { status: 422, field: (r) => r.setting, message: (r) => settingText(r.setting, r.fault) },
+  'storage-bucket-endpoint-refused': { status: 422, field: 'endpoint_url', message: (r) => TARGET_FAULTS[r.fault] },
+  'storage-bucket-place-fixed': {
+    status: 422,
+    message: (r) =>
+      `Provider, bucket, prefix and endpoint cannot change while repositories depend on them: ${dependentText(r.repositories)}`,
+  },
+  'storage-bucket-in-use': {
+    status: 422,
+    message: (r) => `Repositories depend on this storage bucket: ${dependentText(r.repositories)}`,
+  },
+  'storage-bucket-needs-all-repositories': { status: 403, message: () => 'This token lacks the scope ALL_REPO' },
+  'storage-bucket-changed': {
+    status: 409,
+    message: () => 'The settings of the storage bucket were changed meanwhile: try again',
+  },
+  'storage-bucket-verification-failed': {
+    status: 422,
+    message: (r) => `Verification failed at the step ${r.step}: ${r.message}${issuerText(r.issuer)}`,
+  },
   'storage-quota-reached': { status: 422, message: () => "The plan's quota of storage is reached" },
   'ingress-quota-reached': { status: 422, message: () => "The plan's quota of ingress is reached for this month" },
   'transfer-quota-reached': { status: 403, message: () => "The plan's quota of transfer is reached for this month" },
@@ -159,16 +211,38 @@ const TARGET_FAULTS: { readonly [Fault in TargetFault]: string } = {
 
 const IDS_SHOWN_MAX = 10;
 
+const SETTING_FORMS: { readonly [Setting in BucketSetting]: string } = {
+  auth_mode: 'R2 and MINIO take the mode STATIC_KEYS only',
+  bucket_name: 'A bucket has 3 to 63 of a-z, 0-9, dot and hyphen, with a letter or digit at both ends',
+  key_prefix: "A prefix has names of A-Za-z0-9!_.*'()=- between single slashes, and none at its start",
+  role_arn: 'A role is named like arn:aws:iam::123456789012:role/strata',
+  region: 'A region has small letters, digits and single hyphens, such as eu-central-1',
+  endpoint_url: 'An endpoint is https://host or https://host:port, without a path',
+  access_key_id: 'This is not the id of an access key',
+  secret_access_key: 'This is not a secret access key',
+};
+
+/** A role's cloud fetches the keys of this service. */
+function issuerText(issuer: string | null): string {
+  return issuer === null ? '' : `. This service is at ${issuer}; a role needs a public https address without a port`;
+}
+
+function settingText(setting: BucketSetting, fault: BucketSettingFault): string {
+  return fault === 'missing' ? 'Field required' : SETTING_FORMS[setting];
+}
+
+function dependentText({ names, more }: DependentNames): string {
+  if (names.length === 0) return 'this token does not see them';
+  return more ? `${names.join(', ')} and others` : names.join(', ');
+}
+
 export function refusalAnswer(refusal: Refusal): Answer {
-  const { status, field } = REFUSALS[refusal.code];
+  const { status } = REFUSALS[refusal.code];
+  const field = refusedField(refusal);
   const text = messageOf(refusal.code, refusal);
   if (status === 401) return unauthenticated(text);
   const headers = refusal.code === 'too-many-attempts' ? { 'retry-after': String(refusal.waitSeconds) } : {};
-  return problem(
-    status,
-    field === undefined ? text : [{ loc: ['body', field], msg: text, type: refusal.code }],
-    headers,
-  );
+  return problem(status, field === null ? text : [{ loc: ['body', field], msg: text, type: refusal.code }], headers);
 }
 
 function spanText(seconds: number): string {
@@ -180,6 +254,16 @@ function spanText(seconds: number): string {
 /** The same message for operators, to whom `strata-admin` prints refusals. */
 export function refusalText(refusal: Refusal): string {
   return messageOf(refusal.code, refusal);
+}
+
+/** Returns the field of the body at fault; null if no single field is. */
+export function refusedField(refusal: Refusal): string | null {
+  return fieldOf(refusal.code, refusal);
+}
+
+function fieldOf<Code extends RefusalCode>(code: Code, refusal: RefusalOf[Code]): string | null {
+  const { field = null } = REFUSALS[code];
+  return typeof field === 'function' ? field(refusal) : field;
 }
 
 /** The type parameter ties the table's entry to the refusal of the same code. */

@@ -6,6 +6,11 @@
  */
 import { z } from 'zod';
 import {
+  BUCKET_CHECK_SPAN_MS,
+  BUCKET_CHECKS_OF_ACCOUNT_MAX,
+  BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
+} from '../../core/kernel/limits.ts';
+import {
   deleteAccessToken,
   getAccessToken,
   getAccessTokens,
@@ -26,6 +31,16 @@ import {
   postRepository,
   removeRepository,
 } from './handlers/repositories.ts';
+import {
+  getBucketErrors,
+  getOidcSetup,
+  getStorageBucket,
+  listStorageBuckets,
+  postStorageBucket,
+  postVerification,
+  putStorageBucket,
+  removeStorageBucket,
+} from './handlers/storage-buckets.ts';
 import { getUsage } from './handlers/usage.ts';
 import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
@@ -52,6 +67,15 @@ import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts
 import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from './schemas/device-login.ts';
 import { DELIVERY_PARAMS, ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
 import { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from './schemas/repositories.ts';
+import {
+  BUCKET_ERRORS,
+  BUCKET_ERRORS_QUERY,
+  NEW_STORAGE_BUCKET,
+  OIDC_SETUP,
+  STORAGE_BUCKET,
+  STORAGE_BUCKET_CHANGES,
+  STORAGE_BUCKETS,
+} from './schemas/storage-buckets.ts';
 import { USAGE } from './schemas/usage.ts';
 import {
   CHANGED_WEBHOOK,
@@ -69,6 +93,118 @@ const CONTENTS_NOTES =
 
 const DELIVERIES_NOTES =
   'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
+
+const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
+
+const STORAGE_BUCKET_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'getOidcSetup',
+    tag: 'Storage buckets',
+    summary: 'Read what a cloud must trust',
+    description:
+      'Issuer, audience and subject of the tokens with which this service takes a role of the account, and a trust policy for that role.',
+    method: 'GET',
+    path: '/v1/storage-buckets/oidc-setup',
+    grant: 'API_STORAGE',
+    schemas: {},
+    answers: { 200: OIDC_SETUP },
+    problems: [],
+    handle: getOidcSetup,
+  }),
+  accountRoute({
+    operationId: 'listStorageBucketErrors',
+    tag: 'Storage buckets',
+    summary: 'List errors of storage buckets',
+    description:
+      'Failed verifications, and errors of repositories in buckets, newest first. The same error of the same repository is listed once in 15 minutes.',
+    method: 'GET',
+    path: '/v1/storage-buckets/errors',
+    grant: 'API_STORAGE',
+    schemas: { query: BUCKET_ERRORS_QUERY },
+    answers: { 200: BUCKET_ERRORS },
+    problems: [404],
+    handle: getBucketErrors,
+  }),
+  accountRoute({
+    operationId: 'createStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Create a storage bucket',
+    description:
+      'The bucket is pending verification. Settings of the other mode are ignored: with OIDC region, endpoint and keys. 403 if the plan has no storage of its own.',
+    method: 'POST',
+    path: '/v1/storage-buckets',
+    grant: 'API_STORAGE',
+    schemas: { body: NEW_STORAGE_BUCKET },
+    answers: { 201: STORAGE_BUCKET },
+    problems: [409],
+    handle: postStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'listStorageBuckets',
+    tag: 'Storage buckets',
+    summary: 'List storage buckets',
+    description: 'Oldest first, without secret keys.',
+    method: 'GET',
+    path: '/v1/storage-buckets',
+    grant: 'API_STORAGE',
+    schemas: {},
+    answers: { 200: STORAGE_BUCKETS },
+    problems: [],
+    handle: listStorageBuckets,
+  }),
+  accountRoute({
+    operationId: 'getStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Read a storage bucket',
+    method: 'GET',
+    path: '/v1/storage-buckets/{id}',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: STORAGE_BUCKET },
+    problems: [404],
+    handle: getStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'updateStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Change a storage bucket',
+    description:
+      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it its provider, bucket, prefix and endpoint cannot change.',
+    method: 'PUT',
+    path: '/v1/storage-buckets/{id}',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS, body: STORAGE_BUCKET_CHANGES },
+    answers: { 200: STORAGE_BUCKET },
+    problems: [404, 409],
+    handle: putStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'deleteStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Delete a storage bucket',
+    description: 'Its objects stay where they are. 422 names the repositories that depend on it.',
+    method: 'DELETE',
+    path: '/v1/storage-buckets/{id}',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS },
+    answers: { 204: null },
+    problems: [404, 422],
+    handle: removeStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'verifyStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Verify a storage bucket',
+    description: VERIFICATION_NOTES,
+    method: 'POST',
+    path: '/v1/storage-buckets/{id}/verify',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: STORAGE_BUCKET },
+    problems: [404, 409, 422, 429, 503],
+    handle: postVerification,
+  }),
+];
 
 export const ROUTES: readonly Route[] = [
   publicRoute({
@@ -470,4 +606,5 @@ export const ROUTES: readonly Route[] = [
     problems: [404, 422],
     handle: postRedelivery,
   }),
+  ...STORAGE_BUCKET_ROUTES,
 ];

@@ -34,6 +34,7 @@ import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
+import { composeBucketChecks } from './buckets.ts';
 import { createKnownAnswers } from '../website/known-answers.ts';
 import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
@@ -182,6 +183,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   parts.add(flush);
   parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
   const usage = projections.readModels;
+  const bucketChecks = composeBucketChecks(settings, opened.roles);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   const onLayer = createCompactionRequests({ ...context, background });
@@ -194,6 +196,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     lastUse,
     transfer,
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
+    bucketChecks,
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     onLayer,

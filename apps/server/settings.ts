@@ -45,6 +45,8 @@ export interface Settings {
   readonly operatorContact: string | null;
   /** The token service that gives credentials of roles in users' clouds; null: Amazon's. */
   readonly stsEndpoint: string | null;
+  /** The S3 endpoint of buckets with a role; null: Amazon's. */
+  readonly oidcS3Endpoint: string | null;
   /** Addresses of the peers whose X-Forwarded-For the server trusts. */
   readonly trustedProxies: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
@@ -100,6 +102,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     }
   }
   const dataDir = path.resolve(workingDirectory, text('STRATA_DATA_DIR') ?? './data');
+  const plans = plansOf(file('STRATA_PLANS'), fault);
   const settings: Settings = {
     port,
     host,
@@ -114,11 +117,12 @@ export function readSettings(environment: Environment, workingDirectory: string)
     temporal: readTemporalSettings(reader),
     masterKey,
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
-    plans: plansOf(file('STRATA_PLANS'), fault),
+    plans: oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
+    oidcS3Endpoint: text('STRATA_OIDC_S3_ENDPOINT') === null ? null : url('STRATA_OIDC_S3_ENDPOINT', ''),
     stsEndpoint: text('STRATA_STS_ENDPOINT') === null ? null : url('STRATA_STS_ENDPOINT', ''),
     roles: someOf('STRATA_ROLES', ROLES),
     retentionDays: integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 1, 3_650),
@@ -149,6 +153,16 @@ function contactOf(contact: string | null, fault: (name: string, value: string, 
     fault('STRATA_OPERATOR_CONTACT', JSON.stringify(contact.slice(0, 50)), 'one line of at most 200 characters');
   }
   return contact;
+}
+
+/** Every plan may bind repositories to buckets of the account. */
+function withOwnStorage({ FREE, PRO, PLATFORM }: Plans): Plans {
+  const byo_storage = true;
+  return {
+    FREE: { ...FREE, byo_storage },
+    PRO: { ...PRO, byo_storage },
+    PLATFORM: { ...PLATFORM, byo_storage },
+  };
 }
 
 const QUOTA = z.number().int().nonnegative().nullable();

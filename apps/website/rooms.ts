@@ -1,4 +1,5 @@
 /** The rooms of the website, in the order of their links in the navigation. */
+import { bucketsRoom } from './buckets/routes.ts';
 import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
 import { mfaRoom } from './mfa/routes.ts';
@@ -12,6 +13,7 @@ export const ROOMS: readonly Room[] = [
   repositoriesRoom,
   tokensRoom,
   webhooksRoom,
+  bucketsRoom,
   usageRoom,
   identityRoom,
   mfaRoom,

@@ -4,6 +4,7 @@
  * Must stay true: every rule that counts or compares within an account is decided on this one stream.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
+import { type BucketEvent, bucketEventKinds } from './buckets/events.ts';
 import type { Plan } from './plans.ts';
 import { type MfaEvent, mfaEventKinds } from './mfa/events.ts';
 import { type OwnedRepositoryEvent, ownedRepositoryEventKinds } from './repositories/events.ts';
@@ -77,11 +78,12 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountErased: RECORD_V1,
 };
 
-export type AccountEvent = AccountOwnEvent | OwnedRepositoryEvent | WebhookEvent | MfaEvent;
+export type AccountEvent = AccountOwnEvent | OwnedRepositoryEvent | WebhookEvent | MfaEvent | BucketEvent;
 
 export const accountEventKinds: EventKinds<AccountEvent> = {
   ...accountOwnEventKinds,
   ...ownedRepositoryEventKinds,
   ...webhookEventKinds,
   ...mfaEventKinds,
+  ...bucketEventKinds,
 };

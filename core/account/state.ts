@@ -1,13 +1,14 @@
 /** The state of an account, folded from its stream. */
 import type { Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
+import type { AccountBuckets } from './buckets/state.ts';
 import { type AccountMfa, hasActiveMfaToken } from './mfa/state.ts';
 import type { Plan } from './plans.ts';
 import type { OwnedRepositories } from './repositories/state.ts';
 import type { AccountWebhooks } from './webhooks/state.ts';
 
 /** The states of all facets, as members of one object. */
-export interface AccountFacets extends OwnedRepositories, AccountWebhooks, AccountMfa {}
+export interface AccountFacets extends OwnedRepositories, AccountWebhooks, AccountMfa, AccountBuckets {}
 
 interface AccountContents extends AccountFacets {
   readonly username: string;

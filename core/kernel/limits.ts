@@ -328,6 +328,28 @@ export const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
 /** How long the host of a URL is looked up when the URL is saved; a slower one is checked at its first use. */
 export const TARGET_CHECK_SPAN_MS = 5_000;
 
+/** Storage buckets of one account (docs/interface.md, Storage buckets). */
+export const STORAGE_BUCKETS_MAX = 20;
+/** The length of a storage bucket's name in the account, in characters. */
+export const STORAGE_BUCKET_NAME_LENGTH_MAX = 100;
+/** Keys in a bucket have at most 1,024 bytes; what Strata adds to the prefix takes about 120. */
+export const BUCKET_KEY_PREFIX_LENGTH_MAX = 256;
+export const BUCKET_REGION_LENGTH_MAX = 50;
+export const BUCKET_ACCESS_KEY_ID_LENGTH_MAX = 128;
+export const BUCKET_SECRET_KEY_LENGTH_MAX = 256;
+/** The name of a role: AWS allows 20 characters before and 575 after the number of the account. */
+export const BUCKET_ROLE_ARN_LENGTH_MAX = 640;
+/** Verifications that one account may begin within the span. */
+export const BUCKET_CHECKS_OF_ACCOUNT_MAX = 20;
+export const BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS = 10 * 60_000;
+/** Verifications at once on a node: in all, and of one account. */
+export const BUCKET_CHECKS_AT_ONCE_MAX = 8;
+export const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
+/** How long an error of a bucket is not recorded again for the same repository, operation and code. */
+export const BUCKET_ERROR_INTERVAL_MS = 15 * 60_000;
+/** Errors of one bucket that are recorded on one day. */
+export const BUCKET_ERRORS_OF_DAY_MAX = 100;
+
 /** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
 export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
 export const RENDERED_CODE_LENGTH_MAX = 512 * KIB;

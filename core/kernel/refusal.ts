@@ -7,6 +7,30 @@
 import type { TargetFault } from './target-fault.ts';
 import type { RepositoryId } from './ids.ts';
 
+/** A setting of a storage bucket, by its name on the wire. */
+export type BucketSetting =
+  | 'auth_mode'
+  | 'bucket_name'
+  | 'key_prefix'
+  | 'role_arn'
+  | 'region'
+  | 'endpoint_url'
+  | 'access_key_id'
+  | 'secret_access_key';
+
+/** What is wrong with one: `not-offered` if the provider does not take it. */
+export type BucketSettingFault = 'missing' | 'malformed' | 'not-offered';
+
+/** Repositories that depend on something, as far as their caller may know of them. */
+export interface DependentNames {
+  /** At most `DEPENDENT_NAMES_MAX`. */
+  readonly names: readonly string[];
+  /** Whether there are others. */
+  readonly more: boolean;
+}
+
+export const DEPENDENT_NAMES_MAX = 10;
+
 export type Refusal =
   | { readonly code: 'username-invalid'; readonly reason: string }
   | { readonly code: 'username-reserved'; readonly username: string }
@@ -65,7 +89,29 @@ export type Refusal =
   | { readonly code: 'webhook-limit-reached' }
   | { readonly code: 'webhook-events-empty' }
   | { readonly code: 'webhook-url-refused'; readonly fault: TargetFault }
+  | { readonly code: 'byo-storage-requires-plan' }
   | { readonly code: 'storage-bucket-not-found' }
+  | { readonly code: 'storage-bucket-not-verified' }
+  | { readonly code: 'storage-bucket-not-offered' }
+  | { readonly code: 'storage-bucket-limit-reached' }
+  | { readonly code: 'storage-bucket-name-length' }
+  | { readonly code: 'storage-bucket-name-taken' }
+  | { readonly code: 'storage-bucket-setting'; readonly setting: BucketSetting; readonly fault: BucketSettingFault }
+  | { readonly code: 'storage-bucket-endpoint-refused'; readonly fault: TargetFault }
+  | { readonly code: 'storage-bucket-place-fixed'; readonly repositories: DependentNames }
+  | { readonly code: 'storage-bucket-in-use'; readonly repositories: DependentNames }
+  /** The caller may use some repositories only, and the change concerns others too. */
+  | { readonly code: 'storage-bucket-needs-all-repositories' }
+  /** The settings changed while they were read or verified. */
+  | { readonly code: 'storage-bucket-changed' }
+  | {
+      readonly code: 'storage-bucket-verification-failed';
+      /** A step of `BucketStep` (core/ports/buckets.ts). */
+      readonly step: string;
+      readonly message: string;
+      /** The address of this service if the bucket's cloud cannot reach it, which may be the reason; else null. */
+      readonly issuer: string | null;
+    }
   | { readonly code: 'storage-quota-reached' }
   | { readonly code: 'ingress-quota-reached' }
   | { readonly code: 'transfer-quota-reached' };

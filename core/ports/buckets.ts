@@ -60,7 +60,10 @@ export interface BucketFault {
 }
 
 export interface Buckets {
-  /** Puts, heads, gets and deletes a canary object below the prefix. Null if all of it worked. */
+  /**
+   * Puts, heads, gets and deletes a canary object below the prefix. Null if all of it worked. Resolves within
+   * `BUCKET_CHECK_SPAN_MS`, whatever the other side does.
+   */
   check(connection: BucketConnection): Promise<BucketFault | null>;
   /** Returns the store of a bucket's layers. Its connections are bounded, apart from those of any other bucket. */
   store(connection: BucketConnection): LayerStore;

@@ -1,5 +1,5 @@
 /**
- * HTTP requests to URLs that users choose: webhooks today, buckets and issuers of identity tokens later.
+ * HTTP requests to URLs that users choose: webhooks, and later issuers of identity tokens. Also judges the endpoints of buckets.
  *
  * Must stay true: no connection reaches an address that the rules of outgoing requests forbid, whatever the URL or the
  * DNS answers say (SECURITY.md, What holds). No result holds the URL, a header or the text of a library's error: the
@@ -60,6 +60,10 @@ export interface OutgoingRequests {
    * every `send` checks again.
    */
   check(url: string): Promise<TargetFault | null>;
+  /**
+   * As `check`, for the endpoint of a bucket, which may also be `http://` where the operator allows private targets.
+   */
+  checkEndpoint(url: string): Promise<TargetFault | null>;
   /** Checks the URL again and sends one request on its own connection. Never rejects because of the other side. */
   send(request: OutgoingRequest): Promise<Exchange>;
 }

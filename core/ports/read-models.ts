@@ -7,6 +7,7 @@
 import type { LogPosition } from '../kernel/envelope.ts';
 import type { ActivityReader } from './activity.ts';
 import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
+import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
 import type { DailyTrafficReader, UsageReader } from './usage.ts';
@@ -25,6 +26,7 @@ export type ReadModels = ReadModelProgress &
   KnownTokens &
   ActivityReader &
   WebhookDeliveryLists &
+  BucketErrorLists &
   UsageReader &
   DailyTrafficReader;
 

@@ -32,7 +32,8 @@ export type VaultField =
   | 'hostname'
   | 'webhook-url'
   | 'webhook-secret'
-  | 's3-key'
+  | 'bucket-place'
+  | 'bucket-access'
   | 'totp-seed'
   | 'passkey';
 

@@ -10,6 +10,7 @@ import {
   type AccountId,
   type ObjectId,
   type RepositoryId,
+  type StorageBucketId,
   timestamp,
   type WebhookDeliveryId,
   type WebhookId,
@@ -342,6 +343,60 @@ function accessTokensContract(open: Open): void {
     );
     assert.deepEqual(await reads.webhookDeliveries(account, newUuid<WebhookId>(), 10), []);
     assert.equal(await reads.webhookDelivery(account, newUuid<WebhookId>(), newUuid<WebhookDeliveryId>()), null);
+  });
+
+  test('list errors of storage buckets, newest first, of the buckets and repositories that are asked for', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const [bucket, other] = [newUuid<StorageBucketId>(), newUuid<StorageBucketId>()];
+    const [own, hidden] = [newUuid<RepositoryId>(), newUuid<RepositoryId>()];
+    const stream = streamName('account', account);
+    const refs = { place_ref: 'a'.repeat(64), access_ref: 'b'.repeat(64) };
+    for (const bucket_id of [bucket, other]) {
+      const data = { bucket_id, name: bucket_id, provider: 'S3', auth_mode: 'OIDC', ...refs };
+      await append.append(stream, account, 'StorageBucketCreated', data);
+      const failure = { bucket_id, step: 'put', code: 'access-denied' };
+      await append.append(stream, account, 'StorageBucketVerificationFailed', failure);
+    }
+    for (const repository_id of [own, hidden, null]) {
+      const data = { bucket_id: bucket, repository_id, operation: 'push', code: 'timed-out' };
+      await append.append(streamName('bucketErrors', `${bucket}-20261121`), account, 'BucketErrorRecorded', data);
+    }
+    const reads = await current(models);
+    const page = { offset: 0, limit: 10 };
+    const all = await reads.bucketErrors({ account, buckets: [bucket], repositories: null }, page);
+    assert.equal(all.total, 4);
+    assert.deepEqual(
+      all.items.map(({ repository, operation, step, code }) => [repository, operation, step, code]),
+      [
+        [null, 'push', null, 'timed-out'],
+        [hidden, 'push', null, 'timed-out'],
+        [own, 'push', null, 'timed-out'],
+        [null, 'verify', 'put', 'access-denied'],
+      ],
+    );
+    assert.deepEqual(all.items[0]?.occurredAt, '2026-11-21T10:00:00.000Z');
+    const middle = await reads.bucketErrors(
+      { account, buckets: [bucket, other], repositories: [own] },
+      { offset: 1, limit: 2 },
+    );
+    assert.deepEqual(
+      [middle.total, middle.items.map(({ repository, bucket: of }) => [repository, of])],
+      [
+        4,
+        [
+          [own, bucket],
+          [null, other],
+        ],
+      ],
+    );
+    const nobody = { account: newUuid<AccountId>(), buckets: [bucket], repositories: null };
+    assert.deepEqual(await reads.bucketErrors(nobody, page), { items: [], total: 0 });
+    assert.deepEqual(await reads.bucketErrors({ account, buckets: [], repositories: null }, page), {
+      items: [],
+      total: 0,
+    });
   });
 }
 

@@ -50,16 +50,16 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
     });
 
     test('reports whether any account has a record of a field', async () => {
-      assert.equal(await vault.holds('s3-key'), false);
+      assert.equal(await vault.holds('bucket-access'), false);
       const account = newAccount();
-      const ref = await vault.put(account, 's3-key', 'k');
-      assert.equal(await vault.holds('s3-key'), true);
+      const ref = await vault.put(account, 'bucket-access', 'k');
+      assert.equal(await vault.holds('bucket-access'), true);
       await vault.delete(account, ref);
-      assert.equal(await vault.holds('s3-key'), false);
+      assert.equal(await vault.holds('bucket-access'), false);
       const erased = newAccount();
-      await vault.put(erased, 's3-key', 'k');
+      await vault.put(erased, 'bucket-access', 'k');
       await vault.eraseAccount(erased);
-      assert.equal(await vault.holds('s3-key'), false);
+      assert.equal(await vault.holds('bucket-access'), false);
     });
 
     test('returns a record only for the account and field that it was put for', async () => {

@@ -84,13 +84,14 @@ describe('The catalogue of events', () => {
     }
   });
 
-  test('makes every type a record event except sums of transfer, sign-ins and deliveries', () => {
+  test('makes every type a record event except sums of transfer, sign-ins, errors of buckets and deliveries', () => {
     const operational = Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) =>
       Object.entries(kinds).flatMap(([type, { record }]) => (record ? [] : [`${category} ${type}`])),
     );
     const others = operational.filter((type) => !type.startsWith('webhookDelivery '));
     const signIns = ['SessionsRevoked', 'SignInFailed', 'SignedIn', 'SignedOut'].map((type) => `signIn ${type}`);
-    assert.deepEqual(others.sort(), [...signIns, 'transfer TransferRecorded']);
+    const expected = ['bucketErrors BucketErrorRecorded', ...signIns, 'transfer TransferRecorded'];
+    assert.deepEqual(others.sort(), expected);
     assert.equal(operational.length - others.length, Object.keys(EVENT_CATALOGUE['webhookDelivery'] ?? {}).length);
   });
 });
@@ -113,6 +114,7 @@ describe('The golden events', () => {
         repositoryNames: open.repositoryNames.size,
         webhooks: open.webhooks.size,
         mfaTokens: open.mfaTokens.size,
+        storageBuckets: open.storageBuckets.size,
       },
       {
         status: 'open',
@@ -127,6 +129,8 @@ describe('The golden events', () => {
         repositoryNames: 1,
         webhooks: 0,
         mfaTokens: 0,
+        storageBuckets: 0,
+        defaultBucketId: null,
         mfaChanges: 4,
       },
     );

@@ -54,11 +54,27 @@ export async function fillDemo(server: Server, receivers: Receivers): Promise<vo
     CREATED.parse(await call('POST', '/v1/webhooks', { url, events })).id;
   const kind = await hook(receivers.kind, ['push', 'create', 'delete']);
   const failing = await hook(`${receivers.dead}/build`, ['create']);
+  await makeBuckets(server, account);
   await pushAll(server, account, { ...account, token: ci.token });
   await call('POST', `/v1/webhooks/${kind}/ping`);
   await failDeliveries(call, failing);
   const waiting = await hook(`${receivers.dead}/chat`, ['push']);
   await call('POST', `/v1/webhooks/${waiting}/ping`);
+}
+
+/** One is pending and the other failed: no provider of the demo has a bucket. */
+async function makeBuckets(server: Server, { token }: Account): Promise<void> {
+  const create = async (body: object) =>
+    CREATED.parse((await api(server, token, 'POST', '/v1/storage-buckets', body)).body).id;
+  await create({
+    ...{ name: 'Archive', provider: 'S3', auth_mode: 'OIDC', bucket_name: 'ada-archive', key_prefix: 'strata' },
+    role_arn: 'arn:aws:iam::123456789012:role/strata',
+  });
+  const attic = await create({
+    ...{ name: 'Attic', provider: 'MINIO', auth_mode: 'STATIC_KEYS', bucket_name: 'attic', region: 'us-east-1' },
+    ...{ endpoint_url: 'https://minio.invalid:9000', access_key_id: 'demo', secret_access_key: 'demo' },
+  });
+  await api(server, token, 'POST', `/v1/storage-buckets/${attic}/verify`);
 }
 
 async function createAccount(server: Server): Promise<Account> {

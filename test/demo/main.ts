@@ -42,6 +42,7 @@ async function main(): Promise<void> {
       Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
     ),
     ...{ STRATA_DATA_DIR: DATA_DIR, STRATA_PORT: String(PORT), STRATA_ALLOW_PRIVATE_TARGETS: 'true' },
+    ...{ STRATA_BYO_REQUIRES_PLAN: 'false' },
     NODE_EXTRA_CA_CERTS: authority,
   };
   const server = spawn(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {

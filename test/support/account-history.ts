@@ -2,7 +2,13 @@
 import type { AccountEvent } from '../../core/account/events.ts';
 import type { RepositoryCreated } from '../../core/account/repositories/events.ts';
 import type { WebhookCreated } from '../../core/account/webhooks/events.ts';
-import { type MfaTokenId, type RepositoryId, uuid, type WebhookId } from '../../core/kernel/ids.ts';
+import {
+  type MfaTokenId,
+  type RepositoryId,
+  type StorageBucketId,
+  uuid,
+  type WebhookId,
+} from '../../core/kernel/ids.ts';
 import { vaultRef } from '../../core/ports/vault.ts';
 
 export const emailRef = vaultRef('e'.repeat(64));
@@ -89,4 +95,24 @@ export function passkeyActivated(n: number, sign_count: number): AccountEvent {
 
 export function mfaTokenDeleted(n: number, removed_ref: string | null): AccountEvent {
   return { type: 'MfaTokenDeleted', data: { token_id: mfaTokenId(n), removed_ref } };
+}
+
+export function bucketId(n: number): StorageBucketId {
+  return uuid(`0190f3e2-7c1a-7b4e-9a35-${String(3_000 + n).padStart(12, '0')}`);
+}
+
+export const bucketRefs = { placeRef: vaultRef('7'.repeat(64)), accessRef: vaultRef('8'.repeat(64)) };
+
+export function bucketCreated(n: number, name = `bucket ${n}`): AccountEvent {
+  const refs = { place_ref: bucketRefs.placeRef, access_ref: bucketRefs.accessRef };
+  const data = { bucket_id: bucketId(n), name, provider: 'S3', auth_mode: 'OIDC', ...refs } as const;
+  return { type: 'StorageBucketCreated', data };
+}
+
+export function bucketVerified(n: number): AccountEvent {
+  return { type: 'StorageBucketVerified', data: { bucket_id: bucketId(n) } };
+}
+
+export function defaultBucket(n: number | null): AccountEvent {
+  return { type: 'DefaultBucketChanged', data: { bucket_id: n === null ? null : bucketId(n) } };
 }

@@ -21,12 +21,14 @@ import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
+import type { WantedBucketSettings } from '../../core/account/buckets/settings.ts';
 import { DEFAULT_PLANS, type Plan, type Plans } from '../../core/account/plans.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import {
   type AccessTokenId,
   type AccountId,
   type ObjectId,
+  type StorageBucketId,
   type Timestamp,
   type WebhookDeliveryId,
   type WebhookId,
@@ -41,9 +43,12 @@ import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.t
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
+import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
+import { createMemoryBuckets, type MemoryBuckets } from './memory/buckets.ts';
 import { createMemoryDeviceLoginRequests } from './memory/device-login-requests.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';
 import { appendPush } from './memory/pushes.ts';
@@ -64,6 +69,7 @@ export interface ApiFixture {
   readonly context: ApiContext;
   readonly clock: TestClock;
   readonly objects: MemoryObjects;
+  readonly buckets: MemoryBuckets;
   readonly readModels: MemoryReadModels;
   readonly vault: Vault;
   /** Every log line, as JSON text. */
@@ -75,6 +81,8 @@ export interface ApiFixture {
   repository(account: AccountId, name: string, defaultBranch?: string): Promise<FoundRepository>;
   /** Makes a webhook and first deletes every webhook that the account has. */
   webhook(account: AccountId, selection?: RepositorySelection): Promise<WebhookId>;
+  /** Makes a storage bucket with a role, and first deletes every bucket that the account has. */
+  bucket(account: AccountId): Promise<StorageBucketId>;
   /** Requests a ping delivery to the webhook. */
   delivery(account: AccountId, webhook: WebhookId): Promise<WebhookDeliveryId>;
   /** Moves refs as a push does; null deletes a ref. */
@@ -116,6 +124,13 @@ const CAUSE: Cause = {
   causationId: null,
 };
 
+/** Of a bucket that a role lets the service into. */
+export const ROLE_SETTINGS: WantedBucketSettings = {
+  ...{ provider: 'S3', authMode: 'OIDC', bucketName: 'layers', keyPrefix: 'strata/' },
+  ...{ roleArn: 'arn:aws:iam::123456789012:role/strata', region: null, endpointUrl: null },
+  ...{ accessKeyId: null, secretAccessKey: null },
+};
+
 export async function createApiFixture(options: FixtureOptions = {}): Promise<ApiFixture> {
   const { baseUrl = 'http://localhost:8080' } = options;
   const clock = createTestClock();
@@ -139,6 +154,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   await entities.start();
   const vault = createMemoryVault();
   const base = { events, entities, clock, ids: uuids, failpoint: options.failpoint ?? (async () => undefined) };
+  const buckets = createMemoryBuckets();
   const plans = options.plans ?? DEFAULT_PLANS;
   const transfer = createTransferMeter(base, 'test');
   const context: ApiContext = {
@@ -146,6 +162,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     digest,
     plans,
     vault,
+    bucketChecks: createBucketChecks(buckets),
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),
@@ -195,6 +212,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     context,
     clock,
     objects,
+    buckets,
     readModels,
     vault,
     logged,
@@ -228,6 +246,15 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
       const wanted = { url: 'https://receiver.example/hook', events: ['push'], active: true } as const;
       const created = await createWebhook(context, { ...origin, selection }, wanted, newWebhookSecret());
       return accepted(created).webhook.id;
+    },
+    bucket: async (account) => {
+      const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
+      for (const { bucket } of await listBuckets(context, origin)) {
+        accepted(await deleteBucket(context, origin, bucket.id));
+      }
+      return accepted(
+        await createBucket(context, origin, { name: 'bucket', isDefault: false, settings: ROLE_SETTINGS }),
+      ).bucket.id;
     },
     delivery: async (account, webhook) =>
       accepted(await pingWebhook(context, { account, cause: CAUSE, selection: ALL_REPOSITORIES }, webhook)).deliveryId,

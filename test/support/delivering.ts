@@ -55,6 +55,7 @@ export async function delivering(
     log: { info: write, warn: write, error: write },
     outgoing: {
       check: async () => null,
+      checkEndpoint: async () => null,
       send: async (request) => {
         const { host } = new URL(request.url);
         const delivery = request.headers['x-service-delivery'] ?? '';

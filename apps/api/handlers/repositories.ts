@@ -34,7 +34,8 @@ export async function postRepository(
     name: body.name,
     description: body.description ?? null,
     defaultBranch: body.default_branch ?? null,
-    storageBucketId: body.storage_bucket_id ?? null,
+    // Null is platform storage, whatever the account's default is.
+    storageBucketId: body.storage_bucket_id === undefined ? 'default' : body.storage_bucket_id,
   });
   if ('refused' in created) return created;
   return ok(repositoryObject(repositoryRow(created), context.addresses().webUrl), 201);

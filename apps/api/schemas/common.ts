@@ -81,6 +81,13 @@ export const LIMIT = wholeNumber({
   description: 'Items on a page.',
 });
 
+export const OFFSET = wholeNumber({
+  min: 0,
+  max: Number.MAX_SAFE_INTEGER,
+  otherwise: 0,
+  description: 'Items before the page.',
+});
+
 export const PAGE_QUERY = z.object({
   page: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: 0, description: 'Pages count from 0.' }),
   limit: LIMIT,
@@ -94,6 +101,14 @@ export const PAGINATION = z
     has_more: z.boolean(),
   })
   .meta({ id: 'Pagination' });
+
+export const OFFSET_PAGINATION = z
+  .object({
+    limit: z.int().min(1).max(PAGE_LIMIT_MAX),
+    offset: z.int().nonnegative(),
+    total: z.int().nonnegative().meta({ description: 'The number of items on all pages.' }),
+  })
+  .meta({ id: 'OffsetPagination' });
 
 export type Pagination = z.output<typeof PAGINATION>;
 

@@ -1,6 +1,6 @@
 /** Repositories on the wire. */
 import { z } from 'zod';
-import type { Uuid } from '../../../core/kernel/ids.ts';
+import type { StorageBucketId } from '../../../core/kernel/ids.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { BYTES, ID, idSchema, PAGINATION, TIMESTAMP } from './common.ts';
 
@@ -41,7 +41,9 @@ export const NEW_REPOSITORY = z.object({
   }),
   description: DESCRIPTION.optional(),
   default_branch: BRANCH_NAME.optional(),
-  storage_bucket_id: idSchema<Uuid>('A verified bucket of the account; null or absent: platform storage.')
+  storage_bucket_id: idSchema<StorageBucketId>(
+    'A verified bucket of the account; null: platform storage; absent: the default bucket of the account, or platform storage.',
+  )
     .nullable()
     .optional(),
 });

@@ -47,9 +47,15 @@ function about({ visit, repository }: Asked, fields: Fields, errors: FieldErrors
 }
 
 function storage({ repository }: Asked): Html {
-  return html`<section class="box"><header><h2>Storage</h2></header><div class="part"><dl class="facts"><dt>Stored in</dt><dd>the platform’s storage</dd><dt>Size</dt><dd>${sizeText(
+  return html`<section class="box"><header><h2>Storage</h2></header><div class="part"><dl class="facts"><dt>Stored in</dt><dd>${storedIn(repository)}</dd><dt>Size</dt><dd>${sizeText(
     repository.entity.state.layersSizeBytes,
   )}</dd></dl></div></section>`;
+}
+
+function storedIn({ account, owned: { storageBucketId } }: Asked['repository']): Html | string {
+  if (storageBucketId === null) return 'the platform’s storage';
+  const name = account.storageBuckets.get(storageBucketId)?.name;
+  return html`<a href="/storage-buckets/${storageBucketId}">${name ?? storageBucketId}</a>`;
 }
 
 function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErrors): Html {

@@ -13,7 +13,7 @@ import { TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
 import type { OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
-import { REFUSALS, refusalText } from '../../api/refusals.ts';
+import { refusalText, refusedField } from '../../api/refusals.ts';
 import { NEW_ACCESS_TOKEN } from '../../api/schemas/access-tokens.ts';
 import {
   checkBox,
@@ -192,7 +192,7 @@ const FORM_WORDS: { readonly [Code in Refusal['code']]?: string } = {
 /** Returns a refusal of the use case by its field, in the words of the form. */
 export function errorsOfRefusal(refusal: Refusal): FieldErrors {
   const { code } = refusal;
-  return { [fieldOf(REFUSALS[code].field ?? 'form')]: FORM_WORDS[code] ?? refusalText(refusal) };
+  return { [fieldOf(refusedField(refusal) ?? 'form')]: FORM_WORDS[code] ?? refusalText(refusal) };
 }
 
 export interface TokenFieldsOptions {

@@ -1,5 +1,6 @@
 /** The commands of an account's list of repositories. */
-import type { RepositoryId, Uuid } from '../../kernel/ids.ts';
+import type { RepositoryId } from '../../kernel/ids.ts';
+import type { WantedBucket } from '../buckets/binding.ts';
 import type { PlanQuotas } from '../plans.ts';
 
 export type OwnedRepositoryCommand =
@@ -9,7 +10,7 @@ export type OwnedRepositoryCommand =
       readonly name: string;
       readonly description: string | null;
       readonly defaultBranch: string | null;
-      readonly storageBucketId: Uuid | null;
+      readonly storageBucketId: WantedBucket;
       readonly quotas: PlanQuotas;
     }
   | { readonly type: 'DescribeRepository'; readonly id: RepositoryId; readonly description: string | null }

@@ -2,6 +2,7 @@
 import { accept, type Decision, refuse } from '../../kernel/decider.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../../kernel/limits.ts';
 import { codePointCount } from '../../kernel/text.ts';
+import { bindRepository } from '../buckets/binding.ts';
 import { repositoryNameKey, repositoryNameRefusal } from '../names.ts';
 import type { Account, OpenAccount } from '../state.ts';
 import type { OwnedRepositoryCommand } from './commands.ts';
@@ -38,6 +39,8 @@ function decideCreate(
   }
   const quota = command.quotas.repos;
   if (quota !== null && account.repositories.size >= quota) return refuse({ code: 'repository-quota-reached', quota });
+  const bound = bindRepository(account, command.storageBucketId);
+  if ('refused' in bound) return bound;
   return accept<OwnedRepositoryEvent>({
     type: 'RepositoryCreated',
     data: {
@@ -45,7 +48,7 @@ function decideCreate(
       name: command.name,
       description: command.description,
       default_branch: command.defaultBranch,
-      storage_bucket_id: command.storageBucketId,
+      storage_bucket_id: bound.storageBucketId,
     },
   });
 }

@@ -1,5 +1,5 @@
 /** The state of an account's list of repositories, folded from the account's stream. */
-import type { RepositoryId, Timestamp, Uuid } from '../../kernel/ids.ts';
+import type { RepositoryId, StorageBucketId, Timestamp } from '../../kernel/ids.ts';
 import type { PersistentMap } from '../../kernel/persistent-map.ts';
 
 export interface OwnedRepository {
@@ -8,7 +8,7 @@ export interface OwnedRepository {
   readonly description: string | null;
   /** The branch its creator named. A later choice of a push or its owner is on the repository's stream. */
   readonly initialDefaultBranch: string | null;
-  readonly storageBucketId: Uuid | null;
+  readonly storageBucketId: StorageBucketId | null;
   readonly createdAt: Timestamp;
 }
 

@@ -7,6 +7,7 @@
  */
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
+import type { WantedBucket } from '../../account/buckets/binding.ts';
 import type { Plans } from '../../account/plans.ts';
 import { decideOwnedRepository } from '../../account/repositories/decide.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
@@ -14,7 +15,7 @@ import type { OpenAccount } from '../../account/state.ts';
 import { parseBranchName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
-import type { AccountId, RepositoryId, Uuid } from '../../kernel/ids.ts';
+import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { asciiLowerCase } from '../../kernel/text.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -104,7 +105,7 @@ export interface NewRepository {
   readonly name: string;
   readonly description: string | null;
   readonly defaultBranch: string | null;
-  readonly storageBucketId: Uuid | null;
+  readonly storageBucketId: WantedBucket;
 }
 
 export async function createRepository(
@@ -116,8 +117,6 @@ export async function createRepository(
     const branch = parseBranchName(wanted.defaultBranch);
     if (typeof branch !== 'string') return refuse({ code: 'branch-name-invalid', reason: branch.detail });
   }
-  // Storage buckets are not implemented yet, so no id names one.
-  if (wanted.storageBucketId !== null) return refuse({ code: 'storage-bucket-not-found' });
   const id = context.ids.next<RepositoryId>();
   const create = () =>
     execute(context, accounts, origin.account, origin, (state) =>

@@ -29,6 +29,7 @@ import type { VaultRecordId, VaultReferences } from '../../ports/vault-reference
 import { finishEmailChange } from '../accounts/change-email.ts';
 import { type ErasureContext, finishErasure } from '../accounts/erase-account.ts';
 import { removedMfaRecords } from '../accounts/removed-mfa-records.ts';
+import { removedBucketRecords } from '../buckets/removed-bucket-records.ts';
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
@@ -94,6 +95,9 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
   }
   if (type === 'EmailChanged') {
     await finishEmailChange(context, systemCause(context.ids, 'finish-email-changes'), account);
+  }
+  if (type.startsWith('StorageBucket')) {
+    for (const ref of removedBucketRecords(recorded)) await context.vault.delete(account, ref);
   }
   if (type.startsWith('Webhook')) {
     const superseded = await supersededWebhookRecords(context.events, recorded);

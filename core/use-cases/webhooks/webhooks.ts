@@ -23,7 +23,7 @@ import type { Vault, VaultRef } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
 
-export type WebhookContext = Context & { readonly vault: Vault; readonly outgoing: OutgoingRequests };
+export type WebhookContext = Context & { readonly vault: Vault; readonly outgoing: Pick<OutgoingRequests, 'check'> };
 
 /** A caller that reads an account's webhooks. */
 export interface WebhookViewer {

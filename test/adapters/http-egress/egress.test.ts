@@ -156,6 +156,23 @@ describe('A target that is an address', () => {
   });
 });
 
+describe('The endpoint of a bucket', () => {
+  test('obeys the rules of every target, and may be HTTP only where private targets are allowed', async () => {
+    const strict = egress();
+    assert.equal(await strict.checkEndpoint(`https://${PUBLIC}`), null);
+    assert.equal(await strict.checkEndpoint(`http://${PUBLIC}`), 'url-not-https');
+    assert.equal(await strict.checkEndpoint('https://127.0.0.1:9000'), 'address-not-public');
+    const lenient = egress({ privateAllowed: true, ownUrls: ['http://127.0.0.1:8080', 'http://127.0.0.2'] });
+    assert.equal(await lenient.checkEndpoint('http://127.0.0.1:9000'), null);
+    assert.equal(await lenient.checkEndpoint('https://127.0.0.1:9000'), null);
+    assert.equal(await lenient.check('http://127.0.0.1:9000'), 'url-not-https', 'a webhook never is');
+    for (const own of ['http://127.0.0.1:8080', 'http://127.0.0.2', 'http://127.0.0.2:80/']) {
+      assert.equal(await lenient.checkEndpoint(own), 'own-host', own);
+    }
+    assert.equal(await lenient.checkEndpoint('http://user:secret@127.0.0.1:9000'), 'url-with-credentials');
+  });
+});
+
 describe('A target that is a name', () => {
   test('of the loopback is refused without a query to a name server', async (context) => {
     const dns = await startDnsServer(context);

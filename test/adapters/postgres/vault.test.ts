@@ -62,17 +62,17 @@ describe('the vault, when an attacker has its database,', () => {
     await assert.rejects(vault.get(account, 'user-agent', agent), tampered);
 
     const [victim, attacker] = [newAccount(), newAccount()];
-    const secret = await vault.put(victim, 's3-key', 'key');
-    await vault.put(attacker, 's3-key', 'mine');
+    const secret = await vault.put(victim, 'bucket-access', 'key');
+    await vault.put(attacker, 'bucket-access', 'mine');
     await pool.query('DELETE FROM vault_records WHERE account_id = $1', [attacker]);
     await pool.query('UPDATE vault_records SET account_id = $1 WHERE ref = $2', [attacker, secret]);
-    await assert.rejects(vault.get(attacker, 's3-key', secret), tampered);
+    await assert.rejects(vault.get(attacker, 'bucket-access', secret), tampered);
     await pool.query(
       `UPDATE vault_keys SET wrapped_key = (SELECT wrapped_key FROM vault_keys WHERE account_id = $1)
        WHERE account_id = $2`,
       [victim, attacker],
     );
-    await assert.rejects(vault.get(attacker, 's3-key', secret), tampered);
+    await assert.rejects(vault.get(attacker, 'bucket-access', secret), tampered);
   });
 
   test('opens nothing with another master key', async (context) => {

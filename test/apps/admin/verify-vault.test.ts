@@ -18,6 +18,8 @@ import type { Vault } from '../../../core/ports/vault.ts';
 import { deleteMfaToken, listMfaTokens, resetMfa } from '../../../core/use-cases/accounts/mfa-tokens.ts';
 import { beginPasskeyEnrolment } from '../../../core/use-cases/accounts/passkeys.ts';
 import { enrolPasskey, enrolTotp, mfaParts, owner } from '../../support/mfa.ts';
+import { changeBucket, createBucket, deleteBucket } from '../../../core/use-cases/buckets/buckets.ts';
+import { ROLE_SETTINGS } from '../../support/api-fixture.ts';
 import { accepted, newAccount } from '../../support/accounts.ts';
 import { CAUSE, startNode } from '../../support/node.ts';
 
@@ -44,6 +46,29 @@ describe("The vault's records of webhooks", () => {
     assert.deepEqual(await faultsOf(node.vault, log), [
       `The vault lacks the webhook-url of webhook ${moved.id} of account ${account}`,
       `The vault lacks the webhook-secret of webhook ${rotated.id} of account ${account}`,
+    ]);
+  });
+});
+
+describe("The vault's records of storage buckets", () => {
+  test('are each reported if a bucket needs them now and they are missing', async () => {
+    const log = createMemoryEventStore();
+    const node = { ...(await startNode(log)), outgoing: { checkEndpoint: async () => null } };
+    const account = await newAccount(node, 'ada');
+    const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
+    const create = async (name: string) =>
+      accepted(await createBucket(node, origin, { name, isDefault: false, settings: ROLE_SETTINGS })).bucket.id;
+    const [gone, changed] = [await create('gone'), await create('changed')];
+    accepted(await deleteBucket(node, origin, gone));
+    const settings = { keyPrefix: 'new', roleArn: 'arn:aws:iam::123456789012:role/other' };
+    const { bucket } = accepted(await changeBucket(node, origin, changed, { settings }));
+
+    assert.deepEqual(await faultsOf(node.vault, log), []);
+    await node.vault.delete(account, bucket.placeRef);
+    await node.vault.delete(account, bucket.accessRef);
+    assert.deepEqual(await faultsOf(node.vault, log), [
+      `The vault lacks the bucket-place of storage bucket ${changed} of account ${account}`,
+      `The vault lacks the bucket-access of storage bucket ${changed} of account ${account}`,
     ]);
   });
 });

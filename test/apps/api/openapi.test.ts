@@ -87,11 +87,12 @@ describe('the OpenAPI document', () => {
     const other = await fixture.token(owner);
     const webhook = path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
     const delivery = webhook !== null && path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
+    const bucket = path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
     return path
       .replace('{username}', 'ada')
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
-      .replace('{id}', webhook ?? other.id)
+      .replace('{id}', webhook ?? bucket ?? other.id)
       .replace('{delivery_id}', delivery);
   }
 
@@ -102,6 +103,11 @@ describe('the OpenAPI document', () => {
     createAccessToken: { name: 'x', scope: 'ALL_REPO', grants: ['ALL'], expires_at: '2030-01-01T00:00:00Z' },
     updateAccessToken: { name: 'y', expires_at: null },
     createWebhook: { url: 'https://receiver.example/', events: ['push'] },
+    createStorageBucket: {
+      ...{ name: 'x', provider: 'MINIO', auth_mode: 'STATIC_KEYS', bucket_name: 'layers', region: 'us-east-1' },
+      ...{ endpoint_url: 'https://minio.example', access_key_id: 'AKIA1', secret_access_key: 'secret' },
+    },
+    updateStorageBucket: { name: 'z', is_default: true },
     updateWebhook: { url: 'https://another.example/', active: false },
   };
 

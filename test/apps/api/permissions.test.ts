@@ -64,6 +64,22 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   deleteWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 204 },
   pingWebhook: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 202 },
   listWebhookDeliveries: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 200 },
+  createStorageBucket: {
+    grants: ['ALL', 'API_STORAGE'],
+    scope: 'any',
+    body: {
+      ...{ name: 'made', provider: 'S3', auth_mode: 'OIDC', bucket_name: 'layers' },
+      role_arn: 'arn:aws:iam::123456789012:role/strata',
+    },
+    status: 201,
+  },
+  listStorageBuckets: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
+  getStorageBucket: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
+  updateStorageBucket: { grants: ['ALL', 'API_STORAGE'], scope: 'any', body: {}, status: 200 },
+  deleteStorageBucket: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 204 },
+  verifyStorageBucket: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
+  listStorageBucketErrors: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
+  getOidcSetup: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
   redeliverWebhookDelivery: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 202 },
 };
 
@@ -108,10 +124,11 @@ describe('permissions of every route', () => {
     const webhook = route.path.startsWith('/v1/webhooks') ? await fixture.webhook(owner, toldOf) : null;
     const delivery =
       webhook !== null && route.path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
+    const bucket = route.path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
     const url = route.path
       .replace('{username}', path.username ?? 'ada')
       .replace('{name}', path.name)
-      .replace('{id}', webhook ?? target.id)
+      .replace('{id}', webhook ?? bucket ?? target.id)
       .replace('{delivery_id}', delivery)
       .replace('{path}', 'file');
     const { body } = expected;

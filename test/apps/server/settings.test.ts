@@ -47,6 +47,17 @@ describe('STRATA_ROLES', () => {
   });
 });
 
+describe('STRATA_BYO_REQUIRES_PLAN', () => {
+  test('gives every plan storage of its own when it is false, and stops the start with any other value', () => {
+    const plans = (environment: Record<string, string>) =>
+      Object.values(readSettings(environment, '/').plans).map(({ byo_storage }) => byo_storage);
+    assert.deepEqual(plans({}), [false, true, true]);
+    assert.deepEqual(plans({ STRATA_BYO_REQUIRES_PLAN: 'true' }), [false, true, true]);
+    assert.deepEqual(plans({ STRATA_BYO_REQUIRES_PLAN: 'false' }), [true, true, true]);
+    assert.throws(() => plans({ STRATA_BYO_REQUIRES_PLAN: 'no' }), /STRATA_BYO_REQUIRES_PLAN is .*true, false/);
+  });
+});
+
 describe('STRATA_SIGN_UP', () => {
   test('is open until it is set to closed, and stops the start with any other value', () => {
     assert.equal(readSettings({}, '/').signUpOpen, true);

@@ -27,8 +27,8 @@ function open(...history: readonly AccountEvent[]) {
 }
 
 describe("An account's state", () => {
-  test('holds its own facts, and has no repositories, webhooks and MFA tokens at first', () => {
-    const { repositories, repositoryNames, webhooks, mfaTokens, ...own } = open();
+  test('holds its own facts, and has no repositories, webhooks, MFA tokens and storage buckets at first', () => {
+    const { repositories, repositoryNames, webhooks, mfaTokens, storageBuckets, ...own } = open();
     assert.deepEqual(own, {
       status: 'open',
       username: 'ada',
@@ -36,11 +36,13 @@ describe("An account's state", () => {
       passwordHashRef,
       plan: 'FREE',
       createdAt: FIRST_AT,
+      defaultBucketId: null,
       mfaChanges: 0,
       sessionsEnded: 0,
       formerEmail: null,
     });
-    assert.deepEqual([repositories.size, repositoryNames.size, webhooks.size, mfaTokens.size], [0, 0, 0, 0]);
+    const sizes = [repositories, repositoryNames, webhooks, mfaTokens, storageBuckets].map(({ size }) => size);
+    assert.deepEqual(sizes, [0, 0, 0, 0, 0]);
   });
 
   test('follows changes of plan and password', () => {

@@ -38,6 +38,7 @@ import { transferEventKinds } from '../../../core/usage/events.ts';
 import { storableText } from '../../../projections/runner/bulk.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
 import { createMemoryActivity } from './activity.ts';
+import { createMemoryBucketErrors } from './bucket-errors.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
 import type { MemoryObjects } from './object-database.ts';
 
@@ -275,6 +276,7 @@ export function createMemoryReadModels(options: {
       return new Set(ids.filter((id) => tokens.get(id)?.state.status === 'active'));
     },
     ...createMemoryActivity(options),
+    ...createMemoryBucketErrors(events),
     webhookDeliveries: deliveries.webhookDeliveries,
     webhookDelivery: deliveries.webhookDelivery,
     usageOf,

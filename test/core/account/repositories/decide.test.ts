@@ -6,7 +6,6 @@ import { accounts } from '../../../../core/account/evolve.ts';
 import { DEFAULT_PLANS, type PlanQuotas } from '../../../../core/account/plans.ts';
 import type { OwnedRepositoryCommand } from '../../../../core/account/repositories/commands.ts';
 import { decideOwnedRepository } from '../../../../core/account/repositories/decide.ts';
-import { uuid } from '../../../../core/kernel/ids.ts';
 import {
   accountClosed,
   accountCreated,
@@ -35,8 +34,7 @@ function decide(history: readonly AccountEvent[], command: OwnedRepositoryComman
 
 describe("An account's repositories", () => {
   test('are created with all settings that their creator chose', () => {
-    const storageBucketId = uuid('0190f3e2-7c1a-7b4e-9a35-ffffffffffff');
-    const chosen = { description: 'Tools', defaultBranch: 'trunk', storageBucketId };
+    const chosen = { description: 'Tools', defaultBranch: 'trunk' };
     assert.deepEqual(decide([accountCreated], create(1, 'Tools', chosen)), [
       {
         type: 'RepositoryCreated',
@@ -45,7 +43,7 @@ describe("An account's repositories", () => {
           name: 'Tools',
           description: 'Tools',
           default_branch: 'trunk',
-          storage_bucket_id: storageBucketId,
+          storage_bucket_id: null,
         },
       },
     ]);

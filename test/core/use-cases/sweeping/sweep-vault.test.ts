@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
+import { changeBucket, createBucket, deleteBucket, findBucket } from '../../../../core/use-cases/buckets/buckets.ts';
+import { ROLE_SETTINGS } from '../../../support/api-fixture.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
@@ -240,6 +242,36 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(await refs('webhook-url', 'url_ref'), now.map(({ urlRef }) => urlRef).toSorted());
     const secrets = now.flatMap(({ secretRef, previousSecret }) => [secretRef, previousSecret?.ref ?? '']);
     assert.deepEqual(await refs('webhook-secret', 'secret_ref'), secrets.toSorted());
+    assert.deepEqual(s.swept, []);
+  });
+
+  test('removes superseded records of storage buckets if the process stopped before, and none that is in use', async () => {
+    const s = await newSweep();
+    const ada = await createdAccount(s.node, 'ada');
+    const died = async () => {
+      throw new Error('the process died');
+    };
+    const outgoing = { checkEndpoint: async () => null };
+    const dying = { ...s.node, outgoing, vault: { ...s.vault, delete: died } };
+    const origin = { account: ada, cause: CAUSE, selection: ALL_REPOSITORIES };
+    const create = async (name: string) =>
+      accepted(await createBucket(dying, origin, { name, isDefault: false, settings: ROLE_SETTINGS })).bucket.id;
+    const [moved, deleted] = [await create('moved'), await create('deleted')];
+    const settings = { keyPrefix: 'elsewhere', roleArn: 'arn:aws:iam::123456789012:role/other' };
+    await assert.rejects(changeBucket(dying, origin, moved, { settings }), /died/);
+    await assert.rejects(deleteBucket(dying, origin, deleted), /died/);
+    s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
+    const events = await s.events.readStream(streamName('account', ada), { direction: 'forwards', limit: 1_000 });
+    const kept = async (field: VaultField, member: string) => {
+      const refs = events.flatMap(({ data }) => (typeof data[member] === 'string' ? [data[member] as VaultRef] : []));
+      return Promise.all(refs.map(async (ref) => (await s.vault.get(ada, field, ref)) !== null));
+    };
+    assert.deepEqual(await kept('bucket-place', 'place_ref'), [true, true, true]);
+    await s.sweep();
+    assert.deepEqual(await kept('bucket-place', 'place_ref'), [false, false, true]);
+    assert.deepEqual(await kept('bucket-access', 'access_ref'), [false, false, true]);
+    const found = accepted(await findBucket(s.node, origin, moved));
+    assert.deepEqual([found.settings.keyPrefix, found.settings.roleArn], ['elsewhere/', settings.roleArn]);
     assert.deepEqual(s.swept, []);
   });
 

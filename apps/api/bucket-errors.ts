@@ -1,0 +1,30 @@
+/**
+ * The one table from the code of a storage bucket's fault to the message that its owner sees.
+ *
+ * Must stay true: no message repeats what a provider said.
+ */
+import type { BucketErrorRow } from '../../core/ports/bucket-error-lists.ts';
+import type { BucketFaultCode } from '../../core/ports/buckets.ts';
+
+const MESSAGES: { readonly [Code in BucketFaultCode]: string } = {
+  'bucket-missing': 'The bucket does not exist',
+  'access-denied': 'The provider denied access',
+  'credentials-invalid': 'The keys or the role are not of a form that the provider takes',
+  'credentials-refused': 'The provider refused the keys or the role',
+  'object-missing': 'An object is missing in the bucket',
+  'object-altered': 'An object in the bucket was altered',
+  'wrong-region': 'The bucket is in another region',
+  'clock-skewed': 'The clocks of this service and of the provider differ too much',
+  throttled: 'The provider takes no more requests for now',
+  'timed-out': 'The provider did not answer in time',
+  'certificate-invalid': "The endpoint's certificate is not valid",
+  'target-refused': 'The endpoint leads to an address that is not allowed',
+  unreachable: 'The endpoint could not be reached',
+  'not-s3': 'The endpoint does not speak the protocol of S3',
+  failed: 'The request failed',
+};
+
+/** Names the step for a failed verification. */
+export function bucketErrorText({ step, code }: Pick<BucketErrorRow, 'step' | 'code'>): string {
+  return step === null ? MESSAGES[code] : `Step ${step}: ${MESSAGES[code]}`;
+}

@@ -1,0 +1,172 @@
+/** Storage buckets: list, create, read, change, delete, verify, errors, what a cloud must trust. */
+import type { z } from 'zod';
+import type { WantedBucketSettings } from '../../../core/account/buckets/settings.ts';
+import { roleSetup } from '../../../core/account/role-trust.ts';
+import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
+import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
+import { type Principal, selectionOf } from '../../../core/use-cases/accounts/principal.ts';
+import {
+  type BucketCommandOrigin,
+  type BucketViewer,
+  changeBucket,
+  createBucket,
+  deleteBucket,
+  findBucket,
+  type FoundBucket,
+  listBuckets,
+} from '../../../core/use-cases/buckets/buckets.ts';
+import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
+import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
+import { bucketErrorText } from '../bucket-errors.ts';
+import { wantedSettings } from '../bucket-settings.ts';
+import { noContent, ok } from '../http/answer.ts';
+import type { AccountCall, Outcome } from '../route.ts';
+import type { ID_PARAMS } from '../schemas/params.ts';
+import type {
+  BUCKET_ERRORS,
+  BUCKET_ERRORS_QUERY,
+  NEW_STORAGE_BUCKET,
+  OIDC_SETUP,
+  STORAGE_BUCKET,
+  STORAGE_BUCKET_CHANGES,
+  STORAGE_BUCKETS,
+} from '../schemas/storage-buckets.ts';
+
+type Identified = { readonly params: z.output<typeof ID_PARAMS> };
+
+/** An id that is not a UUID gets 404, like any id of no bucket. */
+const NOT_FOUND: Outcome = { refused: { code: 'storage-bucket-not-found' } };
+
+export async function postStorageBucket(
+  call: AccountCall,
+  { body }: { readonly body: z.output<typeof NEW_STORAGE_BUCKET> },
+): Promise<Outcome> {
+  const { name, is_default: isDefault } = body;
+  const wanted = { name, isDefault, settings: wantedSettings(body) };
+  const created = await createBucket(call.context, await bucketOrigin(call), wanted);
+  return 'refused' in created ? created : ok(bucketObject(created), 201);
+}
+
+export async function listStorageBuckets({ context, principal }: AccountCall): Promise<Outcome> {
+  const buckets = await listBuckets(context, viewerOf(principal));
+  const list: z.output<typeof STORAGE_BUCKETS> = { storage_buckets: buckets.map(bucketObject) };
+  return ok(list);
+}
+
+export async function getStorageBucket({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<StorageBucketId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const found = await findBucket(context, viewerOf(principal), id);
+  return 'refused' in found ? found : ok(bucketObject(found));
+}
+
+export async function putStorageBucket(
+  call: AccountCall,
+  { params, body }: Identified & { readonly body: z.output<typeof STORAGE_BUCKET_CHANGES> },
+): Promise<Outcome> {
+  const id = parseUuid<StorageBucketId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const { name, is_default: isDefault } = body;
+  const changed = await changeBucket(call.context, await bucketOrigin(call), id, {
+    ...(name === undefined ? {} : { name }),
+    ...(isDefault === undefined ? {} : { isDefault }),
+    settings: changedSettings(body),
+  });
+  return 'refused' in changed ? changed : ok(bucketObject(changed));
+}
+
+export async function removeStorageBucket(call: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<StorageBucketId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const deleted = await deleteBucket(call.context, await bucketOrigin(call), id);
+  return 'refused' in deleted ? deleted : noContent();
+}
+
+export async function postVerification(call: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<StorageBucketId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const { context } = call;
+  const verified = await verifyBucket(context, await bucketOrigin(call), id, context.addresses().baseUrl);
+  return 'refused' in verified ? verified : ok(bucketObject(verified));
+}
+
+export async function getBucketErrors(
+  { context, principal, position }: AccountCall,
+  { query }: { readonly query: z.output<typeof BUCKET_ERRORS_QUERY> },
+): Promise<Outcome> {
+  const { limit, offset, storage_bucket_id: bucket = null } = query;
+  const wanted = { viewer: viewerOf(principal), bucket, seen: position, page: { offset, limit } };
+  const listed = await listBucketErrors(context, wanted);
+  if ('refused' in listed) return listed;
+  const { items, total } = listed;
+  const list: z.output<typeof BUCKET_ERRORS> = {
+    errors: items.map(errorObject),
+    pagination: { limit, offset, total },
+  };
+  return ok(list);
+}
+
+export async function getOidcSetup({ context, principal }: AccountCall): Promise<Outcome> {
+  const { issuer, audience, subject, trustPolicy } = roleSetup(context.addresses().baseUrl, principal.account);
+  const setup: z.output<typeof OIDC_SETUP> = { issuer, audience, subject, trust_policy: { ...trustPolicy } };
+  return ok(setup);
+}
+
+function viewerOf(principal: Principal): BucketViewer {
+  return { account: principal.account, selection: selectionOf(principal) };
+}
+
+async function bucketOrigin({ origin, principal }: AccountCall): Promise<BucketCommandOrigin> {
+  return { ...(await origin()), selection: selectionOf(principal) };
+}
+
+function changedSettings(body: z.output<typeof STORAGE_BUCKET_CHANGES>): Partial<WantedBucketSettings> {
+  return {
+    ...(body.provider === undefined ? {} : { provider: body.provider }),
+    ...(body.auth_mode === undefined ? {} : { authMode: body.auth_mode }),
+    ...(body.bucket_name === undefined ? {} : { bucketName: body.bucket_name }),
+    ...(body.key_prefix === undefined ? {} : { keyPrefix: body.key_prefix }),
+    ...(body.role_arn === undefined ? {} : { roleArn: body.role_arn }),
+    ...(body.region === undefined ? {} : { region: body.region }),
+    ...(body.endpoint_url === undefined ? {} : { endpointUrl: body.endpoint_url }),
+    ...(body.access_key_id === undefined ? {} : { accessKeyId: body.access_key_id }),
+    ...(body.secret_access_key === undefined ? {} : { secretAccessKey: body.secret_access_key }),
+  };
+}
+
+/** A bucket in the form of docs/interface.md, without its secret key. */
+function bucketObject({ bucket, settings, isDefault, repositories }: FoundBucket): z.output<typeof STORAGE_BUCKET> {
+  const { lastFailure } = bucket;
+  return {
+    id: bucket.id,
+    name: bucket.name,
+    provider: settings.provider,
+    auth_mode: settings.authMode,
+    bucket_name: settings.bucketName,
+    key_prefix: settings.keyPrefix,
+    role_arn: settings.roleArn,
+    region: settings.region,
+    endpoint_url: settings.endpointUrl,
+    access_key_id: settings.accessKeyId,
+    is_default: isDefault,
+    status: bucket.status,
+    last_validated_at: bucket.lastValidatedAt,
+    last_error: lastFailure === null ? null : bucketErrorText(lastFailure),
+    repository_count: repositories.length,
+    created_at: bucket.createdAt,
+    updated_at: bucket.updatedAt,
+  };
+}
+
+function errorObject(row: BucketErrorRow): z.output<typeof BUCKET_ERRORS>['errors'][number] {
+  const { id, bucket, repository, operation, code, occurredAt } = row;
+  return {
+    id,
+    storage_bucket_id: bucket,
+    repository_id: repository,
+    operation,
+    code,
+    message: bucketErrorText(row),
+    occurred_at: occurredAt,
+  };
+}

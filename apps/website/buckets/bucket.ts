@@ -1,0 +1,105 @@
+/** The page of one storage bucket: what it is, how its verification ended, which repositories depend on it, and its errors. */
+import type { Refusal } from '../../../core/kernel/refusal.ts';
+import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
+import { findBucket, type FoundBucket } from '../../../core/use-cases/buckets/buckets.ts';
+import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
+import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
+import { bucketErrorText } from '../../api/bucket-errors.ts';
+import type { SiteContext } from '../context.ts';
+import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
+import { buttonForm, errorSummary } from '../layout/forms.ts';
+import { html, type Html, NOTHING } from '../layout/html.ts';
+import { page } from '../layout/page.ts';
+import { notFound } from '../layout/problems.ts';
+import { NEW_FORM, refusedForm, type RefusedForm } from '../layout/refused.ts';
+import type { Site } from '../layout/room.ts';
+import { timeAgo } from '../layout/times.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { BUCKETS, bucketOf, bucketOrigin, pathOf, viewerOf } from './bucket-visit.ts';
+import { errorTable } from './errors.ts';
+import { placeText, PROVIDERS, statusMark } from './words.ts';
+
+/** The newest errors that the page shows; the page of all errors has the others. */
+const ERRORS_SHOWN_MAX = 10;
+/** Repositories that the page names. */
+const REPOSITORIES_SHOWN_MAX = 100;
+
+export function bucketRoutes(site: Site): void {
+  const { context } = site;
+  site.page('/storage-buckets/:id', async (visit) => {
+    const found = await bucketOf(context, visit);
+    return found === null ? notFound(visit) : showBucket(context, visit, found, NEW_FORM);
+  });
+  site.form('/storage-buckets/:id/verify', async (visit) => {
+    const found = await bucketOf(context, visit);
+    if (found === null) return notFound(visit);
+    const { id } = found.bucket;
+    const verified = await verifyBucket(context, await bucketOrigin(visit), id, visit.baseUrl);
+    if (!('refused' in verified)) return redirectTo(pathOf(id), 'The storage bucket is verified.');
+    return showUnverified(context, visit, found, verified.refused);
+  });
+}
+
+/** Shows the bucket as it is now, with what the provider said, which is kept nowhere. */
+async function showUnverified(
+  context: SiteContext,
+  visit: PersonVisit,
+  { bucket }: FoundBucket,
+  refusal: Refusal,
+): Promise<SiteAnswer> {
+  const now = await findBucket(context, viewerOf(visit), bucket.id);
+  return 'refused' in now ? notFound(visit) : showBucket(context, visit, now, refusedForm(refusal, {}));
+}
+
+async function showBucket(
+  context: SiteContext,
+  visit: PersonVisit,
+  found: FoundBucket,
+  { errors, status, headers }: RefusedForm,
+): Promise<SiteAnswer> {
+  const { bucket, settings, isDefault } = found;
+  const { id } = bucket;
+  const wanted = { viewer: viewerOf(visit), bucket: id, page: { offset: 0, limit: ERRORS_SHOWN_MAX } };
+  const listed = await listBucketErrors(context, { ...wanted, seen: visit.position });
+  if ('refused' in listed) return notFound(visit);
+  const head = html`<h1 class="title">${bucket.name}</h1><p>${statusMark(bucket.status)} ${PROVIDERS[settings.provider]}, ${placeText(settings)}${isDefault && ' · default for new repositories'}</p>`;
+  const verify = buttonForm(
+    { action: pathOf(id, '/verify'), csrf: visit.csrf() },
+    html`<button class="button${bucket.status !== 'VERIFIED' && ' main'}">Verify</button>`,
+  );
+  const content = html`${errorSummary(errors)}<div class="row">${verify}<a class="button" href="${pathOf(id, '/edit')}">Edit</a><a class="button quiet" href="${BUCKETS}/setup">Setup guide</a><a class="button grave end" href="${pathOf(id, '/delete')}">Delete…</a></div>${facts(visit, found)}${dependents(visit, found)}${recent(visit, found, listed.items, listed.total)}`;
+  return showPage(page(visit, { title: `Storage bucket ${bucket.name}`, head }, content), status, headers);
+}
+
+function facts(visit: PersonVisit, { bucket, settings }: FoundBucket): Html {
+  const { lastFailure, lastValidatedAt, createdAt } = bucket;
+  const { roleArn, region, endpointUrl, accessKeyId } = settings;
+  const fact = (name: string, value: string | null): Html =>
+    value === null ? NOTHING : html`<dt>${name}</dt><dd><code>${value}</code></dd>`;
+  return html`<section class="box"><header><h2>Settings</h2></header><div class="inside"><dl class="facts">${fact('Bucket', settings.bucketName)}${fact(
+    'Prefix',
+    settings.keyPrefix === '' ? null : settings.keyPrefix,
+  )}${fact('Role', roleArn)}${fact('Endpoint', endpointUrl)}${fact('Region', region)}${fact('Access key', accessKeyId)}<dt>Last verified</dt><dd>${
+    lastValidatedAt === null ? 'never' : timeAgo(lastValidatedAt, visit.now)
+  }</dd>${
+    lastFailure !== null &&
+    html`<dt>Last failure</dt><dd>${bucketErrorText(lastFailure)}, ${timeAgo(lastFailure.at, visit.now)}</dd>`
+  }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd></dl></div></section>`;
+}
+
+function dependents({ person }: PersonVisit, { repositories }: FoundBucket): Html {
+  if (repositories.length === 0) {
+    return html`<section class="box"><header><h2>Repositories</h2></header><div class="inside"><p class="soft">No repository is in this bucket.</p></div></section>`;
+  }
+  const names = repositories.slice(0, REPOSITORIES_SHOWN_MAX).map(({ name }) => name);
+  const links = names.map((name) => html`<li><a href="/${person.username}/${name}">${name}</a></li>`);
+  return html`<section class="box"><header><h2>Repositories</h2><span class="end soft">${repositories.length}</span></header><div class="inside"><ul>${links}</ul>${
+    repositories.length > names.length && html`<p class="soft">The first ${names.length}.</p>`
+  }</div></section>`;
+}
+
+function recent(visit: PersonVisit, found: FoundBucket, errors: readonly BucketErrorRow[], total: number): Html {
+  return html`<h2>Errors</h2>${errorTable(visit, errors, [found])}${
+    total > errors.length && html`<p><a href="${BUCKETS}/errors">All errors</a></p>`
+  }`;
+}

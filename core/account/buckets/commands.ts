@@ -1,0 +1,50 @@
+/** The commands of an account's storage buckets. */
+import type { StorageBucketId } from '../../kernel/ids.ts';
+import type { BucketFaultCode, BucketStep } from '../../ports/buckets.ts';
+import type { VaultRef } from '../../ports/vault.ts';
+import type { BucketAuthMode, BucketProvider } from './settings.ts';
+
+/** The records of a bucket's settings. A command that rests on settings is refused when they are no longer current. */
+export interface BucketRefs {
+  readonly placeRef: VaultRef;
+  readonly accessRef: VaultRef;
+}
+
+export interface NewPlace {
+  readonly provider: BucketProvider;
+  readonly placeRef: VaultRef;
+}
+
+export interface NewAccess {
+  readonly authMode: BucketAuthMode;
+  readonly accessRef: VaultRef;
+}
+
+export type BucketCommand =
+  | {
+      readonly type: 'CreateBucket';
+      readonly id: StorageBucketId;
+      readonly name: string;
+      readonly settings: NewPlace & NewAccess;
+      readonly isDefault: boolean;
+    }
+  | {
+      readonly type: 'ChangeBucket';
+      readonly id: StorageBucketId;
+      readonly name?: string;
+      readonly isDefault?: boolean;
+      /** The settings that `place` and `access` were made from. */
+      readonly from: BucketRefs;
+      /** Null: as it was. */
+      readonly place: NewPlace | null;
+      readonly access: NewAccess | null;
+    }
+  | {
+      readonly type: 'RecordVerification';
+      readonly id: StorageBucketId;
+      /** The settings that were verified. */
+      readonly of: BucketRefs;
+      /** Null: every step succeeded. */
+      readonly fault: { readonly step: BucketStep; readonly code: BucketFaultCode } | null;
+    }
+  | { readonly type: 'DeleteBucket'; readonly id: StorageBucketId };

@@ -1,0 +1,32 @@
+/**
+ * Tries connections to buckets, a bounded number at once.
+ *
+ * Must stay true: an account whose buckets answer slowly does not hold up another's verification.
+ */
+import { createFairSlots } from '../../kernel/fair-slots.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import { BUCKET_CHECKS_AT_ONCE_MAX, BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX } from '../../kernel/limits.ts';
+import type { BucketConnection, BucketFault, Buckets } from '../../ports/buckets.ts';
+
+export interface BucketChecks {
+  /** As `Buckets.check`, when it is the account's turn. */
+  check(account: AccountId, connection: BucketConnection): Promise<BucketFault | null>;
+}
+
+/** Makes the checks of one node. */
+export function createBucketChecks(buckets: Pick<Buckets, 'check'>): BucketChecks {
+  const slots = createFairSlots({
+    slots: BUCKET_CHECKS_AT_ONCE_MAX,
+    slotsPerKey: BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX,
+  });
+  return {
+    async check(account, connection) {
+      const release = await slots.acquire(account);
+      try {
+        return await buckets.check(connection);
+      } finally {
+        release();
+      }
+    },
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * Records that a storage bucket failed a repository's push, read or upkeep, for the list of its errors.
+ *
+ * Must stay true: a dead bucket with a busy repository adds a bounded number of events. What is known to be recorded
+ * already costs no call to the log.
+ */
+import { decideBucketError } from '../../bucket-errors/decide.ts';
+import { bucketErrors, bucketErrorsOn } from '../../bucket-errors/evolve.ts';
+import type { Cause } from '../../kernel/envelope.ts';
+import type { AccountId, RepositoryId, StorageBucketId } from '../../kernel/ids.ts';
+import type { BucketOperation } from '../../ports/bucket-error-lists.ts';
+import type { BucketFaultCode } from '../../ports/buckets.ts';
+import { type Context, execute } from '../../runtime/execute.ts';
+
+export interface BucketError {
+  readonly bucket: StorageBucketId;
+  /** Null if the error concerns no single repository. */
+  readonly repository: RepositoryId | null;
+  readonly operation: BucketOperation;
+  readonly code: BucketFaultCode;
+}
+
+/** Resolves when the error is in the log, or need not be. `cause` is that of the operation that failed. */
+export async function recordBucketError(
+  context: Context,
+  about: { readonly account: AccountId; readonly cause: Cause },
+  { bucket, repository, operation, code }: BucketError,
+): Promise<void> {
+  const now = context.clock.now();
+  const id = bucketErrorsOn(bucket, now);
+  const data = { bucket_id: bucket, repository_id: repository, operation, code };
+  // The log only grows, so what an older state has recorded is recorded.
+  const { state } = await context.entities.get(bucketErrors, id);
+  const known = decideBucketError(state, data, now);
+  if ('refused' in known || known.events.length === 0) return;
+  const recorded = await execute(context, bucketErrors, id, about, (errors) => decideBucketError(errors, data, now));
+  if ('refused' in recorded) throw new TypeError(`An error of a bucket was refused: ${recorded.refused.code}`);
+}
