@@ -1,4 +1,8 @@
-/** The pages about storage buckets: the list, the guide, one bucket with its errors, and the forms that make and change one. */
+/**
+ * The pages about storage buckets: the list, the guide, one bucket with its errors, and the forms that make and change one.
+ *
+ * Repositories cannot be in a bucket yet, so the navigation does not lead here.
+ */
 import type { Room } from '../layout/room.ts';
 import { bucketRoutes } from './bucket.ts';
 import { createRoutes } from './create.ts';
@@ -9,7 +13,6 @@ import { listRoutes } from './list.ts';
 import { setupRoutes } from './setup.ts';
 
 export const bucketsRoom: Room = {
-  navigation: () => ({ label: 'Storage', path: '/storage-buckets' }),
   routes(site) {
     listRoutes(site);
     setupRoutes(site);

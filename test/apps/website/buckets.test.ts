@@ -156,23 +156,6 @@ describe('The pages of storage buckets', () => {
     assert.match(wrong.html, /value="NO"/);
   });
 
-  test('offer verified buckets to a new repository, and say that this server keeps none in them yet', async () => {
-    const { browser } = await person();
-    assert.ok(!(await browser.get('/new')).html.includes('name="storage"'), 'there is nothing to choose');
-    const path = await made(browser, 's3', { ...ROLE, is_default: 'true' });
-    const id = path.slice(-36);
-    assert.ok(!(await browser.get('/new')).html.includes(id), 'it is not verified');
-    await browser.submit(`${path}/verify`, {}, path);
-    assert.match((await browser.get('/new')).html, new RegExp(`<option value="${id}" selected>Archive`));
-    const refused = await browser.submit('/new', { name: 'engine', storage: id });
-    assert.equal(refused.status, 422);
-    assert.match(refused.html, /<a href="#storage">This service does not keep repositories in storage buckets yet/);
-    assert.match(refused.html, new RegExp(`<option value="${id}" selected>`), 'the choice is kept');
-    assert.equal((await browser.submit('/new', { name: 'engine', storage: 'elsewhere' })).status, 422);
-    const [, mine] = (await browser.submit('/new', { name: 'engine', storage: 'platform' })).location?.split('/') ?? [];
-    assert.match((await browser.get(`/${mine}/engine/settings`)).html, /Stored in<\/dt><dd>the platform’s storage/);
-  });
-
   test('ask before a deletion, and delete', async () => {
     const { browser } = await person();
     const path = await made(browser);
