@@ -3,7 +3,6 @@
  * that they let it use.
  */
 import { createTokenSigning } from '../../adapters/jose/token-signing.ts';
-import { createStsRoles } from '../../adapters/sts/roles.ts';
 import type { Roles } from '../../core/ports/buckets.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import { createIdentityIssuer } from '../../core/use-cases/issuing/identity-issuer.ts';
@@ -22,11 +21,24 @@ export function composeIdentity(
   return createIdentityIssuer({ issuer: () => baseUrl, keys, signing, clock, ids });
 }
 
-/** Returns the roles of users' clouds, and a function that closes their connections. */
+/**
+ * Returns the roles of users' clouds, and a function that closes their connections. The library of the token service is
+ * loaded with the first role that is used.
+ */
 export function composeRoles(
   { stsEndpoint }: Settings,
   { context }: Foundation,
   identity: IdentityIssuer,
 ): Roles & { close(): void } {
-  return createStsRoles({ identity, endpoint: stsEndpoint, clock: context.clock });
+  let opened: (Roles & { close(): void }) | null = null;
+  const open = async (): Promise<Roles> => {
+    const { createStsRoles } = await import('../../adapters/sts/roles.ts');
+    opened ??= createStsRoles({ identity, endpoint: stsEndpoint, clock: context.clock });
+    return opened;
+  };
+  return {
+    credentials: async (access) => (await open()).credentials(access),
+    drop: (access, refused) => opened?.drop(access, refused),
+    close: () => opened?.close(),
+  };
 }

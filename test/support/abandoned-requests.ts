@@ -117,7 +117,13 @@ export async function gitKinds({ target }: HeldServer): Promise<readonly Request
   }));
 }
 
-const WITH_BODY = new Set(['createRepository', 'updateRepository', 'createAccessToken', 'createWebhook']);
+const WITH_BODY = new Set([
+  'createRepository',
+  'updateRepository',
+  'createAccessToken',
+  'createWebhook',
+  'createStorageBucket',
+]);
 
 /** At least one request for each operation of the REST API. */
 export async function restKinds({ fixture, account, token, target }: HeldServer): Promise<readonly RequestKind[]> {
@@ -141,6 +147,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   };
   const newToken = async (): Promise<string> => `/v1/access-tokens/${(await fixture.token(account)).id}`;
   const newWebhook = async (): Promise<string> => `/v1/webhooks/${await fixture.webhook(account)}`;
+  const newBucket = async (): Promise<string> => `/v1/storage-buckets/${await fixture.bucket(account)}`;
   const newDelivery = async (): Promise<string> => {
     const webhook = await fixture.webhook(account);
     return `/v1/webhooks/${webhook}/deliveries/${await fixture.delivery(account, webhook)}`;
@@ -162,6 +169,10 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   };
   const rename = { name: 'renamed' };
   const hook = { url: 'https://receiver.example/other', events: ['push'], active: true };
+  const bucket = {
+    ...{ name: 'other', provider: 'S3', auth_mode: 'OIDC', bucket_name: 'layers' },
+    role_arn: 'arn:aws:iam::123456789012:role/strata',
+  };
   const settings = { name: 'test', scope: 'ALL_REPO', grants: ['ALL'] };
   const code = '/v1/repos/ada/code';
   const kinds: readonly (readonly [operationId: string, make: () => Promise<RequestBytes> | RequestBytes])[] = [
@@ -192,6 +203,14 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['listWebhookDeliveries', async () => call('GET', path.dirname(await newDelivery()), 200)],
     ['redeliverWebhookDelivery', async () => call('POST', `${await newDelivery()}/redeliver`, 202)],
     ['pingWebhook', async () => call('POST', `${await newWebhook()}/ping`, 202)],
+    ['getOidcSetup', () => call('GET', '/v1/storage-buckets/oidc-setup', 200)],
+    ['listStorageBucketErrors', () => call('GET', '/v1/storage-buckets/errors', 200)],
+    ['listStorageBuckets', () => call('GET', '/v1/storage-buckets', 200)],
+    ['createStorageBucket', async () => (await newBucket(), call('POST', '/v1/storage-buckets', 201, bucket))],
+    ['getStorageBucket', async () => call('GET', await newBucket(), 200)],
+    ['updateStorageBucket', async () => call('PUT', await newBucket(), 200, rename)],
+    ['verifyStorageBucket', async () => call('POST', `${await newBucket()}/verify`, 200)],
+    ['deleteStorageBucket', async () => call('DELETE', await newBucket(), 204)],
     ['listWebhooks', () => call('GET', '/v1/webhooks', 200)],
     ['getWebhook', async () => call('GET', await newWebhook(), 200)],
     ['createWebhook', async () => (await newWebhook(), call('POST', '/v1/webhooks', 201, hook))],

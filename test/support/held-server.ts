@@ -59,7 +59,7 @@ export interface HeldServer {
 export async function startHeldServer(ending: Ending): Promise<HeldServer> {
   const directory = await tempDir(ending);
   const calls = createHeldCalls();
-  const unbounded = { ...DEFAULT_PLANS.FREE, repos: null };
+  const unbounded = { ...DEFAULT_PLANS.FREE, repos: null, byo_storage: true };
   const fixture = await createApiFixture({
     plans: { ...DEFAULT_PLANS, FREE: unbounded },
     wrapEvents: (events) => calls.watch('events', events),
