@@ -19,6 +19,7 @@ import * as rateLimits from './migrations/009-rate-limits.ts';
 import * as webSessions from './migrations/010-web-sessions.ts';
 import * as deviceLogins from './migrations/011-device-logins.ts';
 import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
+import * as refusedExchanges from './migrations/013-refused-exchanges.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -32,7 +33,7 @@ export interface MigrationSet {
 
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
- * rate limits, sessions of browsers, device logins, challenges for passkeys.
+ * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -49,6 +50,7 @@ export const logMigrations: MigrationSet = {
     '010-web-sessions': webSessions,
     '011-device-logins': deviceLogins,
     '012-passkey-challenges': passkeyChallenges,
+    '013-refused-exchanges': refusedExchanges,
   },
 };
 

@@ -26,6 +26,8 @@ interface Named {
   readonly webhooks: Map<string, { readonly url: string; readonly secret: string }>;
   /** The current record of each MFA token that has one. */
   readonly mfaTokens: Map<string, { readonly field: 'totp-seed' | 'passkey'; readonly ref: string }>;
+  /** The current conditions of each trust rule. */
+  readonly trustRules: Map<string, string>;
   /** The references of source addresses, each with the first event that names it. */
   readonly addresses: Map<string, string>;
 }
@@ -40,6 +42,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       erased: false,
       webhooks: new Map(),
       mfaTokens: new Map(),
+      trustRules: new Map(),
       addresses: new Map(),
     };
     named.set(account, known);
@@ -58,7 +61,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
   }
 
   async function checkOpen(account: AccountId, its: Named): Promise<void> {
-    const { email, passwordHash, webhooks, mfaTokens, addresses } = its;
+    const { email, passwordHash, addresses } = its;
     for (const [field, ref] of [
       ['email', email],
       ['password-hash', passwordHash],
@@ -66,7 +69,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       if (ref !== null && !(await isThere(account, field, ref)))
         fault(`The vault lacks the ${field} of account ${account}`);
     }
-    for (const [what, field, ref] of [...recordsOfWebhooks(webhooks), ...recordsOfMfaTokens(mfaTokens)]) {
+    for (const [what, field, ref] of recordsOf(its)) {
       if (!(await isThere(account, field, ref))) fault(`The vault lacks the ${field} of ${what} of account ${account}`);
     }
     for (const [ref, where] of addresses) {
@@ -98,6 +101,11 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
 
 /** What a record belongs to, its field and its reference. */
 type NamedRecord = readonly [what: string, field: VaultField, ref: string];
+
+function recordsOf({ webhooks, mfaTokens, trustRules }: Named): readonly NamedRecord[] {
+  const conditions = [...trustRules].map(([id, ref]): NamedRecord => [`trust rule ${id}`, 'oidc-conditions', ref]);
+  return [...recordsOfWebhooks(webhooks), ...recordsOfMfaTokens(mfaTokens), ...conditions];
+}
 
 function recordsOfWebhooks(webhooks: Named['webhooks']): readonly NamedRecord[] {
   return [...webhooks].flatMap(([id, { url, secret }]): NamedRecord[] => [
@@ -152,6 +160,15 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
       break;
     case 'MfaReset':
       its.mfaTokens.clear();
+      break;
+    case 'TrustRuleCreated':
+      its.trustRules.set(event.data.rule_id, event.data.conditions_ref);
+      break;
+    case 'TrustRuleChanged':
+      if (event.data.conditions_ref !== undefined) its.trustRules.set(event.data.rule_id, event.data.conditions_ref);
+      break;
+    case 'TrustRuleDeleted':
+      its.trustRules.delete(event.data.rule_id);
       break;
     case 'TotpActivated':
     case 'TotpCodeUsed':

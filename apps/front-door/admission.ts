@@ -21,7 +21,7 @@ import {
   sees,
   stillPermitted,
 } from '../../core/use-cases/accounts/permission.ts';
-import { actorOf, type Principal } from '../../core/use-cases/accounts/principal.ts';
+import { actorOf, type Principal, usedBy } from '../../core/use-cases/accounts/principal.ts';
 import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeBehind } from './outages.ts';
@@ -54,7 +54,7 @@ export async function identify(door: FrontDoor, secret: string | null): Promise<
   const position = await upToDate(door);
   const principal = await authenticate(door, secret);
   if (principal === null) return CREDENTIAL_NOT_VALID;
-  door.lastUse.touch(principal.tokenId);
+  door.lastUse.touch(usedBy(principal));
   return { principal, position };
 }
 

@@ -13,6 +13,7 @@ import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
+import { RefusedExchangesError } from '../../core/ports/refused-exchanges.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { VaultError } from '../../core/ports/vault.ts';
@@ -35,6 +36,7 @@ export const OUTAGE_ERRORS = [
   PasswordHasherError,
   RateLimitsError,
   ReadModelError,
+  RefusedExchangesError,
   SessionStoreError,
   VaultError,
 ] as const;
@@ -102,6 +104,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'reading-too-costly': LARGE_OBJECTS,
   'password-hasher-busy': BUSY,
   'rate-limits-unavailable': DOWN,
+  'refused-exchanges-unavailable': DOWN,
   'layer-not-found': LOST_OBJECTS,
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,

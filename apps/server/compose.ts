@@ -11,9 +11,10 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
-import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createOneTimeCodes } from '../../adapters/otp/one-time-codes.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
@@ -22,6 +23,7 @@ import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
@@ -125,6 +127,7 @@ interface Opened {
   readonly projections: ComposedProjections;
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
+  readonly identityTokens: IdentityTokens;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -149,7 +152,9 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     ownUrls: [settings.baseUrl, settings.webUrl],
     privateAllowed: settings.allowPrivateTargets,
   });
-  return { foundation, layers, objects, projections, deliveries: composeDeliveryStore(foundation), outgoing };
+  const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
+  const deliveries = composeDeliveryStore(foundation);
+  return { foundation, layers, objects, projections, deliveries, outgoing, identityTokens };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -205,8 +210,10 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
   return {
     ...shared,
     outgoing: opened.outgoing,
+    identityTokens: opened.identityTokens,
     deliveries: opened.deliveries,
     newTokenSecret,
+    newExchangedSecret,
     newUserCode,
     newDeviceSecret,
     newWebhookSecret,

@@ -23,6 +23,7 @@ import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
@@ -30,6 +31,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
@@ -45,6 +47,7 @@ export interface Foundation {
     readonly digest: Digest;
     readonly vault: Vault;
     readonly deviceRequests: PostgresDeviceLoginRequests;
+    readonly refusedExchanges: RefusedExchanges;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -128,6 +131,7 @@ export async function composeFoundation(
       digest,
       vault,
       deviceRequests: createPostgresDeviceLoginRequests(pool),
+      refusedExchanges: createPostgresRefusedExchanges(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),

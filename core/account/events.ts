@@ -7,6 +7,7 @@ import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.
 import type { Plan } from './plans.ts';
 import { type MfaEvent, mfaEventKinds } from './mfa/events.ts';
 import { type OwnedRepositoryEvent, ownedRepositoryEventKinds } from './repositories/events.ts';
+import { type TrustRuleEvent, trustRuleEventKinds } from './trust-rules/events.ts';
 import { type WebhookEvent, webhookEventKinds } from './webhooks/events.ts';
 
 export type AccountCreated = DomainEvent<
@@ -77,11 +78,12 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountErased: RECORD_V1,
 };
 
-export type AccountEvent = AccountOwnEvent | OwnedRepositoryEvent | WebhookEvent | MfaEvent;
+export type AccountEvent = AccountOwnEvent | OwnedRepositoryEvent | WebhookEvent | MfaEvent | TrustRuleEvent;
 
 export const accountEventKinds: EventKinds<AccountEvent> = {
   ...accountOwnEventKinds,
   ...ownedRepositoryEventKinds,
   ...webhookEventKinds,
   ...mfaEventKinds,
+  ...trustRuleEventKinds,
 };

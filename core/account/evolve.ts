@@ -13,6 +13,7 @@ import { accountMfa } from './mfa/evolve.ts';
 import type { Plan } from './plans.ts';
 import { ownedRepositories } from './repositories/evolve.ts';
 import type { Account, AccountFacets, ClosedAccount, OpenAccount } from './state.ts';
+import { accountTrustRules } from './trust-rules/evolve.ts';
 import { accountWebhooks } from './webhooks/evolve.ts';
 
 function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Account {
@@ -28,6 +29,10 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
   if (isEventOf(accountMfa, event)) {
     const account = openOrClosed(state);
     return { ...account, ...accountMfa.evolve(account, event, at) };
+  }
+  if (isEventOf(accountTrustRules, event)) {
+    const account = openOrClosed(state);
+    return { ...account, ...accountTrustRules.evolve(account, event, at) };
   }
   return evolveOwn(state, event, at);
 }
@@ -81,6 +86,7 @@ const INITIAL_FACETS: AccountFacets = {
   ...ownedRepositories.initial,
   ...accountWebhooks.initial,
   ...accountMfa.initial,
+  ...accountTrustRules.initial,
 };
 
 function open(state: Account): OpenAccount {
@@ -115,7 +121,7 @@ function parseSnapshot(snapshot: JsonObject): OwnSnapshot {
 }
 
 const accountSnapshots: SnapshotCodec<Account> = {
-  version: 4,
+  version: 5,
   write(state) {
     if (state.status !== 'open') return null;
     const { username, emailRef, passwordHashRef, plan, createdAt, sessionsEnded } = state;
@@ -126,6 +132,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
       ...ownedRepositories.writeSnapshot(state),
       ...accountWebhooks.writeSnapshot(state),
       ...accountMfa.writeSnapshot(state),
+      ...accountTrustRules.writeSnapshot(state),
     };
   },
   read(snapshot) {
@@ -135,6 +142,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
       ...ownedRepositories.readSnapshot(snapshot),
       ...accountWebhooks.readSnapshot(snapshot),
       ...accountMfa.readSnapshot(snapshot),
+      ...accountTrustRules.readSnapshot(snapshot),
       status: 'open',
       username: stored.username,
       emailRef: vaultRef(stored.emailRef),
@@ -152,7 +160,11 @@ function sizeBytesOf(state: Account): number {
     case 'open':
     case 'closed':
       return (
-        1_000 + ownedRepositories.sizeBytes(state) + accountWebhooks.sizeBytes(state) + accountMfa.sizeBytes(state)
+        1_000 +
+        ownedRepositories.sizeBytes(state) +
+        accountWebhooks.sizeBytes(state) +
+        accountMfa.sizeBytes(state) +
+        accountTrustRules.sizeBytes(state)
       );
     case 'erased':
       return 1_000 + ownedRepositories.sizeBytes(state);

@@ -4,10 +4,11 @@ import type { VaultRef } from '../ports/vault.ts';
 import { type AccountMfa, hasActiveMfaToken } from './mfa/state.ts';
 import type { Plan } from './plans.ts';
 import type { OwnedRepositories } from './repositories/state.ts';
+import type { AccountTrustRules } from './trust-rules/state.ts';
 import type { AccountWebhooks } from './webhooks/state.ts';
 
 /** The states of all facets, as members of one object. */
-export interface AccountFacets extends OwnedRepositories, AccountWebhooks, AccountMfa {}
+export interface AccountFacets extends OwnedRepositories, AccountWebhooks, AccountMfa, AccountTrustRules {}
 
 interface AccountContents extends AccountFacets {
   readonly username: string;

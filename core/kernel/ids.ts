@@ -20,6 +20,7 @@ export type WebhookDeliveryId = Uuid & Brand<string, 'WebhookDeliveryId'>;
 export type EventId = Uuid & Brand<string, 'EventId'>;
 export type DeviceSessionId = Uuid & Brand<string, 'DeviceSessionId'>;
 export type MfaTokenId = Uuid & Brand<string, 'MfaTokenId'>;
+export type TrustRuleId = Uuid & Brand<string, 'TrustRuleId'>;
 export type LayerId = Uuid & Brand<string, 'LayerId'>;
 export type PushId = Uuid & Brand<string, 'PushId'>;
 

@@ -33,6 +33,8 @@ export type VaultField =
   | 'webhook-url'
   | 'webhook-secret'
   | 's3-key'
+  | 'oidc-conditions'
+  | 'oidc-subject'
   | 'totp-seed'
   | 'passkey';
 

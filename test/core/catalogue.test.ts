@@ -113,6 +113,7 @@ describe('The golden events', () => {
         repositoryNames: open.repositoryNames.size,
         webhooks: open.webhooks.size,
         mfaTokens: open.mfaTokens.size,
+        trustRules: open.trustRules.size,
       },
       {
         status: 'open',
@@ -127,6 +128,7 @@ describe('The golden events', () => {
         repositoryNames: 1,
         webhooks: 0,
         mfaTokens: 0,
+        trustRules: 0,
         mfaChanges: 4,
       },
     );
@@ -150,10 +152,12 @@ describe('The golden events', () => {
     assert.deepEqual(expired, { status: 'closed', after: 'expired', secretHash: 'a'.repeat(64), account: null });
   });
 
-  test('of a token fold into a revoked one', () => {
+  test('of tokens fold into an exchanged and a revoked one', () => {
     assert.deepEqual(
-      folded(accessTokens).map((state) => state.status),
-      ['revoked'],
+      folded(accessTokens)
+        .map((state) => state.status)
+        .sort(),
+      ['exchanged', 'revoked'],
     );
   });
 

@@ -1,9 +1,11 @@
 /** The OpenAPI document: every route in it is called, and the answer must fit its schema. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
+import type { IdentityTokens } from '../../../core/ports/identity-tokens.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Media {
@@ -43,7 +45,7 @@ describe('the OpenAPI document', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 
   beforeAll(async () => {
-    fixture = await createApiFixture();
+    fixture = await createApiFixture({ identityTokens: ANY_TOKEN });
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
@@ -86,12 +88,13 @@ describe('the OpenAPI document', () => {
     await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
     const other = await fixture.token(owner);
     const webhook = path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
+    const rule = path.startsWith('/v1/oidc/') ? await fixture.trustRule(owner) : null;
     const delivery = webhook !== null && path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     return path
       .replace('{username}', 'ada')
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
-      .replace('{id}', webhook ?? other.id)
+      .replace('{id}', rule ?? webhook ?? other.id)
       .replace('{delivery_id}', delivery);
   }
 
@@ -102,6 +105,12 @@ describe('the OpenAPI document', () => {
     createAccessToken: { name: 'x', scope: 'ALL_REPO', grants: ['ALL'], expires_at: '2030-01-01T00:00:00Z' },
     updateAccessToken: { name: 'y', expires_at: null },
     createWebhook: { url: 'https://receiver.example/', events: ['push'] },
+    exchangeIdentityToken: { id_token: 'a token' },
+    createTrustRule: {
+      ...{ name: 'main', issuer: 'https://issuer.example', subject: 'repo:acme/*' },
+      ...{ claims: { ref: 'refs/heads/main' }, grants: ['GIT_HTTP_READ'], scope: 'ALL_REPO' },
+    },
+    updateTrustRule: { subject: 'repo:acme/site', grants: ['ALL'] },
     updateWebhook: { url: 'https://another.example/', active: false },
   };
 
@@ -196,6 +205,18 @@ describe('the OpenAPI document', () => {
     assertFits(operation, await fixture.request('GET', raw, token, { headers: { range: 'bytes=99-' } }));
   });
 });
+
+/** Takes every text for a new token of the rule that the fixture makes. */
+const ANY_TOKEN: IdentityTokens = {
+  read: () => ({
+    claims: {
+      ...{ iss: 'https://issuer.example', aud: 'http://localhost:8080/ada', sub: 'job', jti: randomUUID() },
+      ...{ iat: Date.parse('2026-11-21T10:00:00.000Z') / 1_000, exp: Date.parse('2026-11-21T10:05:00.000Z') / 1_000 },
+    },
+    isAlgorithmAllowed: true,
+  }),
+  verify: async () => null,
+};
 
 function jsonBy(token: TestToken): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${token.secret}`, 'content-type': 'application/json' };

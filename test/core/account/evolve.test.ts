@@ -27,8 +27,8 @@ function open(...history: readonly AccountEvent[]) {
 }
 
 describe("An account's state", () => {
-  test('holds its own facts, and has no repositories, webhooks and MFA tokens at first', () => {
-    const { repositories, repositoryNames, webhooks, mfaTokens, ...own } = open();
+  test('holds its own facts, and has no repositories, webhooks, MFA tokens and trust rules at first', () => {
+    const { repositories, repositoryNames, webhooks, mfaTokens, trustRules, ...own } = open();
     assert.deepEqual(own, {
       status: 'open',
       username: 'ada',
@@ -40,7 +40,8 @@ describe("An account's state", () => {
       sessionsEnded: 0,
       formerEmail: null,
     });
-    assert.deepEqual([repositories.size, repositoryNames.size, webhooks.size, mfaTokens.size], [0, 0, 0, 0]);
+    const sizes = [repositories.size, repositoryNames.size, webhooks.size, mfaTokens.size, trustRules.size];
+    assert.deepEqual(sizes, [0, 0, 0, 0, 0]);
   });
 
   test('follows changes of plan and password', () => {
