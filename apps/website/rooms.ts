@@ -5,6 +5,7 @@ import { mfaRoom } from './mfa/routes.ts';
 import type { Room } from './layout/room.ts';
 import { repositoriesRoom } from './repositories/routes.ts';
 import { tokensRoom } from './tokens/routes.ts';
+import { trustRoom } from './trust/routes.ts';
 import { usageRoom } from './usage/routes.ts';
 import { webhooksRoom } from './webhooks/routes.ts';
 
@@ -12,6 +13,7 @@ export const ROOMS: readonly Room[] = [
   repositoriesRoom,
   tokensRoom,
   webhooksRoom,
+  trustRoom,
   usageRoom,
   identityRoom,
   mfaRoom,

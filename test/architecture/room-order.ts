@@ -59,6 +59,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/tokens',
     'apps/website/repositories',
     'apps/website/webhooks',
+    'apps/website/trust',
     'apps/website/usage',
     'apps/website',
     'apps/server',

@@ -14,8 +14,12 @@ import { ID, idSchema, TIMESTAMP } from './common.ts';
 const SCOPE = z.enum(SCOPES);
 const GRANT_LIST = z.array(z.enum(GRANTS));
 const CLAIMS = z.record(z.string(), z.string()).meta({
-  description: 'A pattern for each claim that the identity token must have.',
-  examples: [{ ref: 'refs/heads/main' }],
+  wire: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'A pattern for each claim that the identity token must have.',
+    examples: [{ ref: 'refs/heads/main' }],
+  },
 });
 
 export const TRUST_RULE = z
