@@ -15,8 +15,11 @@ import {
   ISSUER_KEYS_KEPT_MS,
   ISSUER_KEYS_MAX,
 } from '../../core/kernel/limits.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
+import { createRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { NewTrustRule } from '../../core/use-cases/accounts/trust-rules.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../support/api-fixture.ts';
+import { CAUSE } from '../support/node.ts';
 import { cleanUp, suiteEnding } from '../support/cleanup.ts';
 import {
   type Claims,
@@ -492,6 +495,32 @@ describe('The exchange of an identity token', () => {
     await fixture.request('DELETE', `/v1/oidc/trust-rules/${rule}`, owner);
     release?.();
     assert.equal((await answer).statusCode, 401);
+  });
+
+  // The attack: a change that a leaked job token has under way when the owner deletes the rule, or revokes the token.
+  test('gives a token whose changes under way do not commit after its rule or the token is gone', async () => {
+    const { context } = fixture;
+    for (const [n, end] of [
+      async () => fixture.request('PUT', `/v1/oidc/trust-rules/${rule}`, owner, { body: { name: 'changed' } }),
+      async (id: string) => fixture.request('DELETE', `/v1/access-tokens/${id}`, owner),
+      async () => fixture.request('DELETE', `/v1/oidc/trust-rules/${rule}`, owner),
+    ].entries()) {
+      const { id, token } = (await exchange(await issuer.token())).json();
+      const principal = await authenticate(context, token);
+      assert.ok(principal?.kind === 'exchanged-token');
+      const guarding = guardedBy(context, principal, () => true);
+      const create = (name: string) => {
+        const wanted = { name, description: null, defaultBranch: null, storageBucketId: null };
+        return createRepository(context, { account: ada, cause: CAUSE, guarding }, wanted);
+      };
+      assert.ok(!('refused' in (await create(`before-${n}`))));
+      // The guard as it stood: the append must lose, and the next look must find the end.
+      const stale = guardedBy(context, principal, () => true);
+      await end(id);
+      const wanted = { name: `after-${n}`, description: null, defaultBranch: null, storageBucketId: null };
+      const after = await createRepository(context, { account: ada, cause: CAUSE, guarding: stale }, wanted);
+      assert.deepEqual(after, { refused: { code: 'token-no-longer-valid' } });
+    }
   });
 
   // The attack: a canary in a token appears in a log line.

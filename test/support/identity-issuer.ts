@@ -34,6 +34,8 @@ export const KEYS = '/keys';
 
 /** TLS on loopback for issuers of any kind, and requests that trust it. */
 export interface IssuerNetwork {
+  /** The certificate, in PEM, that servers of their own processes must trust. */
+  readonly authority: string;
   readonly outgoing: OutgoingRequests;
   /** Serves the handler at the URL that it returns. */
   serve(context: Ending, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<string>;
@@ -48,6 +50,7 @@ export function createIssuerNetwork(): IssuerNetwork {
     authorities: [authority.cert],
   });
   return {
+    authority: authority.cert,
     outgoing,
     serve: async (context, handler) => {
       const server = createServer(certificate, handler);
