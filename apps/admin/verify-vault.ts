@@ -5,6 +5,7 @@
  */
 import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';
+import type { TrustRuleEvent } from '../../core/account/trust-rules/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
@@ -118,6 +119,11 @@ function recordsOfMfaTokens(tokens: Named['mfaTokens']): readonly NamedRecord[] 
   return [...tokens].map(([id, { field, ref }]) => [`MFA token ${id}`, field, ref]);
 }
 
+function applyTrustRuleEvent(trustRules: Named['trustRules'], event: TrustRuleEvent): void {
+  if (event.type === 'TrustRuleDeleted') trustRules.delete(event.data.rule_id);
+  else if (event.data.conditions_ref !== undefined) trustRules.set(event.data.rule_id, event.data.conditions_ref);
+}
+
 function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
   const event = readEvent<AccountEvent>(accounts.kinds, recorded);
   switch (event.type) {
@@ -162,13 +168,9 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
       its.mfaTokens.clear();
       break;
     case 'TrustRuleCreated':
-      its.trustRules.set(event.data.rule_id, event.data.conditions_ref);
-      break;
     case 'TrustRuleChanged':
-      if (event.data.conditions_ref !== undefined) its.trustRules.set(event.data.rule_id, event.data.conditions_ref);
-      break;
     case 'TrustRuleDeleted':
-      its.trustRules.delete(event.data.rule_id);
+      applyTrustRuleEvent(its.trustRules, event);
       break;
     case 'TotpActivated':
     case 'TotpCodeUsed':

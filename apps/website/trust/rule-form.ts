@@ -33,8 +33,15 @@ export interface RuleChoice {
 }
 
 export const NEW_RULE: RuleChoice = {
-  ...{ name: '', issuer: '', subject: '', claims: '', permissions: 'chosen', grants: [] },
-  ...{ scope: 'ALL_REPO', repositoryIds: [], repositoryNames: '' },
+  name: '',
+  issuer: '',
+  subject: '',
+  claims: '',
+  permissions: 'chosen',
+  grants: [],
+  scope: 'ALL_REPO',
+  repositoryIds: [],
+  repositoryNames: '',
 };
 
 export function choiceOf({ rule, conditions }: FoundTrustRule, own: readonly OwnRepository[]): RuleChoice {
