@@ -42,9 +42,10 @@ describe('The exchange of an identity token', () => {
   let owner: TestToken;
   let issuer: TestIssuer;
   let rule: TrustRuleId;
+  let atFailpoint: (point: string) => Promise<void> = async () => undefined;
 
   beforeAll(async () => {
-    fixture = await createApiFixture({ outgoing: network.outgoing });
+    fixture = await createApiFixture({ outgoing: network.outgoing, failpoint: (point) => atFailpoint(point) });
     cleanUp(ending, () => fixture.close());
     ada = await fixture.account('ada');
     await fixture.account('bob');
@@ -500,6 +501,21 @@ describe('The exchange of an identity token', () => {
     assert.equal((await answer).statusCode, 401);
   });
 
+  // The attack: the rule is deleted after the token was found good, and before the exchange is appended.
+  test('gives out nothing if the rule goes between the verdict and the append', async () => {
+    for (const end of [
+      async () => fixture.request('PUT', `/v1/oidc/trust-rules/${rule}`, owner, { body: { name: 'changed' } }),
+      async () => fixture.request('DELETE', `/v1/oidc/trust-rules/${rule}`, owner),
+    ]) {
+      const token = await issuer.token();
+      atFailpoint = async (point) => {
+        if (point === 'exchange-verified') await end();
+      };
+      assert.equal((await exchange(token)).statusCode, 401);
+      atFailpoint = async () => undefined;
+    }
+  });
+
   // The attack: a change that a leaked job token has under way when the owner deletes the rule, or revokes the token.
   test('gives a token whose changes under way do not commit after its rule or the token is gone', async () => {
     const { context } = fixture;
@@ -517,8 +533,10 @@ describe('The exchange of an identity token', () => {
         return createRepository(context, { account: ada, cause: CAUSE, guarding }, wanted);
       };
       assert.ok(!('refused' in (await create(`before-${n}`))));
-      // The guard as it stood: the append must lose, and the next look must find the end.
-      const stale = guardedBy(context, principal, () => true);
+      // The guard as it stood right before the end: the append must lose, and the next look must find the end.
+      const latest = await authenticate(context, token);
+      assert.ok(latest !== null);
+      const stale = guardedBy(context, latest, () => true);
       await end(id);
       const wanted = { name: `after-${n}`, description: null, defaultBranch: null, storageBucketId: null };
       const after = await createRepository(context, { account: ada, cause: CAUSE, guarding: stale }, wanted);
