@@ -21,7 +21,7 @@ import {
   sees,
   stillPermitted,
 } from '../../core/use-cases/accounts/permission.ts';
-import { actorOf, type Principal } from '../../core/use-cases/accounts/principal.ts';
+import { actorOf, type Principal, usedBy } from '../../core/use-cases/accounts/principal.ts';
 import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeBehind } from './outages.ts';
@@ -69,7 +69,7 @@ export async function identify(
     return { denied: 'too-many-failed-tokens', waitSeconds: judgement.waitSeconds };
   }
   door.failedTokens.passed(tokenId);
-  door.lastUse.touch(tokenId);
+  door.lastUse.touch(usedBy(principal));
   return { principal, position };
 }
 

@@ -44,6 +44,9 @@ function fold(events: readonly RecordedEvent[]): Changes {
         created.set(id, { id, account_id: account, created_at: occurredAt, position: String(position), ...fields });
         break;
       }
+      // An exchanged token is in no list.
+      case 'AccessTokenExchanged':
+        break;
       case 'AccessTokenUpdated': {
         const kept = created.has(id) ? created : updated;
         kept.set(id, { ...kept.get(id), id, ...event.data });

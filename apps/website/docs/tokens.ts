@@ -15,7 +15,7 @@ const MEANINGS: Readonly<Record<Grant, string | null>> = {
   GIT_HTTP_READ: 'Clone and fetch.',
   GIT_HTTP_WRITE: 'Push, and what GIT_HTTP_READ allows.',
   API_STORAGE: null,
-  API_OIDC_TRUST: null,
+  API_OIDC_TRUST: 'Create, change and delete trust rules of CI jobs. It needs all repositories.',
 };
 
 export function tokens(visit: Visit): SiteAnswer {
