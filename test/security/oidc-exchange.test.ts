@@ -4,9 +4,11 @@ import { createHmac, randomBytes, sign } from 'node:crypto';
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { beforeAll, beforeEach, describe, test } from 'vitest';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
+import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
 import {
   EXCHANGES_PER_MINUTE_MAX,
+  FAILED_TOKENS_PER_MINUTE_MAX,
   IDENTITY_TOKEN_DEPTH_MAX,
   IDENTITY_TOKEN_LENGTH_MAX,
   ISSUER_DOCUMENT_BYTES_MAX,
@@ -129,6 +131,16 @@ describe('The exchange of an identity token', () => {
       'by the owner',
     );
     assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', as(two))).statusCode, 401);
+  });
+
+  // The attack: somebody on the machines of the CI system, which share one address, tries token after token.
+  test('gives a token that passes however many from its address failed, while a secret that only names it fails', async () => {
+    const { id, token } = (await exchange(await issuer.token())).json();
+    const use = (secret: string) => fixture.request('GET', '/v1/oidc/trust-rules', { id, secret });
+    for (let n = 0; n < FAILED_TOKENS_PER_MINUTE_MAX; n += 1) await use(newTokenSecret());
+    assert.equal((await use(newTokenSecret())).statusCode, 429);
+    assert.equal((await use(newExchangedSecret(id))).statusCode, 401);
+    assert.equal((await use(token)).statusCode, 200);
   });
 
   // The attack: a leaked job token goes on working after its owner has corrected or deleted the rule.

@@ -33,12 +33,21 @@ export function tokenIdOf(ids: Pick<Ids, 'derive'>, secretHash: string): AccessT
   return ids.derive<AccessTokenId>(TOKEN_ID_NAMESPACE, secretHash);
 }
 
-/** Returns the id of the created token that would have this secret, or null for what is no secret. Reads nothing. */
-export function tokenIdOfSecret(
+/** The ids of the tokens that may have a secret. */
+export interface SecretIds {
+  /** Of a token that was created: derived from the whole secret, so no other secret has it. */
+  readonly derived: AccessTokenId;
+  /** Of a token that was exchanged: the secret names it. Null if the secret cannot be that of one. */
+  readonly named: AccessTokenId | null;
+}
+
+/** Returns null for what is no secret. Reads nothing. */
+export function idsOfSecret(
   { ids, digest }: { readonly ids: Pick<Ids, 'derive'>; readonly digest: Digest },
   secret: string,
-): AccessTokenId | null {
-  return isSecretForm(digest.crc32, secret) ? tokenIdOf(ids, digest.sha256(secret)) : null;
+): SecretIds | null {
+  if (!isSecretForm(digest.crc32, secret)) return null;
+  return { derived: tokenIdOf(ids, digest.sha256(secret)), named: idInSecret(secret) };
 }
 
 /** Returns null for a malformed, unknown, expired or revoked token, and for a token of an account that is not open. */
@@ -46,12 +55,15 @@ export async function authenticate(
   context: Context & { readonly digest: Digest },
   secret: string,
 ): Promise<TokenPrincipal | null> {
-  if (!isSecretForm(context.digest.crc32, secret)) return null;
+  const ids = idsOfSecret(context, secret);
+  if (ids === null) return null;
   const secretHash = context.digest.sha256(secret);
-  const exchangedId = idInSecret(secret);
-  const exchanged = exchangedId === null ? null : await principalOfExchanged(context, exchangedId, secretHash);
-  if (exchanged !== null) return exchanged;
-  return principalOfToken(context, tokenIdOf(context.ids, secretHash), secretHash);
+  const { derived, named } = ids;
+  // Whoever knows an id can make secrets that name it. Each costs a read of this one token, and of no other.
+  if (named !== null && (await context.entities.get(accessTokens, named)).state.status !== 'absent') {
+    return principalOfExchanged(context, named, secretHash);
+  }
+  return principalOfToken(context, derived, secretHash);
 }
 
 async function principalOfToken(
