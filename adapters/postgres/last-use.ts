@@ -1,13 +1,13 @@
 /**
- * The last use of each access token, collected in memory and written in one statement a minute.
+ * The last use of each access token and trust rule, collected in memory and written in one statement a minute.
  *
  * Must stay true: no request waits for the write; a stored time never moves back; a crash loses at most the uses that
  * the next flush would have written.
  */
 import type pg from 'pg';
-import { type AccessTokenId, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
+import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { LastUse } from '../../core/ports/last-use.ts';
+import type { LastUse, Used } from '../../core/ports/last-use.ts';
 
 export interface PostgresLastUse extends LastUse {
   /**
@@ -18,20 +18,20 @@ export interface PostgresLastUse extends LastUse {
 }
 
 export function createPostgresLastUse(pool: pg.Pool, clock: Pick<Clock, 'now'>): PostgresLastUse {
-  const touched = new Map<AccessTokenId, Timestamp>();
+  const touched = new Map<Used, Timestamp>();
   return {
-    touch(token) {
-      touched.set(token, clock.now());
+    touch(used) {
+      touched.set(used, clock.now());
     },
-    async lastUsedAt(tokens) {
-      const { rows } = await pool.query<{ token_id: AccessTokenId; used_at: string }>(
+    async lastUsedAt(ids) {
+      const { rows } = await pool.query<{ token_id: Used; used_at: string }>(
         'SELECT token_id, used_at FROM token_last_use WHERE token_id = ANY($1::uuid[])',
-        [tokens],
+        [ids],
       );
       const found = new Map(rows.map((row) => [row.token_id, timestamp(row.used_at)]));
-      for (const token of tokens) {
-        const usedAt = touched.get(token);
-        if (usedAt !== undefined && usedAt > (found.get(token) ?? '')) found.set(token, usedAt);
+      for (const id of ids) {
+        const usedAt = touched.get(id);
+        if (usedAt !== undefined && usedAt > (found.get(id) ?? '')) found.set(id, usedAt);
       }
       return found;
     },

@@ -19,8 +19,9 @@ import * as rateLimits from './migrations/009-rate-limits.ts';
 import * as webSessions from './migrations/010-web-sessions.ts';
 import * as deviceLogins from './migrations/011-device-logins.ts';
 import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
+import * as refusedExchanges from './migrations/013-refused-exchanges.ts';
 import * as signingKeys from './migrations/014-signing-keys.ts';
-import * as layerCompactions from './migrations/016-layer-compactions.ts';
+import * as layerCompactions from './migrations/015-layer-compactions.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -34,7 +35,8 @@ export interface MigrationSet {
 
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
- * rate limits, sessions of browsers, device logins, challenges for passkeys, signing keys, repositories to compact.
+ * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
+ * repositories to compact.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -51,8 +53,9 @@ export const logMigrations: MigrationSet = {
     '010-web-sessions': webSessions,
     '011-device-logins': deviceLogins,
     '012-passkey-challenges': passkeyChallenges,
+    '013-refused-exchanges': refusedExchanges,
     '014-signing-keys': signingKeys,
-    '016-layer-compactions': layerCompactions,
+    '015-layer-compactions': layerCompactions,
   },
 };
 

@@ -8,6 +8,8 @@ import { accountBuckets } from '../../core/account/buckets/evolve.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';
 import { isEventOf } from '../../core/account/facet.ts';
+import type { TrustRuleEvent } from '../../core/account/trust-rules/events.ts';
+import { accountTrustRules } from '../../core/account/trust-rules/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
@@ -31,6 +33,8 @@ interface Named {
   readonly mfaTokens: Map<string, { readonly field: 'totp-seed' | 'passkey'; readonly ref: string }>;
   /** The current records of each storage bucket. */
   readonly buckets: Map<string, { readonly place: string; readonly access: string }>;
+  /** The current conditions of each trust rule. */
+  readonly trustRules: Map<string, string>;
   /** The references of source addresses, each with the first event that names it. */
   readonly addresses: Map<string, string>;
 }
@@ -46,6 +50,7 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
       webhooks: new Map(),
       mfaTokens: new Map(),
       buckets: new Map(),
+      trustRules: new Map(),
       addresses: new Map(),
     };
     named.set(account, known);
@@ -105,8 +110,13 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
 /** What a record belongs to, its field and its reference. */
 type NamedRecord = readonly [what: string, field: VaultField, ref: string];
 
-function recordsOf({ webhooks, mfaTokens, buckets }: Named): readonly NamedRecord[] {
-  return [...recordsOfWebhooks(webhooks), ...recordsOfMfaTokens(mfaTokens), ...recordsOfBuckets(buckets)];
+function recordsOf({ webhooks, mfaTokens, buckets, trustRules }: Named): readonly NamedRecord[] {
+  return [
+    ...recordsOfWebhooks(webhooks),
+    ...recordsOfMfaTokens(mfaTokens),
+    ...recordsOfBuckets(buckets),
+    ...[...trustRules].map(([id, ref]): NamedRecord => [`trust rule ${id}`, 'oidc-conditions', ref]),
+  ];
 }
 
 function recordsOfWebhooks(webhooks: Named['webhooks']): readonly NamedRecord[] {
@@ -127,9 +137,15 @@ function recordsOfBuckets(buckets: Named['buckets']): readonly NamedRecord[] {
   ]);
 }
 
+function applyTrustRuleEvent({ trustRules }: Named, event: TrustRuleEvent): void {
+  if (event.type === 'TrustRuleDeleted') trustRules.delete(event.data.rule_id);
+  else if (event.data.conditions_ref !== undefined) trustRules.set(event.data.rule_id, event.data.conditions_ref);
+}
+
 function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
   const event = readEvent<AccountEvent>(accounts.kinds, recorded);
   if (isEventOf(accountBuckets, event)) return applyBucketEvent(its, event);
+  if (isEventOf(accountTrustRules, event)) return applyTrustRuleEvent(its, event);
   switch (event.type) {
     case 'AccountCreated':
       its.email = event.data.email_ref;

@@ -3,11 +3,14 @@ import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
+import type { AccessTokenId } from '../../core/kernel/ids.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
+import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
@@ -21,12 +24,16 @@ export interface ApiContext extends FrontDoor {
   readonly bucketChecks: BucketChecks;
   readonly deliveries: DeliveryStore;
   readonly deviceRequests: DeviceLoginRequests;
+  readonly identityTokens: IdentityTokens;
+  readonly refusedExchanges: RefusedExchanges;
   readonly readModels: ReadModels;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;
   readonly failpoint: Failpoint;
   /** Returns a new secret of an access token, in the form of docs/interface.md. */
   readonly newTokenSecret: () => string;
+  /** The same for a token with this id that an identity token is exchanged for. */
+  readonly newExchangedSecret: (id: AccessTokenId) => string;
   /** A device login has a code that its user compares, and a secret that its polls send. */
   readonly newUserCode: () => string;
   readonly newDeviceSecret: () => string;

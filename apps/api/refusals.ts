@@ -22,6 +22,11 @@ import {
   STORAGE_BUCKET_NAME_LENGTH_MAX,
   STORAGE_BUCKETS_MAX,
   TOKEN_NAME_LENGTH_MAX,
+  TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
+  TRUST_RULE_CLAIMS_MAX,
+  TRUST_RULE_PATTERN_LENGTH_MAX,
+  TRUST_RULE_WILDCARDS_MAX,
+  TRUST_RULES_MAX,
   WEBHOOK_SERIES_MAX,
   WEBHOOKS_MAX,
 } from '../../core/kernel/limits.ts';
@@ -153,6 +158,36 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 403,
     message: () => 'Storage buckets of your own need the plan PRO or PLATFORM',
   },
+  'trust-rule-not-found': { status: 404, message: () => 'Trust rule not found' },
+  'trust-rule-limit-reached': { status: 422, message: () => `An account has at most ${TRUST_RULES_MAX} trust rules` },
+  'trust-rule-name-length': {
+    status: 422,
+    field: 'name',
+    message: () => `A trust rule's name has 1 to ${TOKEN_NAME_LENGTH_MAX} characters`,
+  },
+  'trust-rule-issuer-refused': { status: 422, field: 'issuer', message: (r) => TARGET_FAULTS[r.fault] },
+  'trust-rule-issuer-form': {
+    status: 422,
+    field: 'issuer',
+    message: () => 'An issuer is a URL such as https://issuer.example, without a query or a fragment',
+  },
+  'trust-rule-subject-form': {
+    status: 422,
+    field: 'subject',
+    message: () =>
+      `A subject has 1 to ${TRUST_RULE_PATTERN_LENGTH_MAX} characters, none of them a control character, and at most ${TRUST_RULE_WILDCARDS_MAX} wildcards`,
+  },
+  'trust-rule-claims-form': {
+    status: 422,
+    field: 'claims',
+    message: () =>
+      `A rule asks for at most ${TRUST_RULE_CLAIMS_MAX} claims, none of which the service judges itself (iss, aud, sub, exp, nbf, iat, jti). A name has 1 to ${TRUST_RULE_CLAIM_NAME_LENGTH_MAX} characters, a value 1 to ${TRUST_RULE_PATTERN_LENGTH_MAX} with at most ${TRUST_RULE_WILDCARDS_MAX} wildcards`,
+  },
+  'trust-rule-exceeds-maker': {
+    status: 403,
+    message: (r) => `A trust rule cannot carry more than your own token, which lacks ${r.lacks}`,
+  },
+  'oidc-exchange-failed': { status: 401, message: () => 'The exchange failed' },
   'storage-bucket-not-found': { status: 404, message: () => 'Storage bucket not found' },
   'storage-bucket-not-verified': {
     status: 422,

@@ -22,6 +22,15 @@ import { getBranches } from './handlers/branches.ts';
 import { getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
 import { pollDeviceSession, postDeviceSession } from './handlers/device-login.ts';
+import {
+  deleteRule,
+  getRefusals,
+  getTrustRule,
+  getTrustRules,
+  postExchange,
+  postTrustRule,
+  putTrustRule,
+} from './handlers/trust-rules.ts';
 import { getDiscovery, getPublicKeys } from './handlers/identity.ts';
 import { getOpenApi } from './handlers/openapi.ts';
 import {
@@ -76,6 +85,15 @@ import {
   STORAGE_BUCKET_CHANGES,
   STORAGE_BUCKETS,
 } from './schemas/storage-buckets.ts';
+import {
+  EXCHANGE,
+  EXCHANGED,
+  NEW_TRUST_RULE,
+  REFUSED_EXCHANGES,
+  TRUST_RULE,
+  TRUST_RULE_CHANGES,
+  TRUST_RULES,
+} from './schemas/trust-rules.ts';
 import { USAGE } from './schemas/usage.ts';
 import {
   CHANGED_WEBHOOK,
@@ -607,4 +625,103 @@ export const ROUTES: readonly Route[] = [
     handle: postRedelivery,
   }),
   ...STORAGE_BUCKET_ROUTES,
+  publicRoute({
+    operationId: 'exchangeIdentityToken',
+    tag: 'OIDC trust',
+    summary: 'Exchange an identity token for an access token',
+    description:
+      'For jobs of a CI system. The audience of the identity token names the account: `<web address of the service>/<username>`. The oldest trust rule of the account that matches decides what the access token may do. It is valid for 15 minutes, until its rule is changed or deleted, or until it revokes itself. An identity token can be exchanged once. A refusal says nothing but that the exchange failed: the owner of the rules reads why.',
+    method: 'POST',
+    path: '/v1/oidc/token',
+    schemas: { body: EXCHANGE },
+    answers: { 200: EXCHANGED },
+    problems: [401, 429, 503],
+    handle: postExchange,
+  }),
+  accountRoute({
+    operationId: 'createTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Create a trust rule',
+    description:
+      'A rule cannot carry a grant or a repository that the token which makes it lacks (403). In `subject` and in the values of `claims`, `*` stands for any characters but `/` and `:`.',
+    method: 'POST',
+    path: '/v1/oidc/trust-rules',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { body: NEW_TRUST_RULE },
+    answers: { 201: TRUST_RULE },
+    problems: [],
+    handle: postTrustRule,
+  }),
+  accountRoute({
+    operationId: 'listTrustRules',
+    tag: 'OIDC trust',
+    summary: 'List trust rules',
+    description: 'Oldest first: the order in which they are compared with an identity token.',
+    method: 'GET',
+    path: '/v1/oidc/trust-rules',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: {},
+    answers: { 200: TRUST_RULES },
+    problems: [],
+    handle: getTrustRules,
+  }),
+  accountRoute({
+    operationId: 'getTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Read a trust rule',
+    method: 'GET',
+    path: '/v1/oidc/trust-rules/{id}',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: TRUST_RULE },
+    problems: [404],
+    handle: getTrustRule,
+  }),
+  accountRoute({
+    operationId: 'updateTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Change a trust rule',
+    description:
+      'Fields that are absent stay as they are. The token that changes a rule must itself hold all that the rule carries then (403). A change ends all access tokens that the rule has given out.',
+    method: 'PUT',
+    path: '/v1/oidc/trust-rules/{id}',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS, body: TRUST_RULE_CHANGES },
+    answers: { 200: TRUST_RULE },
+    problems: [404],
+    handle: putTrustRule,
+  }),
+  accountRoute({
+    operationId: 'deleteTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Delete a trust rule',
+    description: 'Ends all access tokens that the rule has given out.',
+    method: 'DELETE',
+    path: '/v1/oidc/trust-rules/{id}',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 204: null },
+    problems: [404],
+    handle: deleteRule,
+  }),
+  accountRoute({
+    operationId: 'listRefusedExchanges',
+    tag: 'OIDC trust',
+    summary: 'List refused exchanges',
+    description:
+      'Why the rule did not let in identity tokens of its issuer: the newest 20 reasons, newest first, equal ones counted. They are kept for 30 days and are no part of the record.',
+    method: 'GET',
+    path: '/v1/oidc/trust-rules/{id}/refusals',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: REFUSED_EXCHANGES },
+    problems: [404],
+    handle: getRefusals,
+  }),
 ];

@@ -12,7 +12,7 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Guarding } from '../../core/runtime/execute.ts';
-import { authenticate, guardedBy, tokenIdOfSecret } from '../../core/use-cases/accounts/authenticate.ts';
+import { authenticate, guardedBy, idsOfSecret } from '../../core/use-cases/accounts/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -21,7 +21,7 @@ import {
   sees,
   stillPermitted,
 } from '../../core/use-cases/accounts/permission.ts';
-import { actorOf, type Principal } from '../../core/use-cases/accounts/principal.ts';
+import { actorOf, type Principal, usedBy } from '../../core/use-cases/accounts/principal.ts';
 import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeBehind } from './outages.ts';
@@ -57,19 +57,19 @@ export async function identify(
   secret: string | null,
 ): Promise<Identified | Denial> {
   if (secret === null) return CREDENTIAL_MISSING;
-  const tokenId = tokenIdOfSecret(door, secret);
-  if (tokenId === null) return CREDENTIAL_NOT_VALID;
+  const ids = idsOfSecret(door, secret);
+  if (ids === null) return CREDENTIAL_NOT_VALID;
   const address = door.clientAddress(request);
   const position = await upToDate(door);
-  const judgement = await door.failedTokens.judge(tokenId, address, position);
+  const judgement = await door.failedTokens.judge(ids, address, position);
   const principal = judgement.worth ? await authenticate(door, secret) : null;
   if (principal === null) {
     door.failedTokens.failed(address);
     if (judgement.worth || judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
     return { denied: 'too-many-failed-tokens', waitSeconds: judgement.waitSeconds };
   }
-  door.failedTokens.passed(tokenId);
-  door.lastUse.touch(tokenId);
+  door.failedTokens.passed(ids);
+  door.lastUse.touch(usedBy(principal));
   return { principal, position };
 }
 

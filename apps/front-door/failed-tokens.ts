@@ -17,13 +17,14 @@ import {
 import { isIpv6, networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 import type { KnownTokens } from '../../core/ports/access-token-lists.ts';
 import type { Clock } from '../../core/ports/clock.ts';
+import type { SecretIds } from '../../core/use-cases/accounts/authenticate.ts';
 import { createRate } from './rates.ts';
 
 export interface FailedTokens {
   /** Returns whether the token is worth a read of the log, and if not, when its sender may fail again. */
-  judge(id: AccessTokenId, address: string, position: LogPosition): Promise<Judgement>;
+  judge(ids: SecretIds, address: string, position: LogPosition): Promise<Judgement>;
   /** Notes that the token was valid. */
-  passed(id: AccessTokenId): void;
+  passed(ids: SecretIds): void;
   failed(address: string): void;
 }
 
@@ -45,18 +46,22 @@ export function createFailedTokens(options: {
   const ofNetwork = rateOf(FAILED_TOKENS_PER_MINUTE_MAX);
   const ofWide = rateOf(FAILED_TOKENS_PER_MINUTE_WIDE_MAX);
   const ofNode = rateOf(FAILED_TOKENS_PER_MINUTE_NODE_MAX);
-  /** Tokens that were valid once: at most as many reads of the log as there are tokens. */
+  /** Secrets that were valid once, each by the id that only it has: at most as many reads of the log as there are tokens. */
   const known = new LRUCache<AccessTokenId, true>({ max: KNOWN_MAX });
   const isToken = createLookups(options.tokens);
+  const isAnyToken = async ({ derived, named }: SecretIds, position: LogPosition): Promise<boolean> => {
+    const ids = named === null ? [derived] : [derived, named];
+    return (await Promise.all(ids.map((id) => isToken(id, position)))).includes(true);
+  };
   return {
-    async judge(id, address, position) {
-      if (known.has(id)) return WORTH;
+    async judge(ids, address, position) {
+      if (known.has(ids.derived)) return WORTH;
       const ofSender = ofNetwork.waitSeconds(networkOf(address));
       const waitSeconds = ofSender ?? (isIpv6(address) ? ofWide.waitSeconds(wideNetworkOf(address)) : null);
       if (waitSeconds === null && ofNode.waitSeconds(NODE) === null) return WORTH;
-      return (await isToken(id, position)) ? WORTH : { worth: false, waitSeconds };
+      return (await isAnyToken(ids, position)) ? WORTH : { worth: false, waitSeconds };
     },
-    passed: (id) => void known.set(id, true),
+    passed: ({ derived }) => void known.set(derived, true),
     failed(address) {
       ofNetwork.take(networkOf(address));
       if (isIpv6(address)) ofWide.take(wideNetworkOf(address));

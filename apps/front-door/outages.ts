@@ -15,6 +15,7 @@ import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
+import { RefusedExchangesError } from '../../core/ports/refused-exchanges.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { SigningKeysError } from '../../core/ports/signing-keys.ts';
@@ -39,6 +40,7 @@ export const OUTAGE_ERRORS = [
   PasswordHasherError,
   RateLimitsError,
   ReadModelError,
+  RefusedExchangesError,
   RoleRefused,
   SessionStoreError,
   SigningKeysError,
@@ -116,6 +118,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'reading-too-costly': LARGE_OBJECTS,
   'password-hasher-busy': BUSY,
   'rate-limits-unavailable': DOWN,
+  'refused-exchanges-unavailable': DOWN,
   'layer-not-found': LOST_OBJECTS,
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,

@@ -10,9 +10,10 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
-import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createOneTimeCodes } from '../../adapters/otp/one-time-codes.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
@@ -23,6 +24,7 @@ import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Roles } from '../../core/ports/buckets.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
+import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
@@ -134,6 +136,7 @@ interface Opened {
   readonly identity: IdentityIssuer;
   /** Credentials of roles, for buckets of users. */
   readonly roles: Roles;
+  readonly identityTokens: IdentityTokens;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -161,8 +164,9 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
   const identity = composeIdentity(settings, foundation, onFault);
   const roles = composeRoles(settings, foundation, identity);
   parts.add(async () => roles.close());
+  const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
   const deliveries = composeDeliveryStore(foundation);
-  return { foundation, layers, objects, projections, deliveries, outgoing, identity, roles };
+  return { foundation, layers, objects, projections, deliveries, outgoing, identity, identityTokens, roles };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -224,8 +228,10 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     ...shared,
     outgoing: opened.outgoing,
     identity: opened.identity,
+    identityTokens: opened.identityTokens,
     deliveries: opened.deliveries,
     newTokenSecret,
+    newExchangedSecret,
     newUserCode,
     newDeviceSecret,
     newWebhookSecret,

@@ -27,6 +27,7 @@ import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
@@ -35,6 +36,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
+import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
@@ -53,6 +55,7 @@ export interface Foundation {
     readonly signingKeys: SigningKeys;
     readonly deviceRequests: PostgresDeviceLoginRequests;
     readonly compactions: PostgresLayerCompactions;
+    readonly refusedExchanges: RefusedExchanges;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -138,6 +141,7 @@ export async function composeFoundation(
       signingKeys: createPostgresSigningKeys({ pool, masterKey }),
       deviceRequests: createPostgresDeviceLoginRequests(pool),
       compactions: createPostgresLayerCompactions(pool),
+      refusedExchanges: createPostgresRefusedExchanges(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),

@@ -6,6 +6,7 @@ import { mfaRoom } from './mfa/routes.ts';
 import type { Room } from './layout/room.ts';
 import { repositoriesRoom } from './repositories/routes.ts';
 import { tokensRoom } from './tokens/routes.ts';
+import { trustRoom } from './trust/routes.ts';
 import { usageRoom } from './usage/routes.ts';
 import { webhooksRoom } from './webhooks/routes.ts';
 
@@ -14,6 +15,7 @@ export const ROOMS: readonly Room[] = [
   tokensRoom,
   webhooksRoom,
   bucketsRoom,
+  trustRoom,
   usageRoom,
   identityRoom,
   mfaRoom,

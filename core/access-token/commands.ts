@@ -1,6 +1,8 @@
 /** The commands of an access token. */
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 import type { Grant, Scope } from '../kernel/grants.ts';
+import type { VaultRef } from '../ports/vault.ts';
+import type { ExchangedToken } from './state.ts';
 
 export interface AccessTokenSettings {
   readonly name: string;
@@ -20,6 +22,13 @@ export type AccessTokenCommand =
       readonly secretHash: string;
       readonly tokenPrefix: string;
       readonly now: Timestamp;
+    }
+  | {
+      readonly type: 'ExchangeIdentityToken';
+      readonly token: Omit<ExchangedToken, 'status' | 'createdAt'> & {
+        /** A vault reference of the identity token's subject. */
+        readonly subjectRef: VaultRef;
+      };
     }
   | {
       readonly type: 'UpdateAccessToken';

@@ -29,12 +29,14 @@ export function decideAccessToken(state: AccessToken, command: AccessTokenComman
         },
       });
     }
+    case 'ExchangeIdentityToken':
+      return decideExchange(state, command);
     case 'UpdateAccessToken': {
       if (state.status !== 'active' || isExpired(state, command.now)) return refuse({ code: 'token-not-found' });
       return decideUpdate(state, command.changes, command.ownsRepository, command.now);
     }
     case 'RevokeAccessToken':
-      if (state.status !== 'active') return refuse({ code: 'token-not-found' });
+      if (state.status !== 'active' && state.status !== 'exchanged') return refuse({ code: 'token-not-found' });
       return accept<AccessTokenEvent>({ type: 'AccessTokenRevoked', data: { reason: 'deleted' } });
   }
 }
@@ -51,6 +53,29 @@ export function newTokenSettings(
     expiryRefusal(settings.expiresAt, now) ??
     repositoriesRefusal(settings.repositoryIds, ownsRepository);
   return refused === null ? { settings } : refuse(refused);
+}
+
+/** The id is derived from the identity token, so a stream that is there means that the identity token was used before. */
+function decideExchange(
+  state: AccessToken,
+  { token }: Extract<AccessTokenCommand, { type: 'ExchangeIdentityToken' }>,
+): Decision<AccessTokenEvent> {
+  if (state.status !== 'absent') return refuse({ code: 'oidc-exchange-failed' });
+  return accept<AccessTokenEvent>({
+    type: 'AccessTokenExchanged',
+    data: {
+      account: token.account,
+      trust_rule_id: token.trustRule.id,
+      rule_epoch: token.trustRule.epoch,
+      subject_ref: token.subjectRef,
+      scope: token.scope,
+      grants: token.grants,
+      repository_ids: token.repositoryIds,
+      expires_at: token.expiresAt,
+      secret_hash: token.secretHash,
+      token_prefix: token.tokenPrefix,
+    },
+  });
 }
 
 function decideUpdate(
@@ -88,6 +113,13 @@ function decideUpdate(
 function settingsRefusal(settings: AccessTokenSettings): Refusal | null {
   const nameLength = codePointCount(settings.name);
   if (nameLength < 1 || nameLength > TOKEN_NAME_LENGTH_MAX) return { code: 'token-name-length' };
+  return permissionsRefusal(settings);
+}
+
+/** Returns why nothing may have these permissions: neither a token nor a trust rule, which gives out tokens. */
+export function permissionsRefusal(
+  settings: Pick<AccessTokenSettings, 'grants' | 'scope' | 'repositoryIds'>,
+): Refusal | null {
   if (settings.grants.length === 0) return { code: 'token-grants-empty' };
   if (settings.scope === 'SELECTED_REPO' && settings.repositoryIds.length === 0) {
     return { code: 'token-scope-needs-repositories' };
@@ -102,7 +134,7 @@ function expiryRefusal(expiresAt: Timestamp | null, now: Timestamp): Refusal | n
   return expiresAt !== null && expiresAt <= now ? { code: 'token-expiry-not-in-future' } : null;
 }
 
-function repositoriesRefusal(
+export function repositoriesRefusal(
   ids: readonly RepositoryId[],
   ownsRepository: (id: RepositoryId) => boolean,
 ): Refusal | null {
@@ -110,10 +142,10 @@ function repositoriesRefusal(
   return unknown.length > 0 ? { code: 'token-unknown-repositories', ids: unknown } : null;
 }
 
-function unique<Item>(items: readonly Item[]): readonly Item[] {
+export function unique<Item>(items: readonly Item[]): readonly Item[] {
   return [...new Set(items)];
 }
 
-function sameItems<Item>(a: readonly Item[], b: readonly Item[]): boolean {
+export function sameItems<Item>(a: readonly Item[], b: readonly Item[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
 }

@@ -1,8 +1,8 @@
 /**
  * Events of an access token, on `accessToken-<id>`.
  *
- * Must stay true: no event holds the secret itself. `secret_hash` is the SHA-256 of at least 238 bits of entropy, so it
- * needs no slow hash. The token's id is derived from it.
+ * Must stay true: no event holds the secret itself. `secret_hash` is the SHA-256 of at least 238 bits of entropy, or of
+ * 107 bits for a token of 15 minutes, so it needs no slow hash. The id of a created token is derived from it.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { Grant, Scope } from '../kernel/grants.ts';
@@ -24,6 +24,28 @@ export type AccessTokenCreated = DomainEvent<
   }
 >;
 
+/**
+ * An identity token was exchanged for this access token, whose id is derived from the identity token's issuer and `jti`.
+ * It ends with `expires_at`, and with the next change of its trust rule.
+ */
+export type AccessTokenExchanged = DomainEvent<
+  'AccessTokenExchanged',
+  {
+    readonly account: string;
+    readonly trust_rule_id: string;
+    /** The number of changes that the rule had seen. */
+    readonly rule_epoch: number;
+    /** A vault reference of the identity token's subject (docs/architecture.md, invariant 5). */
+    readonly subject_ref: string;
+    readonly scope: Scope;
+    readonly grants: readonly Grant[];
+    readonly repository_ids: readonly string[];
+    readonly expires_at: string;
+    readonly secret_hash: string;
+    readonly token_prefix: string;
+  }
+>;
+
 /** Holds only the members that changed. */
 export type AccessTokenUpdated = DomainEvent<
   'AccessTokenUpdated',
@@ -38,10 +60,11 @@ export type AccessTokenUpdated = DomainEvent<
 
 export type AccessTokenRevoked = DomainEvent<'AccessTokenRevoked', { readonly reason: 'deleted' }>;
 
-export type AccessTokenEvent = AccessTokenCreated | AccessTokenUpdated | AccessTokenRevoked;
+export type AccessTokenEvent = AccessTokenCreated | AccessTokenExchanged | AccessTokenUpdated | AccessTokenRevoked;
 
 export const accessTokenEventKinds: EventKinds<AccessTokenEvent> = {
   AccessTokenCreated: RECORD_V1,
+  AccessTokenExchanged: RECORD_V1,
   AccessTokenUpdated: RECORD_V1,
   AccessTokenRevoked: RECORD_V1,
 };

@@ -19,6 +19,21 @@ function evolveAccessToken(state: AccessToken, event: AccessTokenEvent, at: Time
         tokenPrefix: event.data.token_prefix,
         createdAt: at,
       };
+    case 'AccessTokenExchanged': {
+      const { data } = event;
+      return {
+        status: 'exchanged',
+        account: uuid(data.account),
+        trustRule: { id: uuid(data.trust_rule_id), epoch: data.rule_epoch },
+        scope: data.scope,
+        grants: data.grants,
+        repositoryIds: data.repository_ids.map((id) => uuid<RepositoryId>(id)),
+        expiresAt: timestamp(data.expires_at),
+        secretHash: data.secret_hash,
+        tokenPrefix: data.token_prefix,
+        createdAt: at,
+      };
+    }
     case 'AccessTokenUpdated': {
       if (state.status !== 'active') throw new TypeError('AccessTokenUpdated on a token that is not active');
       const { name, scope, grants, repository_ids, expires_at } = event.data;
@@ -32,7 +47,9 @@ function evolveAccessToken(state: AccessToken, event: AccessTokenEvent, at: Time
       };
     }
     case 'AccessTokenRevoked':
-      if (state.status !== 'active') throw new TypeError('AccessTokenRevoked on a token that is not active');
+      if (state.status !== 'active' && state.status !== 'exchanged') {
+        throw new TypeError('AccessTokenRevoked on a token that is not active');
+      }
       return { status: 'revoked', account: state.account };
   }
 }
@@ -43,5 +60,5 @@ export const accessTokens: Decider<AccessToken, AccessTokenEvent> = {
   initial: { status: 'absent' },
   evolve: evolveAccessToken,
   snapshots: null,
-  sizeBytes: (state) => (state.status === 'active' ? 600 + 60 * state.repositoryIds.length : 150),
+  sizeBytes: (state) => ('repositoryIds' in state ? 600 + 60 * state.repositoryIds.length : 150),
 };

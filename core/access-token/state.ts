@@ -1,5 +1,5 @@
 /** The state of an access token, folded from its stream. */
-import type { AccountId, Timestamp } from '../kernel/ids.ts';
+import type { AccountId, Timestamp, TrustRuleId } from '../kernel/ids.ts';
 import type { Grant } from '../kernel/grants.ts';
 import type { RepositorySelection } from './repository-selection.ts';
 
@@ -14,11 +14,25 @@ export interface ActiveAccessToken extends RepositorySelection {
   readonly createdAt: Timestamp;
 }
 
+/** A token that an identity token was exchanged for. It has no name and is in no list. */
+export interface ExchangedToken extends RepositorySelection {
+  readonly status: 'exchanged';
+  readonly account: AccountId;
+  /** The rule that allowed the exchange, and the number of changes that it had seen then. */
+  readonly trustRule: { readonly id: TrustRuleId; readonly epoch: number };
+  readonly grants: readonly Grant[];
+  readonly expiresAt: Timestamp;
+  readonly secretHash: string;
+  readonly tokenPrefix: string;
+  readonly createdAt: Timestamp;
+}
+
 export type AccessToken =
   | { readonly status: 'absent' }
   | ActiveAccessToken
+  | ExchangedToken
   | { readonly status: 'revoked'; readonly account: AccountId };
 
-export function isExpired(token: ActiveAccessToken, now: Timestamp): boolean {
+export function isExpired(token: Pick<ActiveAccessToken, 'expiresAt'>, now: Timestamp): boolean {
   return token.expiresAt !== null && token.expiresAt <= now;
 }

@@ -8,6 +8,7 @@ import { type BucketEvent, bucketEventKinds } from './buckets/events.ts';
 import type { Plan } from './plans.ts';
 import { type MfaEvent, mfaEventKinds } from './mfa/events.ts';
 import { type OwnedRepositoryEvent, ownedRepositoryEventKinds } from './repositories/events.ts';
+import { type TrustRuleEvent, trustRuleEventKinds } from './trust-rules/events.ts';
 import { type WebhookEvent, webhookEventKinds } from './webhooks/events.ts';
 
 export type AccountCreated = DomainEvent<
@@ -78,7 +79,13 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountErased: RECORD_V1,
 };
 
-export type AccountEvent = AccountOwnEvent | OwnedRepositoryEvent | WebhookEvent | MfaEvent | BucketEvent;
+export type AccountEvent =
+  | AccountOwnEvent
+  | OwnedRepositoryEvent
+  | WebhookEvent
+  | MfaEvent
+  | BucketEvent
+  | TrustRuleEvent;
 
 export const accountEventKinds: EventKinds<AccountEvent> = {
   ...accountOwnEventKinds,
@@ -86,4 +93,5 @@ export const accountEventKinds: EventKinds<AccountEvent> = {
   ...webhookEventKinds,
   ...mfaEventKinds,
   ...bucketEventKinds,
+  ...trustRuleEventKinds,
 };

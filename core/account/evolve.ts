@@ -14,6 +14,7 @@ import { accountMfa } from './mfa/evolve.ts';
 import type { Plan } from './plans.ts';
 import { ownedRepositories } from './repositories/evolve.ts';
 import type { Account, AccountFacets, ClosedAccount, OpenAccount } from './state.ts';
+import { accountTrustRules } from './trust-rules/evolve.ts';
 import { accountWebhooks } from './webhooks/evolve.ts';
 
 function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Account {
@@ -33,6 +34,10 @@ function evolveAccount(state: Account, event: AccountEvent, at: Timestamp): Acco
   if (isEventOf(accountBuckets, event)) {
     const account = openOrClosed(state);
     return { ...account, ...accountBuckets.evolve(account, event, at) };
+  }
+  if (isEventOf(accountTrustRules, event)) {
+    const account = openOrClosed(state);
+    return { ...account, ...accountTrustRules.evolve(account, event, at) };
   }
   return evolveOwn(state, event, at);
 }
@@ -87,6 +92,7 @@ const INITIAL_FACETS: AccountFacets = {
   ...accountWebhooks.initial,
   ...accountMfa.initial,
   ...accountBuckets.initial,
+  ...accountTrustRules.initial,
 };
 
 function open(state: Account): OpenAccount {
@@ -121,7 +127,7 @@ function parseSnapshot(snapshot: JsonObject): OwnSnapshot {
 }
 
 const accountSnapshots: SnapshotCodec<Account> = {
-  version: 5,
+  version: 6,
   write(state) {
     if (state.status !== 'open') return null;
     const { username, emailRef, passwordHashRef, plan, createdAt, sessionsEnded } = state;
@@ -133,6 +139,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
       ...accountWebhooks.writeSnapshot(state),
       ...accountMfa.writeSnapshot(state),
       ...accountBuckets.writeSnapshot(state),
+      ...accountTrustRules.writeSnapshot(state),
     };
   },
   read(snapshot) {
@@ -143,6 +150,7 @@ const accountSnapshots: SnapshotCodec<Account> = {
       ...accountWebhooks.readSnapshot(snapshot),
       ...accountMfa.readSnapshot(snapshot),
       ...accountBuckets.readSnapshot(snapshot),
+      ...accountTrustRules.readSnapshot(snapshot),
       status: 'open',
       username: stored.username,
       emailRef: vaultRef(stored.emailRef),
@@ -164,7 +172,8 @@ function sizeBytesOf(state: Account): number {
         ownedRepositories.sizeBytes(state) +
         accountWebhooks.sizeBytes(state) +
         accountMfa.sizeBytes(state) +
-        accountBuckets.sizeBytes(state)
+        accountBuckets.sizeBytes(state) +
+        accountTrustRules.sizeBytes(state)
       );
     case 'erased':
       return 1_000 + ownedRepositories.sizeBytes(state);

@@ -5,10 +5,16 @@ import type { AccountBuckets } from './buckets/state.ts';
 import { type AccountMfa, hasActiveMfaToken } from './mfa/state.ts';
 import type { Plan } from './plans.ts';
 import type { OwnedRepositories } from './repositories/state.ts';
+import type { AccountTrustRules } from './trust-rules/state.ts';
 import type { AccountWebhooks } from './webhooks/state.ts';
 
 /** The states of all facets, as members of one object. */
-export interface AccountFacets extends OwnedRepositories, AccountWebhooks, AccountMfa, AccountBuckets {}
+export interface AccountFacets
+  extends OwnedRepositories,
+    AccountWebhooks,
+    AccountMfa,
+    AccountBuckets,
+    AccountTrustRules {}
 
 interface AccountContents extends AccountFacets {
   readonly username: string;

@@ -21,6 +21,7 @@ export type EventId = Uuid & Brand<string, 'EventId'>;
 export type DeviceSessionId = Uuid & Brand<string, 'DeviceSessionId'>;
 export type MfaTokenId = Uuid & Brand<string, 'MfaTokenId'>;
 export type StorageBucketId = Uuid & Brand<string, 'StorageBucketId'>;
+export type TrustRuleId = Uuid & Brand<string, 'TrustRuleId'>;
 export type LayerId = Uuid & Brand<string, 'LayerId'>;
 export type PushId = Uuid & Brand<string, 'PushId'>;
 

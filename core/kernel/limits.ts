@@ -314,6 +314,50 @@ export const BRANCHES_COMMITS_BYTES_MAX = 16 * MIB;
 /** The size of all layers of a repository whose answers to clones are kept; those of larger ones are not. */
 export const ANSWER_KEPT_BYTES_MAX = GIB;
 
+/** Trust rules of one account. */
+export const TRUST_RULES_MAX = 20;
+/** Repositories that one rule may list. */
+export const TRUST_RULE_REPOSITORIES_MAX = 100;
+/** Claims that a rule asks for, the length of their names, and of a pattern: that of the subject and of each claim. */
+export const TRUST_RULE_CLAIMS_MAX = 10;
+export const TRUST_RULE_CLAIM_NAME_LENGTH_MAX = 100;
+export const TRUST_RULE_PATTERN_LENGTH_MAX = 500;
+export const TRUST_RULE_WILDCARDS_MAX = 10;
+/** An identity token, as it was sent, and how deep its claims nest. */
+export const IDENTITY_TOKEN_LENGTH_MAX = 16 * KIB;
+export const IDENTITY_TOKEN_DEPTH_MAX = 10;
+/** The length of an identity token's `jti` and `kid`. */
+export const IDENTITY_TOKEN_ID_LENGTH_MAX = 256;
+/** From an identity token's `iat` to its `exp`, and how far the clocks of issuer and service may be apart. */
+export const IDENTITY_TOKEN_SPAN_MS = 24 * 60 * 60_000;
+export const IDENTITY_TOKEN_SKEW_MS = 60_000;
+/** How long an exchanged token is valid. */
+export const EXCHANGED_TOKEN_SPAN_MS = 15 * 60_000;
+/** Exchanges that one network may try within a minute (core/kernel/network.ts). */
+export const EXCHANGES_PER_MINUTE_MAX = 20;
+/** Tokens that one account may try on the page of its trust rules within a minute. */
+export const TOKEN_TRIALS_PER_MINUTE_MAX = 20;
+/** One of an issuer's documents: its configuration, or its keys. */
+export const ISSUER_DOCUMENT_BYTES_MAX = 64 * KIB;
+/** The time for each of an issuer's documents. */
+export const ISSUER_FETCH_SPAN_MS = 5_000;
+/** Keys that an issuer lists, and the length of an RSA key: its modulus in base64url. */
+export const ISSUER_KEYS_MAX = 100;
+export const ISSUER_RSA_MODULUS_LENGTH_MAX = 1_366;
+/** How long the keys of an issuer are kept, and how soon they are read again for a token that names an unknown key. */
+export const ISSUER_KEYS_KEPT_MS = 10 * 60_000;
+export const ISSUER_KEYS_KEPT_LEAST_MS = 60_000;
+/** How long an issuer that failed is not asked again. */
+export const ISSUER_FAILURE_KEPT_MS = 10_000;
+/** Issuers whose keys a node keeps; and issuers that a node asks at once, in all and for one account. */
+export const ISSUERS_KEPT_MAX = 200;
+export const ISSUER_FETCHES_AT_ONCE_MAX = 32;
+export const ISSUER_FETCHES_PER_ACCOUNT_MAX = 2;
+/** Refused exchanges that a rule's owner sees: the newest of each rule, their length, and how long they are kept. */
+export const REFUSED_EXCHANGES_MAX = 20;
+export const REFUSED_EXCHANGE_TEXT_LENGTH_MAX = 200;
+export const REFUSED_EXCHANGE_KEPT_MS = 30 * 24 * 60 * 60_000;
+
 /** The length of URLs of webhooks, buckets and issuers, in UTF-16 code units. */
 export const OUTGOING_URL_LENGTH_MAX = 2_048;
 /**

@@ -6,6 +6,7 @@
  */
 import type { TargetFault } from './target-fault.ts';
 import type { RepositoryId } from './ids.ts';
+import type { Grant, Scope } from './grants.ts';
 
 /** A setting of a storage bucket, by its name on the wire. */
 export type BucketSetting =
@@ -90,6 +91,17 @@ export type Refusal =
   | { readonly code: 'webhook-events-empty' }
   | { readonly code: 'webhook-url-refused'; readonly fault: TargetFault }
   | { readonly code: 'byo-storage-requires-plan' }
+  | { readonly code: 'trust-rule-not-found' }
+  | { readonly code: 'trust-rule-limit-reached' }
+  | { readonly code: 'trust-rule-name-length' }
+  | { readonly code: 'trust-rule-issuer-refused'; readonly fault: TargetFault }
+  | { readonly code: 'trust-rule-issuer-form' }
+  | { readonly code: 'trust-rule-subject-form' }
+  | { readonly code: 'trust-rule-claims-form' }
+  /** Names the grant, or the scope, that the rule would carry and its maker lacks. */
+  | { readonly code: 'trust-rule-exceeds-maker'; readonly lacks: Grant | Scope }
+  /** For the caller of an exchange, who learns nothing more. */
+  | { readonly code: 'oidc-exchange-failed' }
   | { readonly code: 'storage-bucket-not-found' }
   | { readonly code: 'storage-bucket-not-verified' }
   | { readonly code: 'storage-bucket-not-offered' }

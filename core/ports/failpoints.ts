@@ -1,6 +1,7 @@
 /**
  * Named places where a test may kill the process: between the steps of a push, of a compaction, of an export or import of the log, of a
- * webhook delivery, of the enrolment of an MFA token, and between two appends of one command.
+ * webhook delivery, of the enrolment of an MFA token, of an exchange of an identity
+ * token, and between two appends of one command.
  *
  * Must stay true: in production, reaching a failpoint calls a function that does nothing.
  */
@@ -46,6 +47,8 @@ export const FAILPOINTS = [
   'mfa-passkey-stored',
   'mfa-token-activated',
   'mfa-tokens-removed',
+  'exchange-verified',
+  'exchange-appended',
 ] as const;
 
 export type FailpointName = (typeof FAILPOINTS)[number];

@@ -34,6 +34,8 @@ export type VaultField =
   | 'webhook-secret'
   | 'bucket-place'
   | 'bucket-access'
+  | 'oidc-conditions'
+  | 'oidc-subject'
   | 'totp-seed'
   | 'passkey';
 

@@ -1,5 +1,5 @@
 /**
- * Folds access tokens' streams into the list of active tokens.
+ * Folds access tokens' streams into the list of active tokens, and the ids of exchanged ones.
  *
  * Must stay true: the list does not hold the hash of a token's secret. Who may do what is decided on the streams, never
  * on this list.
@@ -13,7 +13,7 @@ import { accessTokenTables } from './table.ts';
 
 export const accessTokensProjection: Projection = {
   name: 'access_tokens',
-  version: 1,
+  version: 2,
   categories: ['accessToken'],
   tables: accessTokenTables,
   onPoison: 'park',
@@ -28,12 +28,13 @@ type Fields = JsonObject & { readonly id: string };
 interface Changes {
   readonly created: Map<string, Fields>;
   readonly updated: Map<string, Fields>;
+  readonly exchanged: Set<string>;
   readonly revoked: Set<string>;
 }
 
 function fold(events: readonly RecordedEvent[]): Changes {
-  const changes: Changes = { created: new Map(), updated: new Map(), revoked: new Set() };
-  const { created, updated, revoked } = changes;
+  const changes: Changes = { created: new Map(), updated: new Map(), exchanged: new Set(), revoked: new Set() };
+  const { created, updated, exchanged, revoked } = changes;
   for (const recorded of events) {
     const id = entityIdOf(recorded.stream);
     const event = readEvent(accessTokenEventKinds, recorded);
@@ -44,6 +45,9 @@ function fold(events: readonly RecordedEvent[]): Changes {
         created.set(id, { id, account_id: account, created_at: occurredAt, position: String(position), ...fields });
         break;
       }
+      case 'AccessTokenExchanged':
+        exchanged.add(id);
+        break;
       case 'AccessTokenUpdated': {
         const kept = created.has(id) ? created : updated;
         kept.set(id, { ...kept.get(id), id, ...event.data });
@@ -52,6 +56,7 @@ function fold(events: readonly RecordedEvent[]): Changes {
       case 'AccessTokenRevoked':
         created.delete(id);
         updated.delete(id);
+        exchanged.delete(id);
         revoked.add(id);
         break;
     }
@@ -60,13 +65,21 @@ function fold(events: readonly RecordedEvent[]): Changes {
 }
 
 /** No token is in two of the lists. */
-function toWrite(table: TableOf, { created, updated, revoked }: Changes): Write {
-  const tokens = table('access_tokens');
+function toWrite(table: TableOf, { created, updated, exchanged, revoked }: Changes): Write {
+  const [tokens, exchangedTokens] = [table('access_tokens'), table('exchanged_tokens')];
   return {
     lists: [
       {
         items: [...revoked],
         text: `DELETE FROM ${tokens} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
+      },
+      {
+        items: [...revoked],
+        text: `DELETE FROM ${exchangedTokens} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
+      },
+      {
+        items: [...exchanged],
+        text: `INSERT INTO ${exchangedTokens} SELECT value::uuid FROM json_array_elements_text($1)`,
       },
       {
         items: [...created.values()],

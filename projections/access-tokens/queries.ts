@@ -23,14 +23,17 @@ export async function readAccessTokens(
 }
 
 const tokensAmongQuery: ReadQuery = {
-  answer: (table) => `SELECT coalesce(json_agg(id), '[]') FROM ${table('access_tokens')} WHERE id = ANY ($1::uuid[])`,
+  answer: (table) => `SELECT coalesce(json_agg(id), '[]') FROM (
+    SELECT id FROM ${table('access_tokens')} WHERE id = ANY ($1::uuid[])
+    UNION ALL
+    SELECT id FROM ${table('exchanged_tokens')} WHERE id = ANY ($1::uuid[])) AS token`,
 };
 
 export async function readTokensAmong(
   reader: LiveReader,
   ids: readonly AccessTokenId[],
 ): Promise<ReadonlySet<AccessTokenId>> {
-  // A token whose stream is parked may be missing from the table.
+  // A token whose stream is parked may be missing from the tables.
   const streams = ids.map((id) => streamName('accessToken', id));
   const { value } = await reader.read(tokensAmongQuery, [ids], () => ({ streams }));
   return new Set(value as readonly AccessTokenId[]);

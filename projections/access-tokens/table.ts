@@ -1,4 +1,7 @@
-/** The table of access tokens: one row for each token that is not revoked. */
+/**
+ * The tables of access tokens: one row for each token that is not revoked. A token that was exchanged is in no list, but
+ * its id must be found.
+ */
 import type { ProjectionTable } from '../runner/projection.ts';
 
 export const accessTokenTables: readonly ProjectionTable[] = [
@@ -21,5 +24,11 @@ export const accessTokenTables: readonly ProjectionTable[] = [
         position bigint NOT NULL)`,
       `CREATE INDEX ON ${table} (account_id, created_at, position)`,
     ],
+  },
+  {
+    name: 'exchanged_tokens',
+    key: ['id'],
+    compare: 'exact',
+    create: (table) => [`CREATE TABLE ${table} (id uuid PRIMARY KEY)`],
   },
 ];

@@ -86,7 +86,8 @@ function foldPush({ pushes, changes }: Folded, recorded: RecordedEvent): void {
 
 function foldToken({ tokens }: Folded, recorded: RecordedEvent): void {
   const event = readEvent(accessTokenEventKinds, recorded);
-  if (event.type === 'AccessTokenRevoked' || event.data.name === undefined) return;
+  if (event.type === 'AccessTokenRevoked' || event.type === 'AccessTokenExchanged') return;
+  if (event.data.name === undefined) return;
   tokens.set(entityIdOf(recorded.stream), event.data.name);
 }
 

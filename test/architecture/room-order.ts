@@ -65,6 +65,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/repositories',
     'apps/website/webhooks',
     'apps/website/buckets',
+    'apps/website/trust',
     'apps/website/usage',
     'apps/website',
     'apps/server',

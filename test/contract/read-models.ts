@@ -36,6 +36,12 @@ type Open = (context: Ending) => Promise<OpenReadModels>;
 
 const PAGE = { offset: 0, limit: 50 };
 
+const EXCHANGED = {
+  ...{ trust_rule_id: newUuid(), rule_epoch: 0, subject_ref: '8'.repeat(64) },
+  ...{ scope: 'ALL_REPO', grants: ['GIT_HTTP_WRITE'], repository_ids: [] },
+  ...{ expires_at: '2026-11-21T10:15:00.000Z', secret_hash: 'e'.repeat(64), token_prefix: 'strata_1aBc' },
+};
+
 /** Resolves with the read models after they have applied the last appended event. */
 async function current({ append, reads }: OpenReadModels): Promise<ReadModels & UsageReader> {
   await reads.caughtUp(append.last);
@@ -332,8 +338,14 @@ function accessTokensContract(open: Open): void {
       ...{ repositoryIds: [repository], expiresAt: '2027-01-01T00:00:00.000Z' },
       ...{ createdAt: '2026-11-21T10:00:00.000Z', tokenPrefix: 'strata_abcd' },
     });
-    const ids = [first, newUuid<AccessTokenId>(), second, revoked];
-    assert.deepEqual([...(await reads.tokensAmong(ids, LOG_START))].toSorted(), [first, second].toSorted());
+    const [exchanged, ended] = [newUuid<AccessTokenId>(), newUuid<AccessTokenId>()];
+    for (const id of [exchanged, ended])
+      await append.append(streamName('accessToken', id), account, 'AccessTokenExchanged', { account, ...EXCHANGED });
+    await current(models);
+    await append.append(streamName('accessToken', ended), account, 'AccessTokenRevoked', gone);
+    await current(models);
+    const ids = [first, newUuid<AccessTokenId>(), second, revoked, exchanged, ended];
+    assert.deepEqual([...(await reads.tokensAmong(ids, LOG_START))].toSorted(), [first, second, exchanged].toSorted());
     assert.equal((await reads.tokensAmong([], LOG_START)).size, 0);
     await update(first, { expires_at: null });
     const later = await (await current(models)).accessTokens(account, timestamp('2026-11-22T00:00:00.000Z'));

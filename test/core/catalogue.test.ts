@@ -115,6 +115,7 @@ describe('The golden events', () => {
         webhooks: open.webhooks.size,
         mfaTokens: open.mfaTokens.size,
         storageBuckets: open.storageBuckets.size,
+        trustRules: open.trustRules.size,
       },
       {
         status: 'open',
@@ -131,6 +132,7 @@ describe('The golden events', () => {
         mfaTokens: 0,
         storageBuckets: 0,
         defaultBucketId: null,
+        trustRules: 0,
         mfaChanges: 4,
       },
     );
@@ -154,10 +156,12 @@ describe('The golden events', () => {
     assert.deepEqual(expired, { status: 'closed', after: 'expired', secretHash: 'a'.repeat(64), account: null });
   });
 
-  test('of a token fold into a revoked one', () => {
+  test('of tokens fold into an exchanged and a revoked one', () => {
     assert.deepEqual(
-      folded(accessTokens).map((state) => state.status),
-      ['revoked'],
+      folded(accessTokens)
+        .map((state) => state.status)
+        .sort(),
+      ['exchanged', 'revoked'],
     );
   });
 

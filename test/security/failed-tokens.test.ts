@@ -122,7 +122,8 @@ describe('The throttle of failed tokens', () => {
         },
       },
     });
-    const judge = (address: string, id = newId()) => failedTokens.judge(id, address, LOG_START);
+    const judge = (address: string, id = newId(), named: AccessTokenId | null = null) =>
+      failedTokens.judge({ derived: id, named }, address, LOG_START);
     return { clock, failedTokens, lookups, judge };
   }
 
@@ -180,6 +181,18 @@ describe('The throttle of failed tokens', () => {
     );
   });
 
+  // The attack: secrets that name the id of a token that was valid here, to be taken for it without a look-up.
+  test('looks up a secret that names a token under both its ids, however often that token was valid', async () => {
+    const named = newId();
+    const { failedTokens, judge, lookups } = started(async (ids) => new Set(ids.filter((id) => id === named)));
+    failedTokens.passed({ derived: newId(), named });
+    fail(failedTokens, ATTACKER, FAILED_TOKENS_PER_MINUTE_MAX);
+    const derived = newId();
+    assert.deepEqual(await judge(ATTACKER, derived, named), { worth: true });
+    assert.deepEqual(new Set(lookups.flat()), new Set([derived, named]));
+    assert.deepEqual(await judge(ATTACKER, derived, newId()), { worth: false, waitSeconds: 60 });
+  });
+
   test('asks nothing about a token that was valid once, and goes on after a failure of the read model', async () => {
     let isDown = true;
     const { failedTokens, judge, lookups } = started(async () => {
@@ -188,7 +201,7 @@ describe('The throttle of failed tokens', () => {
     });
     fail(failedTokens, ATTACKER, FAILED_TOKENS_PER_MINUTE_MAX);
     const known = newId();
-    failedTokens.passed(known);
+    failedTokens.passed({ derived: known, named: null });
     assert.deepEqual(await judge(ATTACKER, known), { worth: true });
     assert.equal(lookups.length, 0);
     await assert.rejects(judge(ATTACKER), { code: 'read-model-unavailable' });

@@ -8,14 +8,16 @@ import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemoryIdentity } from './memory/signing-keys.ts';
+import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
-import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
+import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
@@ -30,17 +32,26 @@ import {
   type ObjectId,
   type StorageBucketId,
   type Timestamp,
+  type TrustRuleId,
   type WebhookDeliveryId,
   type WebhookId,
   timestamp,
 } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { LastUse } from '../../core/ports/last-use.ts';
+import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
+import type { LastUse, Used } from '../../core/ports/last-use.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
+import {
+  createTrustRule,
+  deleteTrustRule,
+  listTrustRules,
+  type NewTrustRule,
+} from '../../core/use-cases/accounts/trust-rules.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
@@ -83,6 +94,8 @@ export interface ApiFixture {
   webhook(account: AccountId, selection?: RepositorySelection): Promise<WebhookId>;
   /** Makes a storage bucket with a role, and first deletes every bucket that the account has. */
   bucket(account: AccountId): Promise<StorageBucketId>;
+  /** Makes a trust rule with no more than the grant API_OIDC_TRUST, and first deletes every rule of the account. */
+  trustRule(account: AccountId, wanted?: Partial<NewTrustRule>): Promise<TrustRuleId>;
   /** Requests a ping delivery to the webhook. */
   delivery(account: AccountId, webhook: WebhookId): Promise<WebhookDeliveryId>;
   /** Moves refs as a push does; null deletes a ref. */
@@ -115,6 +128,9 @@ export interface FixtureOptions {
   readonly baseUrl?: string;
   /** Takes the place of parts of an issuer whose keys are no real ones. */
   readonly identity?: Partial<ApiContext['identity']>;
+  /** Sends the requests to URLs of users; by default no request reaches anybody but the addresses of example names. */
+  readonly outgoing?: OutgoingRequests;
+  readonly identityTokens?: IdentityTokens;
 }
 
 const CAUSE: Cause = {
@@ -157,6 +173,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const buckets = createMemoryBuckets();
   const plans = options.plans ?? DEFAULT_PLANS;
   const transfer = createTransferMeter(base, 'test');
+  const outgoing = options.outgoing ?? exampleEgress();
   const context: ApiContext = {
     ...base,
     digest,
@@ -166,14 +183,9 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),
-    outgoing: createHttpEgress({
-      ownUrls: ['http://localhost:8080', 'https://git.example.org'],
-      privateAllowed: false,
-      // Every host name resolves to one public address, except names such as `to-10-0-0-1.`, which state their address.
-      lookup: async (name) => ({
-        addresses: [/^to-([\d-]+)\./.exec(name)?.[1]?.replaceAll('-', '.') ?? '93.184.216.34'],
-      }),
-    }),
+    identityTokens: options.identityTokens ?? createJoseIdentityTokens({ outgoing, clock }),
+    refusedExchanges: createMemoryRefusedExchanges(),
+    outgoing,
     readModels: {
       ...readModels,
       branches: async (id) => {
@@ -193,6 +205,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     failedTokens: createFailedTokens({ clock, tokens: readModels }),
     rateLimits: createMemoryRateLimits(clock),
     newTokenSecret,
+    newExchangedSecret,
     newUserCode,
     newDeviceSecret,
     newWebhookSecret,
@@ -256,6 +269,19 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
         await createBucket(context, origin, { name: 'bucket', isDefault: false, settings: ROLE_SETTINGS }),
       ).bucket.id;
     },
+    trustRule: async (account, wanted = {}) => {
+      const maker = { grants: ['ALL'], selection: ALL_REPOSITORIES } as const;
+      const origin = { account, cause: CAUSE, guarding: async () => ({ guards: [] }), maker };
+      for (const { rule } of await listTrustRules(context, account)) {
+        accepted(await deleteTrustRule(context, origin, rule.id));
+      }
+      const rule: NewTrustRule = {
+        ...{ name: 'test', issuer: 'https://issuer.example', subject: 'job', claims: {} },
+        ...{ grants: ['API_OIDC_TRUST'], scope: 'ALL_REPO', repositoryIds: [] },
+        ...wanted,
+      };
+      return accepted(await createTrustRule(context, origin, rule)).rule.id;
+    },
     delivery: async (account, webhook) =>
       accepted(await pingWebhook(context, { account, cause: CAUSE, selection: ALL_REPOSITORIES }, webhook)).deliveryId,
     push: (repository, updates) => appendPush(context, objects, repository, updates),
@@ -283,6 +309,17 @@ function accepted<Result extends object>(result: Result | { readonly refused: Re
   return result;
 }
 
+function exampleEgress(): OutgoingRequests {
+  return createHttpEgress({
+    ownUrls: ['http://localhost:8080', 'https://git.example.org'],
+    privateAllowed: false,
+    // Every host name resolves to one public address, except names such as `to-10-0-0-1.`, which state their address.
+    lookup: async (name) => ({
+      addresses: [/^to-([\d-]+)\./.exec(name)?.[1]?.replaceAll('-', '.') ?? '93.184.216.34'],
+    }),
+  });
+}
+
 function createTestClock(): TestClock {
   let now = Date.parse('2026-11-21T10:00:00.000Z');
   return {
@@ -296,7 +333,7 @@ function createTestClock(): TestClock {
 }
 
 function createMemoryLastUse(clock: Clock): LastUse {
-  const uses = new Map<AccessTokenId, Timestamp>();
+  const uses = new Map<Used, Timestamp>();
   return {
     touch: (token) => {
       uses.set(token, timestamp(`${clock.now().slice(0, 16)}:00.000Z`));

@@ -1,5 +1,6 @@
 /** One node over an event log: the cache of entities and everything else that use cases need. */
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
+import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -13,6 +14,7 @@ import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { Background } from '../../core/ports/background.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RateLimits } from '../../core/ports/rate-limits.ts';
+import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
@@ -34,6 +36,7 @@ export interface TestNode extends Context {
   readonly passwords: PasswordHasher;
   readonly plans: Plans;
   readonly rateLimits: RateLimits;
+  readonly refusedExchanges: RefusedExchanges;
   readonly background: Background & { settled(): Promise<void> };
   readonly failpoint: Failpoint;
   /** The faults that the entities reported, in order. */
@@ -76,6 +79,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     },
     plans: DEFAULT_PLANS,
     rateLimits: options.rateLimits ?? createMemoryRateLimits(clock),
+    refusedExchanges: createMemoryRefusedExchanges(),
     background: createBackground((_what, cause) => {
       throw cause;
     }),

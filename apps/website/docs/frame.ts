@@ -16,6 +16,7 @@ const TABS = [
   { path: `${DOCS}/git`, label: 'Git over HTTPS' },
   { path: `${DOCS}/tokens`, label: 'Access tokens' },
   { path: `${DOCS}/device-login`, label: 'Device login' },
+  { path: `${DOCS}/ci`, label: 'CI jobs' },
   { path: `${DOCS}/webhooks`, label: 'Webhooks' },
   { path: `${DOCS}/api`, label: 'API' },
 ] as const;

@@ -2,6 +2,7 @@
 import { makeOpenApiDocument } from '../../api/document.ts';
 import type { Room, Site } from '../layout/room.ts';
 import { apiOverview, apiSubject } from './api-reference.ts';
+import { ciJobs } from './ci-jobs.ts';
 import { deviceLogin } from './device-login.ts';
 import { DOCS } from './frame.ts';
 import { gettingStarted } from './getting-started.ts';
@@ -18,6 +19,7 @@ export const docsRoom: Room = {
     site.publicPage(`${DOCS}/git`, async (visit) => gitOverHttps(visit));
     site.publicPage(`${DOCS}/tokens`, async (visit) => tokens(visit));
     site.publicPage(`${DOCS}/device-login`, async (visit) => deviceLogin(visit));
+    site.publicPage(`${DOCS}/ci`, async (visit) => ciJobs(visit));
     site.publicPage(`${DOCS}/webhooks`, async (visit) => webhooks(visit));
     site.publicPage(`${DOCS}/api`, async (visit) => apiOverview(visit, await reference()));
     site.publicPage(`${DOCS}/api/:subject`, async (visit) => apiSubject(visit, await reference()));

@@ -5,8 +5,8 @@ import { html } from '../layout/html.ts';
 import type { Visit } from '../layout/visit.ts';
 import { commands, DOCS, showDocs } from './frame.ts';
 
-/** A new grant does not compile until it is described. Null: nothing needs it yet. */
-const MEANINGS: Readonly<Record<Grant, string | null>> = {
+/** A new grant does not compile until it is described. */
+const MEANINGS: Readonly<Record<Grant, string>> = {
   ALL: 'Everything below.',
   API_REPOS_READ: 'List repositories and read what they are called, over the API.',
   API_REPOS_WRITE: 'Create, change and delete repositories, and what API_REPOS_READ allows.',
@@ -14,14 +14,12 @@ const MEANINGS: Readonly<Record<Grant, string | null>> = {
   API_WEBHOOKS: 'Create, change and delete webhooks, and see their deliveries.',
   GIT_HTTP_READ: 'Clone and fetch.',
   GIT_HTTP_WRITE: 'Push, and what GIT_HTTP_READ allows.',
-  API_STORAGE: null,
-  API_OIDC_TRUST: null,
+  API_STORAGE: 'Create, change, verify and delete storage buckets.',
+  API_OIDC_TRUST: 'Create, change and delete trust rules of CI jobs. It needs all repositories.',
 };
 
 export function tokens(visit: Visit): SiteAnswer {
-  const rows = GRANTS.filter((grant) => MEANINGS[grant] !== null).map(
-    (grant) => html`<tr><td><code>${grant}</code></td><td>${MEANINGS[grant]}</td></tr>`,
-  );
+  const rows = GRANTS.map((grant) => html`<tr><td><code>${grant}</code></td><td>${MEANINGS[grant]}</td></tr>`);
   const content = html`<p>An access token is the key of one program or machine: git, a script, a build. It may do what its grants say, in the repositories that its scope reaches, until it expires or is revoked. Your password works for neither git nor the API.</p>
 <div class="row"><a class="button main" href="/access-tokens/create">Create a token</a></div>
 <h2>Its secret</h2>

@@ -126,14 +126,17 @@ export function parseChoice(fields: Fields, { own, now, isChange }: ParseOptions
   return { settings: { name, scope, grants, repositoryIds, expiresAt }, keepsExpiry };
 }
 
-function grantsChosen({ permissions, grants }: TokenChoice): readonly string[] {
+export function grantsChosen({ permissions, grants }: Pick<TokenChoice, 'permissions' | 'grants'>): readonly string[] {
   if (permissions === 'all') return ['ALL'];
   // `ALL` is no box, so a form that ticks it is no form of ours.
   return permissions === 'chosen' ? grants.map((grant) => (grant === 'ALL' ? '' : grant)) : [''];
 }
 
-function repositoriesChosen(
-  { scope, repositoryIds, repositoryNames }: TokenChoice,
+/** What the boxes and names of a form choose. */
+export type RepositoryChoice = Pick<TokenChoice, 'scope' | 'repositoryIds' | 'repositoryNames'>;
+
+export function repositoriesChosen(
+  { scope, repositoryIds, repositoryNames }: RepositoryChoice,
   own: readonly OwnRepository[],
 ): { readonly ids: readonly string[] } | { readonly error: string } {
   if (scope !== 'SELECTED_REPO') return { ids: [] };
@@ -215,7 +218,10 @@ export function tokenFields({ choice, own, errors, keeps }: TokenFieldsOptions):
   })}${permissionFields(choice, errors)}${repositoryFields(choice, own, errors)}${expiryFields(choice, errors, keeps)}`;
 }
 
-function permissionFields({ permissions, grants }: TokenChoice, errors: FieldErrors): Html {
+export function permissionFields(
+  { permissions, grants }: Pick<TokenChoice, 'permissions' | 'grants'>,
+  errors: FieldErrors,
+): Html {
   const boxes = GRANTS.filter((grant): grant is Exclude<Grant, 'ALL'> => grant !== 'ALL').map((grant) =>
     checkBox({
       name: 'grants',
@@ -241,8 +247,8 @@ function permissionFields({ permissions, grants }: TokenChoice, errors: FieldErr
   );
 }
 
-function repositoryFields(
-  { scope, repositoryIds, repositoryNames }: TokenChoice,
+export function repositoryFields(
+  { scope, repositoryIds, repositoryNames }: RepositoryChoice,
   own: readonly OwnRepository[],
   errors: FieldErrors,
 ): Html {

@@ -83,7 +83,7 @@ export async function revokeAccessToken(
   id: AccessTokenId,
 ): Promise<{ readonly refused: Refusal } | { readonly revoked: AccessTokenId }> {
   const executed = await execute(context, accessTokens, id, origin, (state) =>
-    state.status === 'active' && state.account === origin.account
+    'account' in state && state.account === origin.account
       ? decideAccessToken(state, { type: 'RevokeAccessToken' })
       : refuse({ code: 'token-not-found' }),
   );

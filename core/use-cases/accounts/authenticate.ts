@@ -1,12 +1,14 @@
 /**
  * Finds the principal of an access token's secret, and the person of a session.
  *
- * Must stay true: the token's id is derived from its secret, so one stream of the log is enough to find it. The caller
+ * Must stay true: the token's id is derived from its secret, or stands in it if the token was exchanged, so one stream
+ * of the log is enough to find it. A token that was exchanged is valid only while its trust rule is unchanged. The caller
  * must have awaited `entities.barrier()`: then every node refuses a token that was revoked or has expired, and a
  * session that has ended, at its next request.
  */
-import { isSecretForm } from '../../access-token/secret.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
+import { idInSecret } from '../../access-token/exchanged-secret.ts';
+import { isSecretForm } from '../../access-token/secret.ts';
 import { isExpired } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
@@ -14,7 +16,13 @@ import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../
 import type { Ids } from '../../ports/clock.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
-import type { AccessTokenPrincipal, Principal, SessionPrincipal } from './principal.ts';
+import type {
+  AccessTokenPrincipal,
+  ExchangedTokenPrincipal,
+  Principal,
+  SessionPrincipal,
+  TokenPrincipal,
+} from './principal.ts';
 
 export const TOKEN_PREFIX_LENGTH = 'strata_'.length + 4;
 
@@ -25,22 +33,37 @@ export function tokenIdOf(ids: Pick<Ids, 'derive'>, secretHash: string): AccessT
   return ids.derive<AccessTokenId>(TOKEN_ID_NAMESPACE, secretHash);
 }
 
-/** Returns the id of the token that would have this secret, or null for what is no secret. Reads nothing. */
-export function tokenIdOfSecret(
+/** The ids of the tokens that may have a secret. */
+export interface SecretIds {
+  /** Of a token that was created: derived from the whole secret, so no other secret has it. */
+  readonly derived: AccessTokenId;
+  /** Of a token that was exchanged: the secret names it. Null if the secret cannot be that of one. */
+  readonly named: AccessTokenId | null;
+}
+
+/** Returns null for what is no secret. Reads nothing. */
+export function idsOfSecret(
   { ids, digest }: { readonly ids: Pick<Ids, 'derive'>; readonly digest: Digest },
   secret: string,
-): AccessTokenId | null {
-  return isSecretForm(digest.crc32, secret) ? tokenIdOf(ids, digest.sha256(secret)) : null;
+): SecretIds | null {
+  if (!isSecretForm(digest.crc32, secret)) return null;
+  return { derived: tokenIdOf(ids, digest.sha256(secret)), named: idInSecret(secret) };
 }
 
 /** Returns null for a malformed, unknown, expired or revoked token, and for a token of an account that is not open. */
 export async function authenticate(
   context: Context & { readonly digest: Digest },
   secret: string,
-): Promise<AccessTokenPrincipal | null> {
-  if (!isSecretForm(context.digest.crc32, secret)) return null;
+): Promise<TokenPrincipal | null> {
+  const ids = idsOfSecret(context, secret);
+  if (ids === null) return null;
   const secretHash = context.digest.sha256(secret);
-  return principalOfToken(context, tokenIdOf(context.ids, secretHash), secretHash);
+  const { derived, named } = ids;
+  // Whoever knows an id can make secrets that name it. Each costs a read of this one token, and of no other.
+  if (named !== null && (await context.entities.get(accessTokens, named)).state.status !== 'absent') {
+    return principalOfExchanged(context, named, secretHash);
+  }
+  return principalOfToken(context, derived, secretHash);
 }
 
 async function principalOfToken(
@@ -58,7 +81,28 @@ async function principalOfToken(
   return unlessExpired(context, { kind: 'access-token', account: token.account, tokenId, token, guard });
 }
 
-function unlessExpired(context: Pick<Context, 'clock'>, principal: AccessTokenPrincipal): AccessTokenPrincipal | null {
+async function principalOfExchanged(
+  context: Context & { readonly digest: Digest },
+  tokenId: AccessTokenId,
+  secretHash: string,
+): Promise<ExchangedTokenPrincipal | null> {
+  const entity = await context.entities.get(accessTokens, tokenId);
+  const token = entity.state;
+  if (token.status !== 'exchanged' || !context.digest.equal(token.secretHash, secretHash)) return null;
+  const { account, trustRule } = token;
+  const owner = await context.entities.get(accounts, account);
+  // Every change of the rule ends the tokens that it gave out, and so does its deletion.
+  const isCurrent =
+    owner.state.status === 'open' && owner.state.trustRules.get(trustRule.id)?.epoch === trustRule.epoch;
+  if (!isCurrent) return null;
+  const guards = [entity, owner].map(({ stream, revision }) => ({ stream, revision }));
+  return unlessExpired(context, { kind: 'exchanged-token', account, tokenId, token, guards });
+}
+
+function unlessExpired<Caller extends TokenPrincipal>(
+  context: Pick<Context, 'clock'>,
+  principal: Caller,
+): Caller | null {
   return isExpired(principal.token, context.clock.now()) ? null : principal;
 }
 
@@ -109,6 +153,8 @@ export function guardedBy(
   switch (principal.kind) {
     case 'access-token':
       return guardedByToken(context, principal, stillAllowed);
+    case 'exchanged-token':
+      return guardedByExchanged(context, principal, stillAllowed);
     case 'session':
       return guardedBySession(context, principal, stillAllowed);
   }
@@ -131,6 +177,27 @@ function guardedByToken(
     first = false;
     if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
     return { guards: [now.guard] };
+  };
+}
+
+function guardedByExchanged(
+  context: Context & { readonly digest: Digest },
+  principal: ExchangedTokenPrincipal,
+  stillAllowed: (principal: Principal) => boolean,
+): Guarding {
+  const { account, tokenId, token } = principal;
+  let first = true;
+  return async () => {
+    if (!first) {
+      await context.entities.reload(accessTokens, tokenId);
+      await context.entities.reload(accounts, account);
+    }
+    const now = first
+      ? unlessExpired(context, principal)
+      : await principalOfExchanged(context, tokenId, token.secretHash);
+    first = false;
+    if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
+    return { guards: now.guards };
   };
 }
 

@@ -16,6 +16,7 @@ import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
+import type { RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
 import { settleClaim } from './claims.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
@@ -23,6 +24,7 @@ import { closeRepository } from './repositories.ts';
 
 export interface ErasureContext extends Context {
   readonly vault: Vault;
+  readonly refusedExchanges: Pick<RefusedExchanges, 'remove'>;
   readonly failpoint: Failpoint;
 }
 
@@ -75,6 +77,7 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
   const former = state.formerEmail?.claim ?? null;
   if (former !== null) await settleClaim(context, cause, emailClaims, former, account, 'Release');
   await context.vault.eraseAccount(account);
+  await context.refusedExchanges.remove(account, null);
   let repositories = 0;
   for (const id of state.repositories.keys()) {
     const closed = await closeRepository(context, { account, cause }, id);

@@ -38,6 +38,7 @@ export function lackOf(requirement: Requirement, principal: Principal, id: strin
 function isItself(principal: Principal, id: string): boolean {
   switch (principal.kind) {
     case 'access-token':
+    case 'exchanged-token':
       return id.toLowerCase() === principal.tokenId;
     case 'session':
       return false;
@@ -66,8 +67,8 @@ export interface Admission {
 
 /**
  * Returns a check for `guardedBy`: whether the caller, read again, may still do what the request was let in for. An
- * operation on the account may rest on the whole selection of repositories that its caller had, so it is refused when
- * the selection has lost any of them.
+ * operation on the account may rest on all grants and on the whole selection of repositories that its caller had, so it
+ * is refused when the caller has lost any of them.
  */
 export function stillPermitted(
   admitted: Principal,
@@ -76,6 +77,7 @@ export function stillPermitted(
   return (principal) => {
     if (lackOf(requirement, principal, id) !== null) return false;
     if (repository !== null) return sees(principal, repository);
+    if (!grantsOf(admitted).every((grant) => permits(grantsOf(principal), grant))) return false;
     return coversSelection(selectionOf(principal), selectionOf(admitted));
   };
 }

@@ -5,10 +5,11 @@
  * does not compile until it has an actor, grants, a selection of repositories and a reader to count its reads under.
  */
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../access-token/repository-selection.ts';
-import type { ActiveAccessToken } from '../../access-token/state.ts';
+import type { ActiveAccessToken, ExchangedToken } from '../../access-token/state.ts';
 import type { Grant } from '../../kernel/grants.ts';
 import type { Actor } from '../../kernel/envelope.ts';
 import type { AccessTokenId, AccountId } from '../../kernel/ids.ts';
+import type { Used } from '../../ports/last-use.ts';
 import type { Reader } from '../../usage/events.ts';
 import type { StreamGuard } from '../../ports/event-store.ts';
 
@@ -34,7 +35,22 @@ export interface SessionPrincipal {
   readonly guard: StreamGuard;
 }
 
-export type Principal = AccessTokenPrincipal | SessionPrincipal;
+/**
+ * A token that an identity token was exchanged for, and that was valid when it was read. `guards` hold the revisions of
+ * its stream and of the account's at that time: the account's stream tells whether its trust rule is still the same.
+ */
+export interface ExchangedTokenPrincipal {
+  readonly kind: 'exchanged-token';
+  readonly account: AccountId;
+  readonly tokenId: AccessTokenId;
+  readonly token: ExchangedToken;
+  readonly guards: readonly StreamGuard[];
+}
+
+/** A caller that sent a token. */
+export type TokenPrincipal = AccessTokenPrincipal | ExchangedTokenPrincipal;
+
+export type Principal = TokenPrincipal | SessionPrincipal;
 
 const ALL_GRANTS: readonly Grant[] = ['ALL'];
 
@@ -43,14 +59,27 @@ export function actorOf(principal: Principal): Actor {
   switch (principal.kind) {
     case 'access-token':
       return { kind: 'token', id: principal.tokenId };
+    case 'exchanged-token':
+      return { kind: 'trust_rule', id: principal.token.trustRule.id };
     case 'session':
       return { kind: 'user', id: principal.account };
+  }
+}
+
+/** Returns what the list of last uses counts the caller under. */
+export function usedBy(principal: TokenPrincipal): Used {
+  switch (principal.kind) {
+    case 'access-token':
+      return principal.tokenId;
+    case 'exchanged-token':
+      return principal.token.trustRule.id;
   }
 }
 
 export function grantsOf(principal: Principal): readonly Grant[] {
   switch (principal.kind) {
     case 'access-token':
+    case 'exchanged-token':
       return principal.token.grants;
     case 'session':
       return ALL_GRANTS;
@@ -61,6 +90,7 @@ export function grantsOf(principal: Principal): readonly Grant[] {
 export function selectionOf(principal: Principal): RepositorySelection {
   switch (principal.kind) {
     case 'access-token':
+    case 'exchanged-token':
       return principal.token;
     case 'session':
       return ALL_REPOSITORIES;
@@ -72,6 +102,8 @@ export function readerOf(principal: Principal): Reader {
   switch (principal.kind) {
     case 'access-token':
       return { kind: 'token', id: principal.tokenId };
+    case 'exchanged-token':
+      return { kind: 'trust_rule', id: principal.token.trustRule.id };
     case 'session':
       return { kind: 'user', id: principal.account };
   }

@@ -28,6 +28,7 @@ import type { ReadMark } from '../../ports/read-mark.ts';
 import type { VaultRecordId, VaultReferences } from '../../ports/vault-references.ts';
 import { finishEmailChange } from '../accounts/change-email.ts';
 import { type ErasureContext, finishErasure } from '../accounts/erase-account.ts';
+import { removedTrustConditions } from '../accounts/removed-trust-conditions.ts';
 import { removedMfaRecords } from '../accounts/removed-mfa-records.ts';
 import { removedBucketRecords } from '../buckets/removed-bucket-records.ts';
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
@@ -98,6 +99,10 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
   }
   if (type.startsWith('StorageBucket')) {
     for (const ref of removedBucketRecords(recorded)) await context.vault.delete(account, ref);
+  }
+  if (type === 'TrustRuleChanged' || type === 'TrustRuleDeleted') {
+    const ref = removedTrustConditions(recorded);
+    if (ref !== null) await context.vault.delete(account, ref);
   }
   if (type.startsWith('Webhook')) {
     const superseded = await supersededWebhookRecords(context.events, recorded);

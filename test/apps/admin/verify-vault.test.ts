@@ -6,6 +6,7 @@ import { newWebhookSecret } from '../../../adapters/node/webhook-secret.ts';
 import { createVaultCheck } from '../../../apps/admin/verify-vault.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { changeTrustRule, createTrustRule, deleteTrustRule } from '../../../core/use-cases/accounts/trust-rules.ts';
 import {
   changeWebhook,
   createWebhook,
@@ -70,6 +71,40 @@ describe("The vault's records of storage buckets", () => {
       `The vault lacks the bucket-place of storage bucket ${changed} of account ${account}`,
       `The vault lacks the bucket-access of storage bucket ${changed} of account ${account}`,
     ]);
+  });
+});
+
+describe("The vault's records of trust rules", () => {
+  test('are each reported if a rule needs them now and they are missing', async () => {
+    const log = createMemoryEventStore();
+    const node = { ...(await startNode(log)), outgoing: { check: async () => null } };
+    const account = await newAccount(node, 'ada');
+    const origin = {
+      account,
+      cause: CAUSE,
+      guarding: async () => ({ guards: [] }),
+      maker: { grants: ['ALL'], selection: ALL_REPOSITORIES },
+    } as const;
+    const create = async () =>
+      accepted(
+        await createTrustRule(node, origin, {
+          ...{ name: 'rule', issuer: 'https://issuer.example', subject: 'job', claims: {} },
+          ...{ grants: ['GIT_HTTP_READ'], scope: 'ALL_REPO', repositoryIds: [] },
+        }),
+      ).rule;
+    const [gone, changed, renamed] = [await create(), await create(), await create()];
+    accepted(await deleteTrustRule(node, origin, gone.id));
+    const after = accepted(await changeTrustRule(node, origin, changed.id, { subject: 'other' })).rule;
+    accepted(await changeTrustRule(node, origin, renamed.id, { name: 'renamed' }));
+    assert.deepEqual(await faultsOf(node.vault, log), []);
+    await node.vault.delete(account, after.conditionsRef);
+    await node.vault.delete(account, renamed.conditionsRef);
+    assert.deepEqual(
+      await faultsOf(node.vault, log),
+      [changed, renamed].map(
+        ({ id }) => `The vault lacks the oidc-conditions of trust rule ${id} of account ${account}`,
+      ),
+    );
   });
 });
 

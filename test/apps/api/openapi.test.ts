@@ -1,9 +1,11 @@
 /** The OpenAPI document: every route in it is called, and the answer must fit its schema. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
+import type { IdentityTokens } from '../../../core/ports/identity-tokens.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Media {
@@ -43,7 +45,7 @@ describe('the OpenAPI document', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 
   beforeAll(async () => {
-    fixture = await createApiFixture();
+    fixture = await createApiFixture({ identityTokens: ANY_TOKEN });
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
@@ -86,13 +88,14 @@ describe('the OpenAPI document', () => {
     await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
     const other = await fixture.token(owner);
     const webhook = path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
+    const rule = path.startsWith('/v1/oidc/') ? await fixture.trustRule(owner) : null;
     const delivery = webhook !== null && path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     const bucket = path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
     return path
       .replace('{username}', 'ada')
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
-      .replace('{id}', webhook ?? bucket ?? other.id)
+      .replace('{id}', rule ?? webhook ?? bucket ?? other.id)
       .replace('{delivery_id}', delivery);
   }
 
@@ -108,6 +111,12 @@ describe('the OpenAPI document', () => {
       ...{ endpoint_url: 'https://minio.example', access_key_id: 'AKIA1', secret_access_key: 'secret' },
     },
     updateStorageBucket: { name: 'z', is_default: true },
+    exchangeIdentityToken: { id_token: 'a token' },
+    createTrustRule: {
+      ...{ name: 'main', issuer: 'https://issuer.example', subject: 'repo:acme/*' },
+      ...{ claims: { ref: 'refs/heads/main' }, grants: ['GIT_HTTP_READ'], scope: 'ALL_REPO' },
+    },
+    updateTrustRule: { subject: 'repo:acme/site', grants: ['ALL'] },
     updateWebhook: { url: 'https://another.example/', active: false },
   };
 
@@ -202,6 +211,18 @@ describe('the OpenAPI document', () => {
     assertFits(operation, await fixture.request('GET', raw, token, { headers: { range: 'bytes=99-' } }));
   });
 });
+
+/** Takes every text for a new token of the rule that the fixture makes. */
+const ANY_TOKEN: IdentityTokens = {
+  read: () => ({
+    claims: {
+      ...{ iss: 'https://issuer.example', aud: 'http://localhost:8080/ada', sub: 'job', jti: randomUUID() },
+      ...{ iat: Date.parse('2026-11-21T10:00:00.000Z') / 1_000, exp: Date.parse('2026-11-21T10:05:00.000Z') / 1_000 },
+    },
+    isAlgorithmAllowed: true,
+  }),
+  verify: async () => null,
+};
 
 function jsonBy(token: TestToken): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${token.secret}`, 'content-type': 'application/json' };

@@ -80,10 +80,30 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   verifyStorageBucket: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
   listStorageBucketErrors: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
   getOidcSetup: { grants: ['ALL', 'API_STORAGE'], scope: 'any', status: 200 },
+  createTrustRule: {
+    grants: ['ALL', 'API_OIDC_TRUST'],
+    scope: 'ALL_REPO',
+    body: {
+      name: 'made',
+      issuer: 'https://issuer.example',
+      subject: 'job',
+      grants: ['API_OIDC_TRUST'],
+      scope: 'ALL_REPO',
+    },
+    status: 201,
+  },
+  listTrustRules: { grants: ['ALL', 'API_OIDC_TRUST'], scope: 'ALL_REPO', status: 200 },
+  getTrustRule: { grants: ['ALL', 'API_OIDC_TRUST'], scope: 'ALL_REPO', status: 200 },
+  updateTrustRule: { grants: ['ALL', 'API_OIDC_TRUST'], scope: 'ALL_REPO', body: {}, status: 200 },
+  deleteTrustRule: { grants: ['ALL', 'API_OIDC_TRUST'], scope: 'ALL_REPO', status: 204 },
+  listRefusedExchanges: { grants: ['ALL', 'API_OIDC_TRUST'], scope: 'ALL_REPO', status: 200 },
   redeliverWebhookDelivery: { grants: ['ALL', 'API_WEBHOOKS'], scope: 'includes-webhook', status: 202 },
 };
 
-const PUBLIC = new Set(['getOpenApi', 'getIssuer', 'getPublicKeys', 'createDeviceSession', 'pollDeviceSession']);
+const PUBLIC = new Set([
+  ...['getOpenApi', 'getIssuer', 'getPublicKeys', 'createDeviceSession', 'pollDeviceSession'],
+  'exchangeIdentityToken',
+]);
 
 describe('permissions of every route', () => {
   let fixture: ApiFixture;
@@ -122,13 +142,14 @@ describe('permissions of every route', () => {
     const toldOf: RepositorySelection =
       path.id === undefined ? ALL_REPOSITORIES : { scope: 'SELECTED_REPO', repositoryIds: [path.id] };
     const webhook = route.path.startsWith('/v1/webhooks') ? await fixture.webhook(owner, toldOf) : null;
+    const rule = route.path.startsWith('/v1/oidc') ? await fixture.trustRule(owner) : null;
     const delivery =
       webhook !== null && route.path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
     const bucket = route.path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
     const url = route.path
       .replace('{username}', path.username ?? 'ada')
       .replace('{name}', path.name)
-      .replace('{id}', webhook ?? bucket ?? target.id)
+      .replace('{id}', rule ?? webhook ?? bucket ?? target.id)
       .replace('{delivery_id}', delivery)
       .replace('{path}', 'file');
     const { body } = expected;

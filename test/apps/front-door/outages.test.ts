@@ -18,6 +18,7 @@ import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.t
 import { PasswordHasherError } from '../../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../../core/ports/rate-limits.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
+import { RefusedExchangesError } from '../../../core/ports/refused-exchanges.ts';
 import { SessionStoreError } from '../../../core/ports/session-store.ts';
 import { SigningKeysError } from '../../../core/ports/signing-keys.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
@@ -51,6 +52,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'reading-too-costly': new ObjectDatabaseError('reading-too-costly', WORDS),
   'password-hasher-busy': new PasswordHasherError(WORDS),
   'rate-limits-unavailable': new RateLimitsError(WORDS),
+  'refused-exchanges-unavailable': new RefusedExchangesError(WORDS),
   'layer-not-found': new LayerStoreError('layer-not-found', WORDS),
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
   'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),

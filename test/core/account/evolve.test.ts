@@ -27,8 +27,8 @@ function open(...history: readonly AccountEvent[]) {
 }
 
 describe("An account's state", () => {
-  test('holds its own facts, and has no repositories, webhooks, MFA tokens and storage buckets at first', () => {
-    const { repositories, repositoryNames, webhooks, mfaTokens, storageBuckets, ...own } = open();
+  test('holds its own facts, and has no repositories, webhooks, MFA tokens, storage buckets and trust rules at first', () => {
+    const { repositories, repositoryNames, webhooks, mfaTokens, storageBuckets, trustRules, ...own } = open();
     assert.deepEqual(own, {
       status: 'open',
       username: 'ada',
@@ -41,8 +41,10 @@ describe("An account's state", () => {
       sessionsEnded: 0,
       formerEmail: null,
     });
-    const sizes = [repositories, repositoryNames, webhooks, mfaTokens, storageBuckets].map(({ size }) => size);
-    assert.deepEqual(sizes, [0, 0, 0, 0, 0]);
+    const sizes = [repositories, repositoryNames, webhooks, mfaTokens, storageBuckets, trustRules].map(
+      ({ size }) => size,
+    );
+    assert.deepEqual(sizes, [0, 0, 0, 0, 0, 0]);
   });
 
   test('follows changes of plan and password', () => {

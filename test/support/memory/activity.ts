@@ -24,7 +24,8 @@ export function createMemoryActivity(options: {
     for (const recorded of all) {
       if (categoryOf(recorded.stream) !== 'accessToken') continue;
       const event = readEvent(accessTokenEventKinds, recorded);
-      if (event.type !== 'AccessTokenRevoked' && event.data.name !== undefined) {
+      if (event.type === 'AccessTokenRevoked' || event.type === 'AccessTokenExchanged') continue;
+      if (event.data.name !== undefined) {
         names.set(entityIdOf(recorded.stream), event.data.name);
       }
     }

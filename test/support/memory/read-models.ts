@@ -273,7 +273,8 @@ export function createMemoryReadModels(options: {
     },
     tokensAmong: async (ids) => {
       const { tokens } = await fold();
-      return new Set(ids.filter((id) => tokens.get(id)?.state.status === 'active'));
+      const isToken = (status?: string): boolean => status === 'active' || status === 'exchanged';
+      return new Set(ids.filter((id) => isToken(tokens.get(id)?.state.status)));
     },
     ...createMemoryActivity(options),
     ...createMemoryBucketErrors(events),

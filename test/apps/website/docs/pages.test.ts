@@ -7,7 +7,7 @@ import { makeOpenApiDocument } from '../../../../apps/api/document.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
 const PAGE_BYTES_MAX = 60_000;
-const PAGES = ['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/webhooks', '/docs/api'];
+const PAGES = ['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/ci', '/docs/webhooks', '/docs/api'];
 const DOCUMENT = z.object({ paths: z.record(z.string(), z.record(z.string(), z.object({ operationId: z.string() }))) });
 
 describe('The documentation', () => {

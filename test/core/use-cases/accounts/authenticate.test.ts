@@ -27,7 +27,7 @@ async function started() {
   const origin = { account, cause: CAUSE };
   const principalOf = async (secret: string): Promise<AccessTokenPrincipal> => {
     const principal = await authenticate(node, secret);
-    assert.ok(principal !== null);
+    assert.ok(principal?.kind === 'access-token');
     return principal;
   };
   return { log, node, account, origin, principalOf };

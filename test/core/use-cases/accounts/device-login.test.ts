@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
 import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
+import { createMemoryRefusedExchanges } from '../../../support/memory/refused-exchanges.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
@@ -339,7 +340,7 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
 
   test('gives no token for an account that was erased since', async () => {
     await grant();
-    await eraseAccount(one, CAUSE, ada);
+    await eraseAccount({ ...one, refusedExchanges: createMemoryRefusedExchanges() }, CAUSE, ada);
     assert.deepEqual(await poll(one), { refused: { code: 'device-session-expired' } });
     assert.equal((await logged('accessToken')).length, 0);
   });

@@ -6,7 +6,7 @@ import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../../../core/claim/evolve.ts';
-import type { RepositoryId } from '../../../../core/kernel/ids.ts';
+import type { RepositoryId, TrustRuleId } from '../../../../core/kernel/ids.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import { VaultError } from '../../../../core/ports/vault.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -74,8 +74,12 @@ const WANTED = { username: 'bob', email: 'ada@example.org', password: 'a long pa
 describe('An erased account', () => {
   test('is gone, with its repositories, tokens, address and secrets', async () => {
     const s = await started();
+    const rule = s.node.ids.next<TrustRuleId>();
+    const refusal = { rule, fault: 'claim-mismatch', claim: 'sub', found: 'repo:ada/x' } as const;
+    await s.node.refusedExchanges.note(s.account, [refusal], s.clock.now());
     assert.deepEqual(await s.erase(), { repositories: 2, addressReleased: true });
     await s.isErased();
+    assert.deepEqual(await s.node.refusedExchanges.list(s.account, rule), [], 'what strangers sent may name persons');
     const types = await s.types();
     const erased = types.indexOf('AccountErased');
     assert.ok(erased > 0 && erased < types.indexOf('RepositoryClosed'), 'the event comes before what follows from it');

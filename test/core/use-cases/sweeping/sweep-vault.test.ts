@@ -16,6 +16,13 @@ import type { VaultField, VaultRef } from '../../../../core/ports/vault.ts';
 import { changePassword, changePlan, createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
 import {
+  changeTrustRule,
+  createTrustRule,
+  deleteTrustRule,
+  listTrustRules,
+  type NewTrustRule,
+} from '../../../../core/use-cases/accounts/trust-rules.ts';
+import {
   changeWebhook,
   createWebhook,
   deleteWebhook,
@@ -272,6 +279,40 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(await kept('bucket-access', 'access_ref'), [false, false, true]);
     const found = accepted(await findBucket(s.node, origin, moved));
     assert.deepEqual([found.settings.keyPrefix, found.settings.roleArn], ['elsewhere/', settings.roleArn]);
+    assert.deepEqual(s.swept, []);
+  });
+
+  test('removes the conditions of trust rules that were changed or deleted by a node that died', async () => {
+    const s = await newSweep();
+    const ada = await createdAccount(s.node, 'ada');
+    const outgoing = { check: async () => null };
+    const origin = {
+      account: ada,
+      cause: CAUSE,
+      guarding: async () => ({ guards: [] }),
+      maker: { grants: ['ALL'], selection: ALL_REPOSITORIES },
+    } as const;
+    const context = { ...s.node, outgoing };
+    const dying = { ...context, vault: { ...s.vault, delete: () => Promise.reject(new Error('died')) } };
+    const wanted: NewTrustRule = {
+      ...{ name: 'rule', issuer: 'https://issuer.example', subject: 'job', claims: {} },
+      ...{ grants: ['GIT_HTTP_READ'], scope: 'ALL_REPO', repositoryIds: [] },
+    };
+    const create = async () => accepted(await createTrustRule(context, origin, wanted)).rule;
+    const [changed, deleted, renamed] = [await create(), await create(), await create()];
+    await assert.rejects(changeTrustRule(dying, origin, changed.id, { subject: 'other' }), /died/);
+    await assert.rejects(deleteTrustRule(dying, origin, deleted.id), /died/);
+    accepted(await changeTrustRule(dying, origin, renamed.id, { name: 'renamed' }));
+    s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
+    await s.sweep();
+    for (const { conditionsRef } of [changed, deleted]) {
+      assert.equal(await s.vault.get(ada, 'oidc-conditions', conditionsRef), null);
+    }
+    const kept = (await listTrustRules(context, ada)).map(({ rule, conditions }) => [rule.name, conditions.subject]);
+    assert.deepEqual(kept, [
+      ['rule', 'other'],
+      ['renamed', 'job'],
+    ]);
     assert.deepEqual(s.swept, []);
   });
 

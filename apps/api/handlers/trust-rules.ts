@@ -1,0 +1,182 @@
+/** Trust rules, and the exchange of identity tokens. */
+import type { z } from 'zod';
+import { parseUuid, type TrustRuleId } from '../../../core/kernel/ids.ts';
+import { EXCHANGES_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
+import { networkOf } from '../../../core/kernel/network.ts';
+import type { RateLimit } from '../../../core/ports/rate-limits.ts';
+import { exchangeIdentityToken } from '../../../core/use-cases/accounts/exchange-identity-token.ts';
+import { grantsOf, type Principal, selectionOf } from '../../../core/use-cases/accounts/principal.ts';
+import {
+  changeTrustRule,
+  createTrustRule,
+  deleteTrustRule,
+  type NewTrustRule,
+  type TrustRuleOrigin,
+} from '../../../core/use-cases/accounts/trust-rules.ts';
+import {
+  addRuleLastUse,
+  listRefusedExchanges,
+  listRulesWithLastUse,
+  readTrustRule,
+  type TrustRuleWithLastUse,
+} from '../../../core/use-cases/reading/list-trust-rules.ts';
+import { upToDate } from '../../front-door/admission.ts';
+import { noContent, ok, problem } from '../http/answer.ts';
+import { faultMessage } from '../refused-exchanges.ts';
+import type { AccountCall, Outcome, PublicCall } from '../route.ts';
+import type { ID_PARAMS } from '../schemas/params.ts';
+import type {
+  EXCHANGE,
+  EXCHANGED,
+  NEW_TRUST_RULE,
+  REFUSED_EXCHANGES,
+  TRUST_RULE,
+  TRUST_RULE_CHANGES,
+  TRUST_RULES,
+} from '../schemas/trust-rules.ts';
+
+type Identified = { readonly params: z.output<typeof ID_PARAMS> };
+
+/** An id that is not a UUID gets 404, like any id of no rule. */
+const NOT_FOUND: Outcome = { refused: { code: 'trust-rule-not-found' } };
+
+const EXCHANGES: RateLimit = { name: 'exchanges', timesMax: EXCHANGES_PER_MINUTE_MAX, spanMs: 60_000 };
+
+export async function postExchange(
+  call: PublicCall,
+  { body }: { readonly body: z.output<typeof EXCHANGE> },
+): Promise<Outcome> {
+  const { context, request, requestId } = call;
+  const address = context.clientAddress(request);
+  const waitSeconds = await context.rateLimits.take([{ limit: EXCHANGES, key: networkOf(address) }]);
+  if (waitSeconds !== null) {
+    return problem(429, 'Too many exchanges from this address', { 'retry-after': String(waitSeconds) });
+  }
+  await upToDate(context);
+  const exchanged = await exchangeIdentityToken(
+    context,
+    async (account, rule) => ({
+      actor: { kind: 'trust_rule', id: rule },
+      requestId,
+      sourceAddressRef: await context.sourceAddressRef(account, address),
+      causationId: null,
+    }),
+    body.id_token,
+  );
+  if ('refused' in exchanged) return exchanged;
+  const { id, token, secret } = exchanged;
+  const answer: z.output<typeof EXCHANGED> = {
+    id,
+    token: secret,
+    token_type: 'Bearer',
+    expires_at: token.expiresAt,
+    grants: [...token.grants],
+    scope: token.scope,
+    repository_ids: [...token.repositoryIds],
+  };
+  return ok(answer);
+}
+
+export async function postTrustRule(
+  call: AccountCall,
+  { body }: { readonly body: z.output<typeof NEW_TRUST_RULE> },
+): Promise<Outcome> {
+  const { repository_ids: repositoryIds, ...wanted } = body;
+  const created = await createTrustRule(call.context, await ruleOrigin(call), { ...wanted, repositoryIds });
+  if ('refused' in created) return created;
+  return ok(ruleObject(call, { ...created, lastUsedAt: null }), 201);
+}
+
+export async function getTrustRules(call: AccountCall): Promise<Outcome> {
+  const rules = await listRulesWithLastUse(call.context, call.principal.account);
+  const list: z.output<typeof TRUST_RULES> = {
+    trust_rules: rules.map((rule) => ruleObject(call, rule)),
+  };
+  return ok(list);
+}
+
+export async function getTrustRule(call: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<TrustRuleId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const found = await readTrustRule(call.context, call.principal.account, id);
+  return 'refused' in found ? found : ok(ruleObject(call, found));
+}
+
+export async function putTrustRule(
+  call: AccountCall,
+  { params, body }: Identified & { readonly body: z.output<typeof TRUST_RULE_CHANGES> },
+): Promise<Outcome> {
+  const id = parseUuid<TrustRuleId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const changed = await changeTrustRule(call.context, await ruleOrigin(call), id, changesIn(body));
+  if ('refused' in changed) return changed;
+  return ok(ruleObject(call, await addRuleLastUse(call.context, changed)));
+}
+
+function changesIn(body: z.output<typeof TRUST_RULE_CHANGES>): Partial<NewTrustRule> {
+  return {
+    ...(body.name === undefined ? {} : { name: body.name }),
+    ...(body.issuer === undefined ? {} : { issuer: body.issuer }),
+    ...(body.subject === undefined ? {} : { subject: body.subject }),
+    ...(body.claims === undefined ? {} : { claims: body.claims }),
+    ...(body.scope === undefined ? {} : { scope: body.scope }),
+    ...(body.grants === undefined ? {} : { grants: body.grants }),
+    ...(body.repository_ids === undefined ? {} : { repositoryIds: body.repository_ids }),
+  };
+}
+
+export async function deleteRule(call: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<TrustRuleId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const deleted = await deleteTrustRule(call.context, await call.origin(), id);
+  return 'refused' in deleted ? deleted : noContent();
+}
+
+export async function getRefusals({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
+  const id = parseUuid<TrustRuleId>(params.id);
+  if (id === null) return NOT_FOUND;
+  const refusals = await listRefusedExchanges(context, principal.account, id);
+  if ('refused' in refusals) return refusals;
+  const list: z.output<typeof REFUSED_EXCHANGES> = {
+    refusals: refusals.map((refusal) => ({
+      reason: refusal.fault,
+      message: faultMessage(refusal),
+      claim: refusal.claim,
+      found: refusal.found,
+      times: refusal.times,
+      first_at: refusal.firstAt,
+      last_at: refusal.lastAt,
+    })),
+  };
+  return ok(list);
+}
+
+async function ruleOrigin({ origin, principal }: AccountCall): Promise<TrustRuleOrigin> {
+  return { ...(await origin()), maker: makerOf(principal) };
+}
+
+/** A rule carries no more than the caller's own token. */
+function makerOf(principal: Principal): TrustRuleOrigin['maker'] {
+  return { grants: grantsOf(principal), selection: selectionOf(principal) };
+}
+
+/** A rule in the form of docs/interface.md. */
+function ruleObject(
+  { context }: AccountCall,
+  { username, rule, conditions, lastUsedAt }: TrustRuleWithLastUse,
+): z.output<typeof TRUST_RULE> {
+  const { scope, repositoryIds } = rule.repositories;
+  return {
+    id: rule.id,
+    name: rule.name,
+    issuer: rule.issuer,
+    audience: `${context.addresses().webUrl}/${username}`,
+    subject: conditions.subject,
+    claims: { ...conditions.claims },
+    grants: [...rule.grants],
+    scope,
+    repository_ids: [...repositoryIds],
+    created_at: rule.createdAt,
+    last_used_at: lastUsedAt,
+  };
+}

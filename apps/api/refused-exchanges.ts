@@ -1,0 +1,26 @@
+/** Why a trust rule did not let an identity token in, in words for the rule's owner. */
+import type { ExchangeFault, RefusedExchange } from '../../core/ports/refused-exchanges.ts';
+
+const WORDS: { readonly [Fault in ExchangeFault]: string } = {
+  'algorithm-not-allowed': 'The token is not signed with an algorithm of the list: RS, PS, ES or EdDSA',
+  'audience-not-alone': 'The token is meant for other audiences too',
+  'claims-malformed': 'A time or the subject of the token is missing or has a wrong form',
+  expired: 'The token has expired',
+  'not-yet-valid': 'The token is not valid yet',
+  'issued-in-the-future': 'The token was issued in the future: compare the clocks',
+  'lifetime-too-long': 'The token lives longer than 24 hours',
+  'id-missing': 'The token has no id (jti), or a very long one',
+  'used-before': 'The token was exchanged before: each works once',
+  'issuer-unreachable': 'The issuer could not be reached',
+  'issuer-answer-invalid': 'The issuer did not answer with its configuration and its keys',
+  'issuer-mismatch': 'The configuration found at the issuer names another issuer',
+  'key-unknown': 'The issuer has no key for this token',
+  'signature-invalid': 'The signature of the token is wrong',
+  'claim-mismatch': 'A claim does not match',
+  'rule-changed': 'The rule was changed meanwhile',
+};
+
+export function faultMessage({ fault, claim, found }: Pick<RefusedExchange, 'fault' | 'claim' | 'found'>): string {
+  if (fault !== 'claim-mismatch') return WORDS[fault];
+  return found === null ? `The token has no usable claim ${claim ?? ''}` : `The claim ${claim ?? ''} does not match`;
+}

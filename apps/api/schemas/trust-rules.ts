@@ -1,0 +1,106 @@
+/** Trust rules, exchanges of identity tokens, and what was refused, on the wire. */
+import { z } from 'zod';
+import { GRANTS, SCOPES } from '../../../core/kernel/grants.ts';
+import type { RepositoryId } from '../../../core/kernel/ids.ts';
+import {
+  IDENTITY_TOKEN_LENGTH_MAX,
+  OUTGOING_URL_LENGTH_MAX,
+  TOKEN_NAME_LENGTH_MAX,
+  TRUST_RULE_PATTERN_LENGTH_MAX,
+  TRUST_RULE_REPOSITORIES_MAX,
+} from '../../../core/kernel/limits.ts';
+import { ID, idSchema, TIMESTAMP } from './common.ts';
+
+const SCOPE = z.enum(SCOPES);
+const GRANT_LIST = z.array(z.enum(GRANTS));
+const CLAIMS = z.record(z.string(), z.string()).meta({
+  wire: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'A pattern for each claim that the identity token must have.',
+    examples: [{ ref: 'refs/heads/main' }],
+  },
+});
+
+export const TRUST_RULE = z
+  .object({
+    id: ID,
+    name: z.string(),
+    issuer: z.string(),
+    audience: z
+      .string()
+      .meta({ description: 'The audience that an identity token must have: the same for all rules.' }),
+    subject: z.string(),
+    claims: CLAIMS,
+    grants: GRANT_LIST,
+    scope: SCOPE,
+    repository_ids: z.array(ID),
+    created_at: TIMESTAMP,
+    last_used_at: TIMESTAMP.nullable().meta({
+      description: 'Of the rule, or of a token that it gave out; to the minute.',
+    }),
+  })
+  .meta({ id: 'TrustRule' });
+export const TRUST_RULES = z.object({ trust_rules: z.array(TRUST_RULE) }).meta({ id: 'TrustRuleList' });
+
+const SETTINGS = {
+  name: z.string().meta({ minLength: 1, maxLength: TOKEN_NAME_LENGTH_MAX, examples: ['main of acme/site'] }),
+  issuer: z.string().meta({
+    description: 'The `iss` of the identity token: a URL with HTTPS, of a public host that is not this service.',
+    maxLength: OUTGOING_URL_LENGTH_MAX,
+    examples: ['https://token.actions.githubusercontent.com'],
+  }),
+  subject: z.string().meta({
+    description: 'A pattern of the `sub` of the identity token.',
+    minLength: 1,
+    maxLength: TRUST_RULE_PATTERN_LENGTH_MAX,
+    examples: ['repo:acme/site:ref:refs/heads/*'],
+  }),
+  claims: CLAIMS,
+  scope: SCOPE,
+  grants: GRANT_LIST.meta({ minItems: 1 }),
+  repository_ids: z
+    .array(idSchema<RepositoryId>('A repository of the account.'))
+    .max(TRUST_RULE_REPOSITORIES_MAX)
+    .meta({
+      description: 'Not empty for SELECTED_REPO, empty for ALL_REPO.',
+    }),
+};
+
+export const NEW_TRUST_RULE = z.object({
+  ...SETTINGS,
+  claims: CLAIMS.default({}),
+  repository_ids: SETTINGS.repository_ids.default([]),
+});
+export const TRUST_RULE_CHANGES = z.object(SETTINGS).partial();
+
+export const REFUSED_EXCHANGES = z
+  .object({
+    refusals: z.array(
+      z.object({
+        reason: z.string().meta({ description: 'A stable code.', examples: ['claim-mismatch'] }),
+        message: z.string(),
+        claim: z.string().nullable().meta({ description: 'The claim that did not match.' }),
+        found: z.string().nullable().meta({ description: 'What was there instead, cut to 200 characters.' }),
+        times: z.int().positive(),
+        first_at: TIMESTAMP,
+        last_at: TIMESTAMP,
+      }),
+    ),
+  })
+  .meta({ id: 'RefusedExchangeList' });
+
+export const EXCHANGE = z.object({
+  id_token: z.string().max(IDENTITY_TOKEN_LENGTH_MAX).meta({ description: 'A signed JSON Web Token.' }),
+});
+export const EXCHANGED = z
+  .object({
+    id: ID,
+    token: z.string().meta({ description: 'The secret. It is shown here once and never again.' }),
+    token_type: z.literal('Bearer'),
+    expires_at: TIMESTAMP,
+    grants: GRANT_LIST,
+    scope: SCOPE,
+    repository_ids: z.array(ID),
+  })
+  .meta({ id: 'ExchangedToken' });

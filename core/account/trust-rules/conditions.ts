@@ -1,0 +1,93 @@
+/**
+ * What a trust rule asks of an identity token: its subject and its claims, exact or with `*`.
+ *
+ * Must stay true: `*` stands for characters of one segment only. Segments are split at `/` and `:`, so the pattern
+ * `repo:acme/*` matches neither `repo:acme-evil/x` nor `repo:acme/x/y`. A comparison looks for each part between two
+ * wildcards once and never goes back, so no pattern makes it slow.
+ */
+import type { JsonObject, JsonValue } from '../../kernel/json.ts';
+import {
+  TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
+  TRUST_RULE_CLAIMS_MAX,
+  TRUST_RULE_PATTERN_LENGTH_MAX,
+  TRUST_RULE_WILDCARDS_MAX,
+} from '../../kernel/limits.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+
+export interface TrustConditions {
+  /** A pattern of the claim `sub`. */
+  readonly subject: string;
+  /** A pattern for each of these claims. */
+  readonly claims: Readonly<Record<string, string>>;
+}
+
+/** The claims that the service judges itself, for every rule. */
+const JUDGED_CLAIMS: ReadonlySet<string> = new Set(['iss', 'aud', 'sub', 'exp', 'nbf', 'iat', 'jti']);
+/** Control characters are in no identity and cannot be seen on a page; a lone surrogate has no UTF-8. */
+const PATTERN = /^[^\p{Cc}\p{Cs}]+$/u;
+
+export function conditionsRefusal({ subject, claims }: TrustConditions): Refusal | null {
+  if (!isPattern(subject)) return { code: 'trust-rule-subject-form' };
+  const entries = Object.entries(claims);
+  if (entries.length > TRUST_RULE_CLAIMS_MAX) return { code: 'trust-rule-claims-form' };
+  const areFine = entries.every(([name, pattern]) => isClaimName(name) && isPattern(pattern));
+  return areFine ? null : { code: 'trust-rule-claims-form' };
+}
+
+function isClaimName(name: string): boolean {
+  return PATTERN.test(name) && name.length <= TRUST_RULE_CLAIM_NAME_LENGTH_MAX && !JUDGED_CLAIMS.has(name);
+}
+
+function isPattern(pattern: string): boolean {
+  return (
+    PATTERN.test(pattern) &&
+    pattern.length <= TRUST_RULE_PATTERN_LENGTH_MAX &&
+    pattern.split('*').length - 1 <= TRUST_RULE_WILDCARDS_MAX
+  );
+}
+
+/** The first condition that a token does not meet. */
+export interface Mismatch {
+  /** `sub`, or the name of a claim. */
+  readonly claim: string;
+  readonly expected: string;
+  /** The text that was compared; null if the token has no such claim, or one that is no text, number or truth value. */
+  readonly presented: string | null;
+}
+
+/** Returns the first condition that the claims of a token do not meet; null if they meet all. */
+export function mismatchOf({ subject, claims }: TrustConditions, token: JsonObject): Mismatch | null {
+  for (const [claim, expected] of [['sub', subject] as const, ...Object.entries(claims)]) {
+    const presented = Object.hasOwn(token, claim) ? comparable(token[claim]) : null;
+    if (presented === null || !matches(expected, presented)) return { claim, expected, presented };
+  }
+  return null;
+}
+
+function comparable(value: JsonValue | undefined): string | null {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+}
+
+/** Returns true if the pattern matches the whole text. */
+export function matches(pattern: string, text: string): boolean {
+  // With its group, the split keeps the separators, so that `:` never matches `/`.
+  const wanted = pattern.split(/([/:])/);
+  const given = text.split(/([/:])/);
+  return wanted.length === given.length && wanted.every((part, index) => segmentMatches(part, given[index] ?? ''));
+}
+
+function segmentMatches(pattern: string, text: string): boolean {
+  const [first = '', ...others] = pattern.split('*');
+  const last = others.pop();
+  if (last === undefined) return pattern === text;
+  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
+  const end = text.length - last.length;
+  let at = first.length;
+  for (const part of others) {
+    const found = text.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}

@@ -1,0 +1,103 @@
+/** Patterns of trust rules. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { conditionsRefusal, matches, mismatchOf } from '../../../../core/account/trust-rules/conditions.ts';
+import {
+  TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
+  TRUST_RULE_CLAIMS_MAX,
+  TRUST_RULE_PATTERN_LENGTH_MAX,
+  TRUST_RULE_WILDCARDS_MAX,
+} from '../../../../core/kernel/limits.ts';
+
+describe('A pattern', () => {
+  test('matches the same text, and with wildcards any characters of a segment', () => {
+    for (const [pattern, text] of [
+      ['repo:acme/site', 'repo:acme/site'],
+      ['repo:acme/*', 'repo:acme/site'],
+      ['repo:*/site:ref:refs/heads/release-*', 'repo:acme/site:ref:refs/heads/release-1.2'],
+      ['a*b*c', 'a1b2c'],
+      ['a*b*c', 'abbcc'],
+      ['*', 'x'],
+      ['**', 'x'],
+      ['a*', 'a'],
+      ['*a*a*', 'aa'],
+    ] as const) {
+      assert.ok(matches(pattern, text), `${pattern} ${text}`);
+    }
+  });
+
+  test('matches no other text', () => {
+    for (const [pattern, text] of [
+      ['repo:acme/site', 'repo:acme/Site'],
+      ['repo:acme/*', 'repo:acme-evil/x'],
+      ['repo:acme/*', 'repo:acme/x/y'],
+      ['repo:acme/*', 'repo:acme/x:y'],
+      ['repo:acme/*', 'repo:acme:x'],
+      ['repo:acme*', 'repo:acme/x'],
+      ['*', 'a/b'],
+      ['*', 'a:b'],
+      ['a*a', 'a'],
+      ['ab*bc', 'abc'],
+      ['a*b*c', 'acb'],
+      ['a*bb*bc', 'abbc'],
+      ['a.c', 'abc'],
+      ['', 'x'],
+    ] as const) {
+      assert.ok(!matches(pattern, text), `${pattern} ${text}`);
+    }
+  });
+
+  // The attack: a pattern for which a matcher that goes back takes hours.
+  test('is compared in no time, whatever the text', () => {
+    const begun = performance.now();
+    const pattern = 'a*'.repeat(TRUST_RULE_WILDCARDS_MAX);
+    for (let n = 0; n < 100; n += 1) assert.ok(!matches(`${pattern}b`, 'a'.repeat(12_000)));
+    assert.ok(performance.now() - begun < 1_000);
+  });
+});
+
+describe('Conditions', () => {
+  const claims = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`claim-${n}`, 'x']));
+
+  test('are taken at their limits, and refused one past them', () => {
+    const long = 'x'.repeat(TRUST_RULE_PATTERN_LENGTH_MAX);
+    const name = 'n'.repeat(TRUST_RULE_CLAIM_NAME_LENGTH_MAX);
+    const wild = '*'.repeat(TRUST_RULE_WILDCARDS_MAX);
+    assert.equal(conditionsRefusal({ subject: long, claims: { [name]: wild } }), null);
+    assert.equal(conditionsRefusal({ subject: wild, claims: claims(TRUST_RULE_CLAIMS_MAX) }), null);
+    for (const subject of ['', `${long}x`, `${wild}*`, 'a\nb', '\ud800']) {
+      assert.equal(
+        conditionsRefusal({ subject, claims: {} })?.code,
+        'trust-rule-subject-form',
+        JSON.stringify(subject),
+      );
+    }
+    for (const wrong of [
+      claims(TRUST_RULE_CLAIMS_MAX + 1),
+      { [`${name}n`]: 'x' },
+      { '': 'x' },
+      { ref: '' },
+      { ref: `${long}x` },
+      { ref: `${wild}*` },
+      ...['iss', 'aud', 'sub', 'exp', 'nbf', 'iat', 'jti'].map((judged) => ({ [judged]: 'x' })),
+    ]) {
+      const refused = conditionsRefusal({ subject: 'x', claims: wrong });
+      assert.equal(refused?.code, 'trust-rule-claims-form', JSON.stringify(wrong).slice(0, 100));
+    }
+  });
+
+  test('name the first claim that does not match, and what was there', () => {
+    const conditions = { subject: 'job', claims: { ref: 'main', run: '1' } };
+    assert.equal(mismatchOf(conditions, { sub: 'job', ref: 'main', run: 1, other: {} }), null);
+    const mismatch = (token: Parameters<typeof mismatchOf>[1]) => {
+      const found = mismatchOf(conditions, token);
+      return [found?.claim, found?.expected, found?.presented];
+    };
+    assert.deepEqual(mismatch({ sub: 'x', ref: 'x' }), ['sub', 'job', 'x']);
+    assert.deepEqual(mismatch({ sub: 'job' }), ['ref', 'main', null]);
+    assert.deepEqual(mismatch({ sub: 'job', ref: 'main', run: ['1'] }), ['run', '1', null]);
+    // A claim that every object has from its prototype is no claim of the token.
+    const inherited = mismatchOf({ subject: 'job', claims: { constructor: '*' } }, { sub: 'job' });
+    assert.equal(inherited?.presented, null);
+  });
+});

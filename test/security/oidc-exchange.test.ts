@@ -1,0 +1,575 @@
+/** Attacks on the exchange of identity tokens (SECURITY.md, What holds), against a real issuer over TLS. */
+import assert from 'node:assert/strict';
+import { createHmac, randomBytes, sign } from 'node:crypto';
+import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { beforeAll, beforeEach, describe, test } from 'vitest';
+import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
+import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
+import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
+import {
+  EXCHANGES_PER_MINUTE_MAX,
+  FAILED_TOKENS_PER_MINUTE_MAX,
+  IDENTITY_TOKEN_DEPTH_MAX,
+  IDENTITY_TOKEN_LENGTH_MAX,
+  ISSUER_DOCUMENT_BYTES_MAX,
+  ISSUER_FAILURE_KEPT_MS,
+  ISSUER_KEYS_KEPT_LEAST_MS,
+  ISSUER_KEYS_KEPT_MS,
+  ISSUER_KEYS_MAX,
+} from '../../core/kernel/limits.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
+import { createRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { NewTrustRule } from '../../core/use-cases/accounts/trust-rules.ts';
+import { type ApiFixture, createApiFixture, type TestToken } from '../support/api-fixture.ts';
+import { CAUSE } from '../support/node.ts';
+import { cleanUp, suiteEnding } from '../support/cleanup.ts';
+import {
+  type Claims,
+  CONFIGURATION,
+  createIssuerNetwork,
+  json,
+  KEYS,
+  startIssuer,
+  type TestIssuer,
+} from '../support/identity-issuer.ts';
+
+const AUDIENCE = 'http://localhost:8080/ada';
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+describe('The exchange of an identity token', () => {
+  const ending = suiteEnding();
+  const network = createIssuerNetwork();
+  let fixture: ApiFixture;
+  let ada: AccountId;
+  let owner: TestToken;
+  let issuer: TestIssuer;
+  let rule: TrustRuleId;
+  let atFailpoint: (point: string) => Promise<void> = async () => undefined;
+
+  beforeAll(async () => {
+    fixture = await createApiFixture({ outgoing: network.outgoing, failpoint: (point) => atFailpoint(point) });
+    cleanUp(ending, () => fixture.close());
+    ada = await fixture.account('ada');
+    await fixture.account('bob');
+    owner = await fixture.token(ada);
+  });
+  beforeEach(async (context) => {
+    fixture.clock.advance(60_000);
+    issuer = await startIssuer(context, network, { clock: fixture.clock, audience: AUDIENCE });
+    rule = await newRule();
+  });
+
+  const newRule = (wanted: Partial<NewTrustRule> = {}) =>
+    fixture.trustRule(ada, { issuer: issuer.url, subject: 'repo:acme/*', ...wanted });
+  const exchange = (token: string) => fixture.request('POST', '/v1/oidc/token', null, { body: { id_token: token } });
+  const seconds = (): number => Math.floor(Date.parse(fixture.clock.now()) / 1_000);
+
+  async function refusals(id: TrustRuleId = rule) {
+    const answer = await fixture.request('GET', `/v1/oidc/trust-rules/${id}/refusals`, owner);
+    assert.equal(answer.statusCode, 200, answer.body);
+    return answer.json().refusals as readonly {
+      reason: string;
+      claim: string | null;
+      found: string | null;
+      times: number;
+    }[];
+  }
+
+  /** The caller learns nothing, and the owner of the rule learns this reason. Null: nobody does. */
+  async function assertRefused(token: string, reason: string | null, what = reason ?? ''): Promise<void> {
+    // So that the list of refusals is in the order of this test.
+    fixture.clock.advance(1);
+    const answer = await exchange(token);
+    assert.equal(answer.statusCode, 401, `${what}: ${answer.body}`);
+    assert.deepEqual(answer.json(), { detail: 'The exchange failed' }, what);
+    const [newest] = await refusals();
+    assert.equal(newest?.reason ?? null, reason, what);
+  }
+
+  test('gives a token of 15 minutes with the permissions of the rule, and no other', async () => {
+    const answer = await exchange(await issuer.token());
+    assert.equal(answer.statusCode, 200, answer.body);
+    const { id, token, ...others } = answer.json();
+    assert.match(token, /^strata_[0-9A-Za-z]{46}$/);
+    assert.deepEqual(others, {
+      ...{ token_type: 'Bearer', grants: ['API_OIDC_TRUST'], scope: 'ALL_REPO', repository_ids: [] },
+      expires_at: new Date(Date.parse(fixture.clock.now()) + 900_000).toISOString(),
+    });
+    const job = { id, secret: token };
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', job)).statusCode, 200);
+    assert.equal((await fixture.request('GET', '/v1/repositories', job)).statusCode, 403);
+    const listed = (await fixture.request('GET', '/v1/access-tokens', owner)).json().access_tokens;
+    assert.ok(!listed.some((one: { id: string }) => one.id === id), 'it is not listed');
+    for (const method of ['GET', 'PUT'] as const) {
+      const asked = await fixture.request(
+        method,
+        `/v1/access-tokens/${id}`,
+        owner,
+        method === 'PUT' ? { body: {} } : {},
+      );
+      assert.equal(asked.statusCode, 404, method);
+    }
+    const { last_used_at: used } = (await fixture.request('GET', `/v1/oidc/trust-rules/${rule}`, owner)).json();
+    assert.equal(used, `${fixture.clock.now().slice(0, 16)}:00.000Z`);
+    assert.deepEqual(await refusals(), []);
+    fixture.clock.advance(899_999);
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', job)).statusCode, 200);
+    fixture.clock.advance(1);
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', job)).statusCode, 401);
+  });
+
+  // The attack: a job's token leaks after the job. The job ends its own token, and nobody else's.
+  test('gives a token that may revoke itself', async () => {
+    const [one, two] = [(await exchange(await issuer.token())).json(), (await exchange(await issuer.token())).json()];
+    const as = ({ id, token }: { id: string; token: string }) => ({ id, secret: token }) as TestToken;
+    assert.equal((await fixture.request('DELETE', `/v1/access-tokens/${two.id}`, as(one))).statusCode, 403);
+    assert.equal((await fixture.request('DELETE', `/v1/access-tokens/${one.id}`, as(one))).statusCode, 204);
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', as(one))).statusCode, 401);
+    assert.equal(
+      (await fixture.request('DELETE', `/v1/access-tokens/${two.id}`, owner)).statusCode,
+      204,
+      'by the owner',
+    );
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', as(two))).statusCode, 401);
+  });
+
+  // The attack: somebody on the machines of the CI system, which share one address, tries token after token.
+  test('gives a token that passes however many from its address failed, while a secret that only names it fails', async () => {
+    const { id, token } = (await exchange(await issuer.token())).json();
+    const use = (secret: string) => fixture.request('GET', '/v1/oidc/trust-rules', { id, secret });
+    for (let n = 0; n < FAILED_TOKENS_PER_MINUTE_MAX; n += 1) await use(newTokenSecret());
+    assert.equal((await use(newTokenSecret())).statusCode, 429);
+    assert.equal((await use(newExchangedSecret(id))).statusCode, 401);
+    assert.equal((await use(token)).statusCode, 200);
+  });
+
+  // The attack: a leaked job token goes on working after its owner has corrected or deleted the rule.
+  test('gives a token that ends when its rule is changed or deleted', async () => {
+    const jobs = async () => {
+      const { id, token } = (await exchange(await issuer.token())).json();
+      return { id, secret: token } as TestToken;
+    };
+    const first = await jobs();
+    const unchanged = await fixture.request('PUT', `/v1/oidc/trust-rules/${rule}`, owner, { body: { name: 'test' } });
+    assert.equal(unchanged.statusCode, 200);
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', first)).statusCode, 200, 'nothing was changed');
+    await fixture.request('PUT', `/v1/oidc/trust-rules/${rule}`, owner, { body: { name: 'another' } });
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', first)).statusCode, 401);
+    const second = await jobs();
+    await fixture.request('DELETE', `/v1/oidc/trust-rules/${rule}`, owner);
+    assert.equal((await fixture.request('GET', '/v1/oidc/trust-rules', second)).statusCode, 401);
+  });
+
+  // The attack: a token without a signature (alg none).
+  test('refuses a token that is not signed', async () => {
+    const [, payload] = (await issuer.token()).split('.');
+    await assertRefused(`${encoded({ alg: 'none', kid: 'key-1' })}.${payload}.`, 'algorithm-not-allowed');
+  });
+
+  // The attack: the public key, which everybody knows, used as the secret of a MAC (HS256).
+  test('refuses a token whose MAC is made with the public key', async () => {
+    const [, payload] = (await issuer.token()).split('.');
+    const signed = `${encoded({ alg: 'HS256', kid: 'key-1', typ: 'JWT' })}.${payload}`;
+    for (const secret of [await exportSPKI(issuer.keys.publicKey), JSON.stringify(issuer.publicJwk)]) {
+      const mac = createHmac('sha256', secret).update(signed).digest('base64url');
+      await assertRefused(`${signed}.${mac}`, 'algorithm-not-allowed');
+    }
+  });
+
+  // The attack: the issuer's list holds a shared secret, or the token names another algorithm than its key is for.
+  test('refuses a token whose key is not for its algorithm', async () => {
+    const secret = randomBytes(32);
+    issuer.answers.set(KEYS, (response) =>
+      json(response, { keys: [{ kty: 'oct', kid: 'key-1', k: secret.toString('base64url') }] }),
+    );
+    await assertRefused(await issuer.token(), 'key-unknown', 'an RSA token and a shared secret');
+    issuer.answers.set(KEYS, (response) => json(response, { keys: [{ ...issuer.publicJwk, alg: 'RS512' }] }));
+    fixture.clock.advance(ISSUER_KEYS_KEPT_LEAST_MS);
+    await assertRefused(await issuer.token(), 'key-unknown', 'a key for RS512');
+    issuer.answers.set(KEYS, (response) => json(response, { keys: [{ ...issuer.publicJwk, use: 'enc' }] }));
+    fixture.clock.advance(ISSUER_KEYS_KEPT_MS);
+    await assertRefused(await issuer.token(), 'key-unknown', 'a key for encryption');
+  });
+
+  // The attack: a token that is signed with the key of another id, or with a key that the issuer does not have.
+  test('refuses a token whose key id does not name the key that signed it', async () => {
+    const other = await generateKeyPair('RS256', { extractable: true });
+    const second = { ...(await exportJWK(other.publicKey)), kid: 'key-2', alg: 'RS256' };
+    issuer.answers.set(KEYS, (response) => json(response, { keys: [issuer.publicJwk, second] }));
+    await assertRefused(await issuer.token({}, { kid: 'key-2' }), 'signature-invalid');
+    await assertRefused(await issuer.token({}, { kid: 'key-3' }), 'key-unknown');
+    await assertRefused(await issuer.token({}, { kid: undefined }), 'key-unknown', 'no key id, and two keys');
+    const [header, payload, signature] = (await issuer.token()).split('.');
+    const altered = { ...JSON.parse(Buffer.from(payload ?? '', 'base64url').toString()), sub: 'repo:acme/other' };
+    await assertRefused(`${header}.${encoded(altered)}.${signature}`, 'signature-invalid', 'altered claims');
+  });
+
+  // The attack: the token brings its own key, or says where to find one (jwk, jku, x5c, x5u).
+  test('takes no key from the token, and asks no address in it', async () => {
+    const mine = await generateKeyPair('RS256', { extractable: true });
+    const jwk = { ...(await exportJWK(mine.publicKey)), kid: 'mine', alg: 'RS256' };
+    const pem = await exportSPKI(mine.publicKey);
+    const now = seconds();
+    const claims = { iss: issuer.url, aud: AUDIENCE, sub: 'repo:acme/site', iat: now, exp: now + 300 };
+    for (const [n, header] of [
+      { jwk },
+      { jku: `${issuer.url}/evil` },
+      { x5u: `${issuer.url}/evil` },
+      { x5c: [pem.replaceAll(/-----.*-----|\n/g, '')] },
+      { jwk, kid: 'key-1' },
+    ].entries()) {
+      const token = await new SignJWT({ ...claims, jti: String(n) })
+        .setProtectedHeader({ alg: 'RS256', kid: 'mine', ...header })
+        .sign(mine.privateKey);
+      const isKnownId = 'kid' in header;
+      await assertRefused(token, isKnownId ? 'signature-invalid' : 'key-unknown', Object.keys(header).join());
+    }
+    assert.ok(!issuer.requests.includes('/evil'));
+  });
+
+  // The attack: a header that changes what is signed, or that the service would have to understand.
+  test('refuses a token that marks a header as critical', async () => {
+    const claims = JSON.parse(Buffer.from((await issuer.token()).split('.')[1] ?? '', 'base64url').toString());
+    const header = { alg: 'RS256', kid: 'key-1' };
+    await assertRefused(await signedByHand({ ...header, crit: ['b64'], b64: false }, claims), null);
+    await assertRefused(await signedByHand({ ...header, crit: [] }, claims), null);
+    assert.equal((await exchange(await signedByHand(header, claims))).statusCode, 200);
+  });
+
+  // The attack: a token that was meant for somebody else, or for several, is sent here.
+  test('takes only the audience of the account, alone', async () => {
+    for (const [aud, reason] of [
+      ['https://elsewhere.example', null],
+      ['http://localhost:8080/', null],
+      ['http://localhost:8080/ada/', null],
+      ['http://localhost:8080/Ada', null],
+      ['http://localhost:8080/nobody', null],
+      ['http://localhost:8080/bob', null],
+      ['http://localhost:8080', null],
+      [undefined, null],
+      [{}, null],
+      [[AUDIENCE, 'https://elsewhere.example'], 'audience-not-alone'],
+      [['https://elsewhere.example', AUDIENCE], 'audience-not-alone'],
+      [[AUDIENCE, AUDIENCE], 'audience-not-alone'],
+    ] as const) {
+      await assertRefused(await issuer.token({ aud }), reason, JSON.stringify(aud));
+    }
+    assert.deepEqual(issuer.requests, [], 'the issuer was not asked for any of them');
+    assert.equal((await exchange(await issuer.token({ aud: [AUDIENCE] }))).statusCode, 200, 'a list of one');
+  });
+
+  // The attack: a token that has expired, or is not valid yet, or for ever.
+  test('takes a token only in its time, give or take 60 seconds', async () => {
+    const now = seconds();
+    for (const [claims, reason] of [
+      [{ iat: now - 600, exp: now - 60 }, 'expired'],
+      [{ nbf: now + 61 }, 'not-yet-valid'],
+      [{ iat: now + 61, exp: now + 300 }, 'issued-in-the-future'],
+      [{ iat: now, exp: now + 86_401 }, 'lifetime-too-long'],
+      [{ exp: undefined }, 'claims-malformed'],
+      [{ iat: undefined }, 'claims-malformed'],
+      [{ exp: 'tomorrow' }, 'claims-malformed'],
+      [{ exp: 1e300 }, 'claims-malformed'],
+      [{ nbf: null }, 'claims-malformed'],
+      [{ sub: undefined }, 'claims-malformed'],
+    ] as const) {
+      await assertRefused(await issuer.token(claims), reason, JSON.stringify(claims));
+    }
+    assert.deepEqual(issuer.requests, [], 'the issuer was not asked for any of them');
+    for (const claims of [
+      { iat: now - 600, exp: now - 59 },
+      { nbf: now + 60 },
+      { iat: now + 60, exp: now + 300 },
+      { exp: now + 86_400 },
+    ]) {
+      assert.equal((await exchange(await issuer.token(claims))).statusCode, 200, JSON.stringify(claims));
+    }
+  });
+
+  // The attack: a token without an id could be exchanged for ever.
+  test('refuses a token without an id', async () => {
+    for (const jti of [undefined, '', 5, 'x'.repeat(257)]) {
+      await assertRefused(await issuer.token({ jti }), 'id-missing', String(jti));
+    }
+    assert.equal((await exchange(await issuer.token({ jti: 'x'.repeat(256) }))).statusCode, 200);
+  });
+
+  // The attack: a token is read from a log and exchanged a second time.
+  test('takes a token once, also when ten requests race', async () => {
+    const token = await issuer.token();
+    const raced = await Promise.all(Array.from({ length: 10 }, () => exchange(token)));
+    assert.deepEqual(
+      raced.map(({ statusCode }) => statusCode).toSorted((a, b) => a - b),
+      [200, ...Array(9).fill(401)],
+    );
+    await assertRefused(token, 'used-before');
+    await newRule({ name: 'of the same issuer' });
+    assert.equal((await exchange(token)).statusCode, 401, 'another rule makes it no new token');
+  });
+
+  // The attack: a repository with a similar name, or a path below one that is trusted.
+  test('lets no wildcard match beyond its segment', async () => {
+    for (const sub of [
+      'repo:acme-evil/x',
+      'repo:acme/x/y',
+      'repo:acme/x:ref',
+      'repo:acme:x',
+      'xrepo:acme/x',
+      'repo:acme',
+    ]) {
+      await assertRefused(await issuer.token({ sub }), 'claim-mismatch', sub);
+    }
+    const [newest] = await refusals();
+    assert.deepEqual([newest?.claim, newest?.found], ['sub', 'repo:acme']);
+    assert.equal((await exchange(await issuer.token({ sub: 'repo:acme/x' }))).statusCode, 200);
+  });
+
+  test('compares claims as texts, and tells the owner of the rule which one did not match', async () => {
+    const id = await newRule({ claims: { ref: 'refs/heads/release-*', run_attempt: '1', protected: 'true' } });
+    const good = { ref: 'refs/heads/release-7', run_attempt: 1, protected: true };
+    for (const [claims, claim, found] of [
+      [{ ...good, ref: 'refs/heads/main' }, 'ref', 'refs/heads/main'],
+      [{ ...good, run_attempt: 2 }, 'run_attempt', '2'],
+      [{ ...good, protected: ['true'] }, 'protected', null],
+      [{ ref: good.ref, run_attempt: 1 }, 'protected', null],
+      [{ ...good, ref: `refs/heads/\u0007${'x'.repeat(500)}` }, 'ref', `refs/heads/\u{FFFD}${'x'.repeat(187)}…`],
+    ] as const) {
+      const answer = await exchange(await issuer.token(claims));
+      assert.equal(answer.statusCode, 401);
+      assert.ok(!answer.body.includes('ref'), 'the caller learns nothing');
+      const [newest] = await refusals(id);
+      assert.deepEqual([newest?.reason, newest?.claim, newest?.found], ['claim-mismatch', claim, found]);
+      fixture.clock.advance(1);
+    }
+    assert.equal((await exchange(await issuer.token(good))).statusCode, 200);
+  });
+
+  // The attack: a stranger fills the list with refusals that bear endless different texts.
+  test('keeps at most 20 refusals of a rule, and counts equal ones', async () => {
+    for (let n = 0; n < 25; n += 1) {
+      if (n % EXCHANGES_PER_MINUTE_MAX === EXCHANGES_PER_MINUTE_MAX - 1) fixture.clock.advance(60_000);
+      fixture.clock.advance(1);
+      assert.equal((await exchange(await issuer.token({ sub: `job-${n}` }))).statusCode, 401);
+    }
+    assert.equal((await exchange(await issuer.token({ sub: 'job-24' }))).statusCode, 401);
+    const kept = await refusals();
+    assert.deepEqual([kept.length, kept[0]?.found, kept[0]?.times, kept.at(-1)?.found], [20, 'job-24', 2, 'job-5']);
+  });
+
+  // The attack: an issuer that answers with gigabytes, or with thousands of keys.
+  test('reads no more of an issuer than the limits', async () => {
+    const filler = (bytes: number) => ({ keys: [issuer.publicJwk], filler: 'x'.repeat(bytes) });
+    const frame = JSON.stringify(filler(0)).length;
+    issuer.answers.set(KEYS, (response) => json(response, filler(ISSUER_DOCUMENT_BYTES_MAX - frame + 1)));
+    await assertRefused(await issuer.token(), 'issuer-answer-invalid');
+    assert.equal((await refusals())[0]?.found, 'too large');
+    fixture.clock.advance(ISSUER_FAILURE_KEPT_MS);
+    const keys = Array.from({ length: ISSUER_KEYS_MAX + 1 }, (_, n) => ({ kty: 'EC', kid: String(n) }));
+    issuer.answers.set(KEYS, (response) => json(response, { keys }));
+    await assertRefused(await issuer.token(), 'issuer-answer-invalid');
+    fixture.clock.advance(ISSUER_FAILURE_KEPT_MS);
+    issuer.answers.set(KEYS, (response) => json(response, { keys: [...keys.slice(2), issuer.publicJwk] }));
+    assert.equal((await exchange(await issuer.token())).statusCode, 200, 'as many keys as the limit');
+    fixture.clock.advance(ISSUER_KEYS_KEPT_MS);
+    issuer.answers.set(KEYS, (response) => json(response, filler(ISSUER_DOCUMENT_BYTES_MAX - frame)));
+    assert.equal((await exchange(await issuer.token())).statusCode, 200, 'as many bytes as the limit');
+  });
+
+  // The attack: the issuer sends the service on to an address inside of its network.
+  test('follows no redirect of an issuer, neither for its configuration nor for its keys', async () => {
+    for (const path of [KEYS, CONFIGURATION]) {
+      issuer.answers.set(path, (response) => response.writeHead(302, { location: `${issuer.url}/inside` }).end());
+      fixture.clock.advance(ISSUER_KEYS_KEPT_MS);
+      await assertRefused(await issuer.token(), 'issuer-answer-invalid', path);
+      assert.equal((await refusals())[0]?.found, 'status 302');
+    }
+    assert.ok(!issuer.requests.includes('/inside'));
+  });
+
+  // The attack: the configuration of a trusted host speaks for another issuer.
+  test('takes the configuration only of the issuer that it names', async () => {
+    for (const named of [`${issuer.url}/`, 'https://token.actions.githubusercontent.com', 5]) {
+      issuer.answers.set(CONFIGURATION, (response) =>
+        json(response, { issuer: named, jwks_uri: `${issuer.url}${KEYS}` }),
+      );
+      await assertRefused(await issuer.token(), 'issuer-mismatch', String(named));
+      fixture.clock.advance(ISSUER_FAILURE_KEPT_MS);
+    }
+    assert.ok(!issuer.requests.includes(KEYS));
+    for (const address of ['http://127.0.0.1/keys', 'file:///etc/passwd', 'https://user:pass@127.0.0.1/']) {
+      issuer.answers.set(CONFIGURATION, (response) => json(response, { issuer: issuer.url, jwks_uri: address }));
+      await assertRefused(await issuer.token(), 'issuer-unreachable', address);
+      fixture.clock.advance(ISSUER_FAILURE_KEPT_MS);
+    }
+  });
+
+  // The attack: tokens with random key ids, or of a broken issuer, make the service flood somebody.
+  test('asks an issuer for its keys once, and again for an unknown key only after a while', async () => {
+    await Promise.all(Array.from({ length: 5 }, async () => exchange(await issuer.token())));
+    assert.deepEqual(issuer.requests, [CONFIGURATION, KEYS]);
+    for (let n = 0; n < 5; n += 1) await exchange(await issuer.token({}, { kid: `unknown ${n}` }));
+    assert.equal(issuer.requests.length, 2);
+    fixture.clock.advance(ISSUER_KEYS_KEPT_LEAST_MS);
+    for (let n = 0; n < 5; n += 1) await exchange(await issuer.token({}, { kid: `unknown ${n}` }));
+    assert.equal(issuer.requests.length, 4, 'it may have got new keys');
+    issuer.answers.set(CONFIGURATION, (response) => response.writeHead(500).end());
+    fixture.clock.advance(ISSUER_KEYS_KEPT_MS);
+    for (let n = 0; n < 5; n += 1) await exchange(await issuer.token());
+    assert.equal(issuer.requests.length, 5, 'a broken issuer is left alone');
+    issuer.answers.clear();
+    fixture.clock.advance(ISSUER_FAILURE_KEPT_MS);
+    assert.equal((await exchange(await issuer.token())).statusCode, 200);
+  });
+
+  // The attack: issuers of one account hang, to hold up the exchanges of all others.
+  test('waits for issuers that hang in the turns of their own account only', async (context) => {
+    const { clock } = fixture;
+    const tokens = createJoseIdentityTokens({ outgoing: network.outgoing, clock });
+    const bob = await fixture.account('hanging');
+    const now = clock.now();
+    const hanging = await Promise.all(
+      Array.from({ length: 4 }, () => startIssuer(context, network, { clock, audience: AUDIENCE })),
+    );
+    const waiting: (() => void)[] = [];
+    const held = hanging.map(async (one) => {
+      one.answers.set(CONFIGURATION, (response) => void waiting.push(() => response.writeHead(500).end()));
+      return tokens.verify(await one.token(), { account: bob, issuer: one.url, audience: AUDIENCE, now });
+    });
+    const known = { account: bob, issuer: issuer.url, audience: AUDIENCE, now };
+    const queued = tokens.verify(await issuer.token(), known);
+    const begun = performance.now();
+    assert.equal(await tokens.verify(await issuer.token(), { ...known, account: ada }), null);
+    assert.ok(performance.now() - begun < 2_000, 'the same issuer, asked by another account');
+    for (let ended = 0; ended < 2; ended += 1) {
+      while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+      assert.equal(waiting.length, 2, 'two at once');
+      for (const end of waiting.splice(0)) end();
+    }
+    const faults = (await Promise.all(held)).map((fault) => fault?.fault);
+    assert.deepEqual([...new Set(faults)], ['issuer-answer-invalid']);
+    assert.equal(await queued, null);
+  });
+
+  // The attack: an identity token as large as the body may be, or nested so deep that reading it takes the stack.
+  test('bounds the size and the depth of a token before it reads it', async () => {
+    const sized = async (length: number): Promise<string> => {
+      const bare = (await issuer.token({ filler: '' })).length;
+      let token = await issuer.token({ filler: 'x'.repeat(Math.floor(((length - bare) * 3) / 4) - 3) });
+      while (token.length < length)
+        token = await issuer.token({ filler: 'x'.repeat(Math.floor(((length - bare) * 3) / 4)) });
+      return token;
+    };
+    const nested = (depth: number): Claims => {
+      let value: unknown = 1;
+      for (let n = 0; n < depth - 1; n += 1) value = [value];
+      return { nested: value };
+    };
+    assert.equal((await exchange(await issuer.token(nested(IDENTITY_TOKEN_DEPTH_MAX)))).statusCode, 200);
+    await assertRefused(await issuer.token(nested(IDENTITY_TOKEN_DEPTH_MAX + 1)), null, 'too deep');
+    const large = await issuer.token({ filler: 'x'.repeat(IDENTITY_TOKEN_LENGTH_MAX) });
+    assert.equal((await exchange(large)).statusCode, 422);
+    assert.equal((await exchange(await sized(IDENTITY_TOKEN_LENGTH_MAX - 8))).statusCode, 200);
+    for (const text of ['', '.', '..', 'a.b', 'a.b.c.d.e', 'é.é.é', `${encoded({ alg: 'RS256' })}.bm90.x`]) {
+      await assertRefused(text, null, text);
+    }
+  });
+
+  // The attack: guessing, or an expensive verification, as often as the network allows.
+  test('is tried at most 20 times a minute from an address', async () => {
+    const statuses: number[] = [];
+    for (let n = 0; n <= EXCHANGES_PER_MINUTE_MAX; n += 1) statuses.push((await exchange('x')).statusCode);
+    assert.deepEqual(statuses, [...Array(EXCHANGES_PER_MINUTE_MAX).fill(401), 429]);
+    const answer = await exchange('x');
+    assert.match(String(answer.headers['retry-after']), /^\d+$/);
+    fixture.clock.advance(60_000);
+    assert.equal((await exchange(await issuer.token())).statusCode, 200);
+  });
+
+  test('lets the oldest rule that matches decide, and adds none up', async () => {
+    const body = (name: string, grants: string[], subject = 'repo:acme/*') => ({
+      body: { name, issuer: issuer.url, subject, grants, scope: 'ALL_REPO' },
+    });
+    await fixture.request('POST', '/v1/oidc/trust-rules', owner, body('second', ['GIT_HTTP_WRITE']));
+    await fixture.request('POST', '/v1/oidc/trust-rules', owner, body('third', ['ALL']));
+    assert.deepEqual((await exchange(await issuer.token())).json().grants, ['API_OIDC_TRUST']);
+    await fixture.request('PUT', `/v1/oidc/trust-rules/${rule}`, owner, { body: { subject: 'repo:other/*' } });
+    assert.deepEqual((await exchange(await issuer.token())).json().grants, ['GIT_HTTP_WRITE']);
+    assert.deepEqual(await refusals(), [], 'a rule before the one that matched has refused nothing');
+  });
+
+  // The attack: an exchange that is under way when its rule is deleted, or its account closed.
+  test('gives out nothing if the rule goes while the token is being verified', async () => {
+    let release: (() => void) | undefined;
+    const arrived = new Promise<void>((resolve) => {
+      issuer.answers.set(CONFIGURATION, (response) => {
+        release = () => json(response, { issuer: issuer.url, jwks_uri: `${issuer.url}${KEYS}` });
+        resolve();
+      });
+    });
+    const answer = exchange(await issuer.token());
+    await arrived;
+    await fixture.request('DELETE', `/v1/oidc/trust-rules/${rule}`, owner);
+    release?.();
+    assert.equal((await answer).statusCode, 401);
+  });
+
+  // The attack: the rule is deleted after the token was found good, and before the exchange is appended.
+  test('gives out nothing if the rule goes between the verdict and the append', async () => {
+    for (const end of [
+      async () => fixture.request('PUT', `/v1/oidc/trust-rules/${rule}`, owner, { body: { name: 'changed' } }),
+      async () => fixture.request('DELETE', `/v1/oidc/trust-rules/${rule}`, owner),
+    ]) {
+      const token = await issuer.token();
+      atFailpoint = async (point) => {
+        if (point === 'exchange-verified') await end();
+      };
+      assert.equal((await exchange(token)).statusCode, 401);
+      atFailpoint = async () => undefined;
+    }
+  });
+
+  // The attack: a change that a leaked job token has under way when the owner deletes the rule, or revokes the token.
+  test('gives a token whose changes under way do not commit after its rule or the token is gone', async () => {
+    const { context } = fixture;
+    for (const [n, end] of [
+      async () => fixture.request('PUT', `/v1/oidc/trust-rules/${rule}`, owner, { body: { name: 'changed' } }),
+      async (id: string) => fixture.request('DELETE', `/v1/access-tokens/${id}`, owner),
+      async () => fixture.request('DELETE', `/v1/oidc/trust-rules/${rule}`, owner),
+    ].entries()) {
+      const { id, token } = (await exchange(await issuer.token())).json();
+      const principal = await authenticate(context, token);
+      assert.ok(principal?.kind === 'exchanged-token');
+      const guarding = guardedBy(context, principal, () => true);
+      const create = (name: string) => {
+        const wanted = { name, description: null, defaultBranch: null, storageBucketId: null };
+        return createRepository(context, { account: ada, cause: CAUSE, guarding }, wanted);
+      };
+      assert.ok(!('refused' in (await create(`before-${n}`))));
+      // The guard as it stood right before the end: the append must lose, and the next look must find the end.
+      const latest = await authenticate(context, token);
+      assert.ok(latest !== null);
+      const stale = guardedBy(context, latest, () => true);
+      await end(id);
+      const wanted = { name: `after-${n}`, description: null, defaultBranch: null, storageBucketId: null };
+      const after = await createRepository(context, { account: ada, cause: CAUSE, guarding: stale }, wanted);
+      assert.deepEqual(after, { refused: { code: 'token-no-longer-valid' } });
+    }
+  });
+
+  // The attack: a canary in a token appears in a log line.
+  test('logs nothing of a token', async () => {
+    const canary = `canary-${randomBytes(8).toString('hex')}`;
+    await exchange(await signedByHand({ alg: 'RS256', kid: canary }, { aud: AUDIENCE, iss: canary }));
+    await exchange(await issuer.token({ sub: canary, jti: canary }));
+    await exchange(canary);
+    assert.ok(!fixture.logged.join().includes(canary));
+    assert.ok(!JSON.stringify(fixture.finished).includes(canary));
+  });
+
+  /** Signs what the library would refuse to sign. */
+  async function signedByHand(header: object, claims: object): Promise<string> {
+    const text = `${encoded(header)}.${encoded(claims)}`;
+    const signature = sign('sha256', Buffer.from(text), await exportPKCS8(issuer.keys.privateKey));
+    return `${text}.${signature.toString('base64url')}`;
+  }
+});
