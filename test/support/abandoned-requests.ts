@@ -123,6 +123,8 @@ const WITH_BODY = new Set([
   'createAccessToken',
   'createWebhook',
   'createStorageBucket',
+  'createTrustRule',
+  'exchangeIdentityToken',
 ]);
 
 /** At least one request for each operation of the REST API. */
@@ -148,6 +150,13 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   const newToken = async (): Promise<string> => `/v1/access-tokens/${(await fixture.token(account)).id}`;
   const newWebhook = async (): Promise<string> => `/v1/webhooks/${await fixture.webhook(account)}`;
   const newBucket = async (): Promise<string> => `/v1/storage-buckets/${await fixture.bucket(account)}`;
+  const newRule = async (): Promise<string> => `/v1/oidc/trust-rules/${await fixture.trustRule(account)}`;
+  const newIdentity = () => {
+    const now = Math.floor(Date.parse(fixture.clock.now()) / 1_000);
+    const aud = `${fixture.context.addresses().webUrl}/ada`;
+    const claims = { iss: rule.issuer, sub: 'job', aud, jti: `job-${++count}`, iat: now, exp: now + 600 };
+    return { id_token: JSON.stringify(claims) };
+  };
   const newDelivery = async (): Promise<string> => {
     const webhook = await fixture.webhook(account);
     return `/v1/webhooks/${webhook}/deliveries/${await fixture.delivery(account, webhook)}`;
@@ -169,6 +178,13 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   };
   const rename = { name: 'renamed' };
   const hook = { url: 'https://receiver.example/other', events: ['push'], active: true };
+  const rule = {
+    name: 'other',
+    issuer: 'https://issuer.example',
+    subject: 'other',
+    grants: ['GIT_HTTP_READ'],
+    scope: 'ALL_REPO',
+  };
   const bucket = {
     ...{ name: 'other', provider: 'S3', auth_mode: 'OIDC', bucket_name: 'layers' },
     role_arn: 'arn:aws:iam::123456789012:role/strata',
@@ -211,6 +227,13 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['updateStorageBucket', async () => call('PUT', await newBucket(), 200, rename)],
     ['verifyStorageBucket', async () => call('POST', `${await newBucket()}/verify`, 200)],
     ['deleteStorageBucket', async () => call('DELETE', await newBucket(), 204)],
+    ['exchangeIdentityToken', async () => (await newRule(), call('POST', '/v1/oidc/token', 200, newIdentity()))],
+    ['listTrustRules', () => call('GET', '/v1/oidc/trust-rules', 200)],
+    ['createTrustRule', async () => (await newRule(), call('POST', '/v1/oidc/trust-rules', 201, rule))],
+    ['getTrustRule', async () => call('GET', await newRule(), 200)],
+    ['updateTrustRule', async () => call('PUT', await newRule(), 200, rename)],
+    ['deleteTrustRule', async () => call('DELETE', await newRule(), 204)],
+    ['listRefusedExchanges', async () => call('GET', `${await newRule()}/refusals`, 200)],
     ['listWebhooks', () => call('GET', '/v1/webhooks', 200)],
     ['getWebhook', async () => call('GET', await newWebhook(), 200)],
     ['createWebhook', async () => (await newWebhook(), call('POST', '/v1/webhooks', 201, hook))],

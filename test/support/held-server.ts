@@ -4,6 +4,7 @@
  * Must stay true: the Git and REST handlers are joined as in the product. The object database is the real one, limited
  * to one git process at a time, so that the next request hangs when a process slot was not released.
  */
+import type { JsonObject } from '../../core/kernel/json.ts';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -87,6 +88,12 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     deviceRequests: calls.watch('deviceRequests', fixture.context.deviceRequests),
     outgoing: calls.watch('outgoing', fixture.context.outgoing),
     lastUse: fixture.context.lastUse,
+    refusedExchanges: calls.watch('refusedExchanges', fixture.context.refusedExchanges),
+    // Takes a token's claims as its text.
+    identityTokens: {
+      read: (token: string) => ({ claims: JSON.parse(token) as JsonObject, isAlgorithmAllowed: true }),
+      ...calls.watch('identityTokens', { verify: async () => null }),
+    },
     // Each request gets an address of its own, so that no rate limit applies.
     clientAddress: () => `192.0.2.${(clients += 1) % 250}-${clients}`,
     ...calls.watch('addresses', { sourceAddressRef: async () => null }),

@@ -41,7 +41,7 @@ export function createRoutes(site: Site): void {
     const bucket = { name, isDefault, settings: wantedSettings(wanted) };
     const created = await createBucket(context, await bucketOrigin(visit), bucket);
     if ('refused' in created) return showForm(visit, kind, entered, refusedBucket(created.refused));
-    return redirectTo(pathOf(created.bucket.id), 'The storage bucket is made. Verify it before repositories use it.');
+    return redirectTo(pathOf(created.bucket.id), 'The storage bucket is created. Verify it before repositories use it.');
   });
 }
 
@@ -62,7 +62,7 @@ function showForm(
   const title = `New bucket: ${kind.title}`;
   const content = html`<h1>${title}</h1><p class="soft">The <a href="${BUCKETS}/setup">setup guide</a> says what to prepare first.</p>${postForm(
     { csrf: visit.csrf(), errors },
-    html`${bucketFields(kind, entered, errors, true)}<div class="row"><button class="button main">Make storage bucket</button><a class="button quiet" href="${BUCKETS}">Cancel</a></div>`,
+    html`${bucketFields(kind, entered, errors, true)}<div class="row"><button class="button main">Create storage bucket</button><a class="button quiet" href="${BUCKETS}">Cancel</a></div>`,
   )}`;
   return showPage(page(visit, { title, width: 'narrow' }, content), status, headers);
 }

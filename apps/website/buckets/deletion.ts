@@ -38,7 +38,7 @@ function ask(
     isDefault && html`<p>New repositories are in the platform’s storage then.</p>`
   }${postForm(
     { action: pathOf(id, '/delete'), csrf: visit.csrf(), errors },
-    html`<div class="row"><button class="button grave">Delete this storage bucket</button><a class="button quiet" href="${pathOf(id)}">Cancel</a></div>`,
+    html`<div class="row"><button class="button grave">Delete storage bucket</button><a class="button quiet" href="${pathOf(id)}">Cancel</a></div>`,
   )}`;
   return showPage(page(visit, { title, width: 'narrow' }, content), status, headers);
 }

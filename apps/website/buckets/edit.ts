@@ -61,7 +61,7 @@ function showForm(
     html`<p class="note">Repositories depend on this bucket, so its place cannot change: the bucket, the prefix and the endpoint. The role and the keys can.</p>`;
   const content = html`<h1>Edit ${bucket.name}</h1>${fixed}<p class="soft">A change of anything but the name and the default has to be verified again.</p>${postForm(
     { action: pathOf(bucket.id, '/edit'), csrf: visit.csrf(), errors },
-    html`${bucketFields(kindOf(found), entered, errors, false)}<div class="row"><button class="button main">Save</button><a class="button quiet" href="${pathOf(bucket.id)}">Cancel</a></div>`,
+    html`${bucketFields(kindOf(found), entered, errors, false)}<div class="row"><button class="button main">Save changes</button><a class="button quiet" href="${pathOf(bucket.id)}">Cancel</a></div>`,
   )}`;
   return showPage(page(visit, { title: `Edit ${bucket.name}`, width: 'narrow' }, content), status, headers);
 }

@@ -21,7 +21,7 @@ function showList(visit: PersonVisit, buckets: readonly FoundBucket[]): SiteAnsw
   const content = html`${buckets.length > 0 ? table(buckets) : emptyList()}${
     buckets.length < STORAGE_BUCKETS_MAX
       ? html`<div class="row"><a class="button main" href="${BUCKETS}/create">New storage bucket</a>${links}<span class="soft">${buckets.length} of ${STORAGE_BUCKETS_MAX}</span></div>`
-      : html`<div class="row">${links}</div><p class="soft">An account has at most ${STORAGE_BUCKETS_MAX} storage buckets. Delete one to make another.</p>`
+      : html`<div class="row">${links}</div><p class="soft">An account has at most ${STORAGE_BUCKETS_MAX} storage buckets. Delete one to create another.</p>`
   }`;
   return showPage(page(visit, { title: 'Storage buckets', head }, content));
 }
