@@ -41,7 +41,10 @@ export function createRoutes(site: Site): void {
     const bucket = { name, isDefault, settings: wantedSettings(wanted) };
     const created = await createBucket(context, await bucketOrigin(visit), bucket);
     if ('refused' in created) return showForm(visit, kind, entered, refusedBucket(created.refused));
-    return redirectTo(pathOf(created.bucket.id), 'The storage bucket is created. Verify it before repositories use it.');
+    return redirectTo(
+      pathOf(created.bucket.id),
+      'The storage bucket is created. Verify it before repositories use it.',
+    );
   });
 }
 
