@@ -14,7 +14,7 @@ import { ROOT } from '../architecture/source-tree.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'strata-run-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const SUPPORT = ['after-process', 'chromium', 'optional-suites', 'figures', 'skipped', 'tools'];
+const SUPPORT = ['after-process', 'chromium', 'optional-suites', 'figures', 'skipped', 'tools', 'cloud/network'];
 const COPIED = [
   '.gitignore',
   'test/vitest',
