@@ -70,7 +70,10 @@ async function startFull(ending: Ending): Promise<Strata> {
   await writeFile(authority, certificate.cert);
   const receiver = await startReceiver(certificate, 0, (target) => (target === '/hooks' ? 204 : 503));
   ending.onTestFinished(() => receiver.close());
-  const env = { STRATA_ALLOW_PRIVATE_TARGETS: 'true', NODE_EXTRA_CA_CERTS: authority };
+  const env = {
+    ...{ STRATA_ALLOW_PRIVATE_TARGETS: 'true', STRATA_BYO_REQUIRES_PLAN: 'false' },
+    NODE_EXTRA_CA_CERTS: authority,
+  };
   const strata = await startStrata(ending, { log: 'postgres', env });
   const origin = `https://localhost:${receiver.port}`;
   await fillDemo(strata, { kind: `${origin}/hooks`, dead: origin });
