@@ -12,7 +12,7 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Guarding } from '../../core/runtime/execute.ts';
-import { authenticate, guardedBy, idsOfSecret } from '../../core/use-cases/accounts/authenticate.ts';
+import { authenticate, guardedBy, readSecret } from '../../core/use-cases/accounts/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -57,18 +57,18 @@ export async function identify(
   secret: string | null,
 ): Promise<Identified | Denial> {
   if (secret === null) return CREDENTIAL_MISSING;
-  const ids = idsOfSecret(door, secret);
-  if (ids === null) return CREDENTIAL_NOT_VALID;
+  const read = readSecret(door, secret);
+  if (read === null) return CREDENTIAL_NOT_VALID;
   const address = door.clientAddress(request);
   const position = await upToDate(door);
-  const judgement = await door.failedTokens.judge(ids, address, position);
-  const principal = judgement.worth ? await authenticate(door, secret) : null;
+  const judgement = await door.failedTokens.judge(read, address, position);
+  const principal = judgement.worth ? await authenticate(door, read) : null;
   if (principal === null) {
     door.failedTokens.failed(address);
     if (judgement.worth || judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
     return { denied: 'too-many-failed-tokens', waitSeconds: judgement.waitSeconds };
   }
-  door.failedTokens.passed(ids);
+  door.failedTokens.passed(read);
   door.lastUse.touch(usedBy(principal));
   return { principal, position };
 }

@@ -17,14 +17,17 @@ import {
 import { isIpv6, networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 import type { KnownTokens } from '../../core/ports/access-token-lists.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { SecretIds } from '../../core/use-cases/accounts/authenticate.ts';
+import type { ReadSecret } from '../../core/use-cases/accounts/authenticate.ts';
 import { createRate } from './rates.ts';
+
+/** The ids of the tokens that may have a secret. */
+type TokenIds = Pick<ReadSecret, 'derived' | 'named'>;
 
 export interface FailedTokens {
   /** Returns whether the token is worth a read of the log, and if not, when its sender may fail again. */
-  judge(ids: SecretIds, address: string, position: LogPosition): Promise<Judgement>;
+  judge(ids: TokenIds, address: string, position: LogPosition): Promise<Judgement>;
   /** Notes that the token was valid. */
-  passed(ids: SecretIds): void;
+  passed(ids: TokenIds): void;
   failed(address: string): void;
 }
 
@@ -49,7 +52,7 @@ export function createFailedTokens(options: {
   /** Secrets that were valid once, each by the id that only it has: at most as many reads of the log as there are tokens. */
   const known = new LRUCache<AccessTokenId, true>({ max: KNOWN_MAX });
   const isToken = createLookups(options.tokens);
-  const isAnyToken = async ({ derived, named }: SecretIds, position: LogPosition): Promise<boolean> => {
+  const isAnyToken = async ({ derived, named }: TokenIds, position: LogPosition): Promise<boolean> => {
     const ids = named === null ? [derived] : [derived, named];
     return (await Promise.all(ids.map((id) => isToken(id, position)))).includes(true);
   };

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { beforeAll, beforeEach, describe, test } from 'vitest';
+import { authenticate } from '../support/accounts.ts';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
@@ -17,7 +18,7 @@ import {
   ISSUER_KEYS_KEPT_MS,
   ISSUER_KEYS_MAX,
 } from '../../core/kernel/limits.ts';
-import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
+import { guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
 import { createRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { NewTrustRule } from '../../core/use-cases/accounts/trust-rules.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../support/api-fixture.ts';

@@ -6,6 +6,8 @@ import type { AccessTokenId, AccountId } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
+import { authenticate as authenticateRead, readSecret } from '../../core/use-cases/accounts/authenticate.ts';
+import type { TokenPrincipal } from '../../core/use-cases/accounts/principal.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { CAUSE, type TestNode } from './node.ts';
 
@@ -18,6 +20,15 @@ export function accepted<Result extends object>(result: Result | { readonly refu
 /** Returns the code of a refusal, or null when the result is not a refusal. */
 export function codeOf(result: object): string | null {
   return 'refused' in result ? (result.refused as { readonly code: string }).code : null;
+}
+
+/** Authenticates as a request does. */
+export async function authenticate(
+  context: Parameters<typeof authenticateRead>[0],
+  secret: string,
+): Promise<TokenPrincipal | null> {
+  const read = readSecret(context, secret);
+  return read === null ? null : authenticateRead(context, read);
 }
 
 /** Counts the results by refusal code; counts those that were not refused under `created`. */

@@ -33,8 +33,10 @@ export function tokenIdOf(ids: Pick<Ids, 'derive'>, secretHash: string): AccessT
   return ids.derive<AccessTokenId>(TOKEN_ID_NAMESPACE, secretHash);
 }
 
-/** The ids of the tokens that may have a secret. */
-export interface SecretIds {
+/** A secret's digest, and the ids of the tokens that may have it. */
+export interface ReadSecret {
+  /** SHA-256, hex. */
+  readonly hash: string;
   /** Of a token that was created: derived from the whole secret, so no other secret has it. */
   readonly derived: AccessTokenId;
   /** Of a token that was exchanged: the secret names it. Null if the secret cannot be that of one. */
@@ -42,28 +44,25 @@ export interface SecretIds {
 }
 
 /** Returns null for what is no secret. Reads nothing. */
-export function idsOfSecret(
+export function readSecret(
   { ids, digest }: { readonly ids: Pick<Ids, 'derive'>; readonly digest: Digest },
   secret: string,
-): SecretIds | null {
+): ReadSecret | null {
   if (!isSecretForm(digest.crc32, secret)) return null;
-  return { derived: tokenIdOf(ids, digest.sha256(secret)), named: idInSecret(secret) };
+  const hash = digest.sha256(secret);
+  return { hash, derived: tokenIdOf(ids, hash), named: idInSecret(secret) };
 }
 
-/** Returns null for a malformed, unknown, expired or revoked token, and for a token of an account that is not open. */
+/** Returns null for an unknown, expired or revoked token, and for a token of an account that is not open. */
 export async function authenticate(
   context: Context & { readonly digest: Digest },
-  secret: string,
+  { hash, derived, named }: ReadSecret,
 ): Promise<TokenPrincipal | null> {
-  const ids = idsOfSecret(context, secret);
-  if (ids === null) return null;
-  const secretHash = context.digest.sha256(secret);
-  const { derived, named } = ids;
   // Whoever knows an id can make secrets that name it. Each costs a read of this one token, and of no other.
   if (named !== null && (await context.entities.get(accessTokens, named)).state.status !== 'absent') {
-    return principalOfExchanged(context, named, secretHash);
+    return principalOfExchanged(context, named, hash);
   }
-  return principalOfToken(context, derived, secretHash);
+  return principalOfToken(context, derived, hash);
 }
 
 async function principalOfToken(
@@ -77,8 +76,8 @@ async function principalOfToken(
   // The tokens of an erased account are not revoked one by one. They are refused because the account is not open.
   const owner = await context.entities.get(accounts, token.account);
   if (owner.state.status !== 'open') return null;
-  const guard = { stream: entity.stream, revision: entity.revision };
-  return unlessExpired(context, { kind: 'access-token', account: token.account, tokenId, token, guard });
+  const guards = [{ stream: entity.stream, revision: entity.revision }];
+  return unlessExpired(context, { kind: 'access-token', account: token.account, tokenId, token, guards });
 }
 
 async function principalOfExchanged(
@@ -152,18 +151,24 @@ export function guardedBy(
 ): Guarding {
   switch (principal.kind) {
     case 'access-token':
-      return guardedByToken(context, principal, stillAllowed);
+      return guardedByToken(context, principal, stillAllowed, principalOfToken);
     case 'exchanged-token':
-      return guardedByExchanged(context, principal, stillAllowed);
+      return guardedByToken(context, principal, stillAllowed, principalOfExchanged);
     case 'session':
       return guardedBySession(context, principal, stillAllowed);
   }
 }
 
-function guardedByToken(
+/** `readAgain` returns the token's principal as of now. */
+function guardedByToken<Caller extends TokenPrincipal>(
   context: Context & { readonly digest: Digest },
-  principal: AccessTokenPrincipal,
+  principal: Caller,
   stillAllowed: (principal: Principal) => boolean,
+  readAgain: (
+    context: Context & { readonly digest: Digest },
+    id: AccessTokenId,
+    hash: string,
+  ) => Promise<Caller | null>,
 ): Guarding {
   const { account, tokenId, token } = principal;
   let first = true;
@@ -173,28 +178,7 @@ function guardedByToken(
       await context.entities.reload(accounts, account);
     }
     // Expiry appends no event, so no guard can detect it: the time is checked here.
-    const now = first ? unlessExpired(context, principal) : await principalOfToken(context, tokenId, token.secretHash);
-    first = false;
-    if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
-    return { guards: [now.guard] };
-  };
-}
-
-function guardedByExchanged(
-  context: Context & { readonly digest: Digest },
-  principal: ExchangedTokenPrincipal,
-  stillAllowed: (principal: Principal) => boolean,
-): Guarding {
-  const { account, tokenId, token } = principal;
-  let first = true;
-  return async () => {
-    if (!first) {
-      await context.entities.reload(accessTokens, tokenId);
-      await context.entities.reload(accounts, account);
-    }
-    const now = first
-      ? unlessExpired(context, principal)
-      : await principalOfExchanged(context, tokenId, token.secretHash);
+    const now = first ? unlessExpired(context, principal) : await readAgain(context, tokenId, token.secretHash);
     first = false;
     if (now === null || !stillAllowed(now)) return { refused: { code: 'token-no-longer-valid' } };
     return { guards: now.guards };

@@ -13,13 +13,13 @@ import type { Used } from '../../ports/last-use.ts';
 import type { Reader } from '../../usage/events.ts';
 import type { StreamGuard } from '../../ports/event-store.ts';
 
-/** An access token that was valid when it was read. `guard` holds the revision of its stream at that time. */
+/** An access token that was valid when it was read. `guards` hold the revision of its stream at that time. */
 export interface AccessTokenPrincipal {
   readonly kind: 'access-token';
   readonly account: AccountId;
   readonly tokenId: AccessTokenId;
   readonly token: ActiveAccessToken;
-  readonly guard: StreamGuard;
+  readonly guards: readonly StreamGuard[];
 }
 
 /**

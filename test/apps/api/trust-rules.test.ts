@@ -1,12 +1,13 @@
 /** Trust rules over REST, as docs/interface.md, OIDC trust, specifies them. */
 import assert from 'node:assert/strict';
 import { beforeEach, afterEach, describe, test } from 'vitest';
+import { authenticate } from '../../support/accounts.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import type { AccountId, RepositoryId } from '../../../core/kernel/ids.ts';
 import { TRUST_RULE_REPOSITORIES_MAX, TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
 import { updateAccessToken, revokeAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
-import { authenticate, guardedBy } from '../../../core/use-cases/accounts/authenticate.ts';
+import { guardedBy } from '../../../core/use-cases/accounts/authenticate.ts';
 import { stillPermitted } from '../../../core/use-cases/accounts/permission.ts';
 import { createTrustRule } from '../../../core/use-cases/accounts/trust-rules.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';

@@ -6,7 +6,7 @@ import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import { plusMs, uuid } from '../../../../core/kernel/ids.ts';
 import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
 import { changePassword } from '../../../../core/use-cases/accounts/accounts.ts';
-import { authenticate, guardedBy, identifyPerson } from '../../../../core/use-cases/accounts/authenticate.ts';
+import { guardedBy, identifyPerson } from '../../../../core/use-cases/accounts/authenticate.ts';
 import { createRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { stillPermitted } from '../../../../core/use-cases/accounts/permission.ts';
 import {
@@ -16,7 +16,7 @@ import {
   readerOf,
   selectionOf,
 } from '../../../../core/use-cases/accounts/principal.ts';
-import { newAccount, newRepository, newToken } from '../../../support/accounts.ts';
+import { authenticate, newAccount, newRepository, newToken } from '../../../support/accounts.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { watchLog } from '../../../support/watched-log.ts';
 
@@ -38,10 +38,10 @@ describe('A secret', () => {
     const { node, account, origin, principalOf } = await started();
     const { id, secret } = await newToken(node, account, { grants: ['GIT_HTTP_READ'] });
     const principal = await principalOf(secret);
-    assert.deepEqual([principal.tokenId, principal.account, principal.guard.revision], [id, account, 0]);
+    assert.deepEqual([principal.tokenId, principal.account, principal.guards[0]?.revision], [id, account, 0]);
     await updateAccessToken(node, origin, id, { grants: ['GIT_HTTP_WRITE'] });
     const changed = await principalOf(secret);
-    assert.deepEqual([changed.token.grants, changed.guard.revision], [['GIT_HTTP_WRITE'], 1]);
+    assert.deepEqual([changed.token.grants, changed.guards[0]?.revision], [['GIT_HTTP_WRITE'], 1]);
   });
 
   test('is refused without reading the log if it is malformed', async () => {
@@ -122,7 +122,7 @@ describe("A token's guard", () => {
   test('is the revision that was read with the principal, and its first call does not read the log', async () => {
     const { log, guarding, principal } = await guarded();
     const { reads } = log.counts;
-    assert.deepEqual(await guarding(), { guards: [principal.guard] });
+    assert.deepEqual(await guarding(), { guards: principal.guards });
     assert.equal(log.counts.reads, reads);
   });
 
@@ -130,7 +130,7 @@ describe("A token's guard", () => {
     const { node, origin, id, principal, guarding } = await guarded();
     await guarding();
     await updateAccessToken(node, origin, id, { name: 'renamed' });
-    assert.deepEqual(await guarding(), { guards: [{ ...principal.guard, revision: 1 }] });
+    assert.deepEqual(await guarding(), { guards: [{ ...principal.guards[0], revision: 1 }] });
   });
 
   test('refuses after the token was revoked or lost its grant', async () => {

@@ -1,6 +1,7 @@
 /** Device login across its streams and the vault, with races and nodes that stop midway. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
+import { authenticate } from '../../../support/accounts.ts';
 import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
 import { createMemoryRefusedExchanges } from '../../../support/memory/refused-exchanges.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
@@ -25,7 +26,6 @@ import type { NewDeviceLoginRequest } from '../../../../core/ports/device-login-
 import type { Failpoint, FailpointName } from '../../../../core/ports/failpoints.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
 import { revokeAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
-import { authenticate } from '../../../../core/use-cases/accounts/authenticate.ts';
 import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import {
   denyDeviceLogin,

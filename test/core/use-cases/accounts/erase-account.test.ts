@@ -16,11 +16,19 @@ import {
   createAccount,
   findAccount,
 } from '../../../../core/use-cases/accounts/accounts.ts';
-import { authenticate, guardedBy } from '../../../../core/use-cases/accounts/authenticate.ts';
+import { guardedBy } from '../../../../core/use-cases/accounts/authenticate.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
 import { createRepository, findRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
-import { accepted, codeOf, newAccount, newRepository, newToken, TOKEN_SETTINGS } from '../../../support/accounts.ts';
+import {
+  TOKEN_SETTINGS,
+  accepted,
+  authenticate,
+  codeOf,
+  newAccount,
+  newRepository,
+  newToken,
+} from '../../../support/accounts.ts';
 import { createAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { keepLog } from '../../../support/log.ts';

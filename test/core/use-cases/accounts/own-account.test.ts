@@ -10,12 +10,7 @@ import {
   SIGN_IN_FAILURES_PAIR_MAX,
 } from '../../../../core/kernel/limits.ts';
 import { changePassword, findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
-import {
-  authenticate,
-  guardedBy,
-  identifyPerson,
-  type SessionOf,
-} from '../../../../core/use-cases/accounts/authenticate.ts';
+import { guardedBy, identifyPerson, type SessionOf } from '../../../../core/use-cases/accounts/authenticate.ts';
 import { eraseDueAccounts } from '../../../../core/use-cases/accounts/erase-due-accounts.ts';
 import {
   changeOwnEmail,
@@ -28,7 +23,15 @@ import {
 } from '../../../../core/use-cases/accounts/own-account.ts';
 import { createRepository, findRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { type Origin, signIn } from '../../../../core/use-cases/accounts/sign-in.ts';
-import { accepted, codeOf, codesOf, newAccount, newRepository, newToken } from '../../../support/accounts.ts';
+import {
+  accepted,
+  authenticate,
+  codeOf,
+  codesOf,
+  newAccount,
+  newRepository,
+  newToken,
+} from '../../../support/accounts.ts';
 import { keepLog } from '../../../support/log.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';

@@ -27,8 +27,8 @@ function token(settings: Partial<ActiveAccessToken> = {}): Principal {
     createdAt: timestamp('2026-11-21T10:00:00.000Z'),
     ...settings,
   };
-  const guard = { stream: streamName('accessToken', tokenId), revision: 0 };
-  return { kind: 'access-token', account, tokenId, token: whole, guard };
+  const guards = [{ stream: streamName('accessToken', tokenId), revision: 0 }];
+  return { kind: 'access-token', account, tokenId, token: whole, guards };
 }
 
 const selected = token({ scope: 'SELECTED_REPO', repositoryIds: [one] });
