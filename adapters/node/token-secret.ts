@@ -6,7 +6,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { digitsOfId } from '../../core/access-token/exchanged-secret.ts';
+import { digitsOfId, idInSecret } from '../../core/access-token/exchanged-secret.ts';
 import { BASE62, checksumOf, SECRET_DIGITS } from '../../core/access-token/secret.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
 
@@ -17,8 +17,15 @@ export function randomBase62(digits: number): string {
   return text;
 }
 
+/**
+ * Returns a new secret of an access token. It does not look like that of an exchanged one, as one in 512 would: each
+ * request with it would look for the other token first.
+ */
 export function newTokenSecret(): string {
-  return withForm(randomBase62(SECRET_DIGITS));
+  for (;;) {
+    const secret = withForm(randomBase62(SECRET_DIGITS));
+    if (idInSecret(secret) === null) return secret;
+  }
 }
 
 /** Returns a new secret of an exchanged token: the digits of its id, then random ones. */

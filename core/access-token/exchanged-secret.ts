@@ -11,7 +11,7 @@ import { BASE62 } from './secret.ts';
 
 const ID_DIGITS = 22;
 const PREFIX = 'strata_';
-/** An id of version 5 (RFC 9562). Of all other secrets one in 512 looks like this. */
+/** An id of version 5 (RFC 9562). Of random digits one in 512 looks like this. */
 const VERSION_5 = /^.{14}5.{4}[89ab]/;
 
 /** Returns the id as the first digits of a secret. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import fc from 'fast-check';
 import { crc32 as nodeCrc32 } from 'node:zlib';
+import { idInSecret } from '../../../core/access-token/exchanged-secret.ts';
 import { checksumOf, isSecretForm } from '../../../core/access-token/secret.ts';
 import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 
@@ -55,6 +56,10 @@ describe('A new secret', () => {
       const [, digits = '', checksum] = /^strata_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/.exec(newTokenSecret()) ?? [];
       assert.equal(checksum, checksumOf(nodeCrc32, digits));
     }
+  });
+
+  test('never looks like that of an exchanged token, for which each request would look first', () => {
+    for (let n = 0; n < 5_000; n += 1) assert.equal(idInSecret(newTokenSecret()), null);
   });
 
   test('is drawn from all digits with equal probability', () => {
