@@ -55,16 +55,19 @@ export class LayerArrivals {
     });
   }
 
-  /**
-   * Brings a layer's own pack into a folder of the caller's: as a link where the entry has it alone, else from the store.
-   */
-  async bring(entry: CacheEntry | null, layer: Layer, folder: CacheFolder): Promise<void> {
-    const present = entry?.folder.present.get(layer.id);
-    if (entry !== null && present !== undefined && present.sha256 === layer.sha256 && present.pack === layer.pack) {
-      await copyLayers(entry.folder, folder, [present]);
-      return;
+  /** Brings the layers' own packs into a folder of the caller's: as links where the entry has them alone, else anew. */
+  async bring(entry: CacheEntry | null, layers: readonly Layer[], folder: CacheFolder): Promise<void> {
+    if (entry !== null) {
+      const alone = layers.flatMap(({ id, sha256, pack }) => {
+        const present = entry.folder.present.get(id);
+        return present?.sha256 === sha256 && present.pack === pack ? [present] : [];
+      });
+      await copyLayers(entry.folder, folder, alone);
     }
-    await this.#fetchInto(folder, layer, entry?.key ?? folder.path);
+    const key = entry?.key ?? folder.path;
+    const missing = layers.filter(({ id }) => !folder.present.has(id));
+    const fetched = await Promise.allSettled(missing.map((layer) => this.#fetchInto(folder, layer, key)));
+    for (const result of fetched) if (result.status === 'rejected') throw result.reason;
   }
 
   #arrive(entry: CacheEntry, layer: Layer, obtain: () => Promise<PresentLayer>): Promise<PresentLayer> {

@@ -129,8 +129,9 @@ class DiskLayerCache implements LayerCache {
     const { entries, arrivals } = this.#parts;
     const entry = entries.acquireExisting(objects.repository, objects.shrinkEpoch);
     try {
-      const brought = await Promise.allSettled(layers.map((layer) => arrivals.bring(entry, layer, folder)));
-      for (const result of brought) if (result.status === 'rejected') throw asDatabaseError(result.reason);
+      await arrivals.bring(entry, layers, folder);
+    } catch (error) {
+      throw asDatabaseError(error);
     } finally {
       if (entry !== null) entries.release(entry);
     }

@@ -13,8 +13,8 @@ import { type CacheFolder, makeCacheFolder, packPath } from '../cache/cache-fold
 import type { LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import { writeMergedPack } from '../cache/pack-merging.ts';
-import { openFreshPack, type OpenPack, openPack, type PackMemory } from '../packs/object-source.ts';
-import { hasAllOf } from '../packs/pack-index.ts';
+import { openFreshPack, type OpenPack, type PackMemory } from '../packs/object-source.ts';
+import { hasAllOf, openPackIndex } from '../packs/pack-index.ts';
 import type { Git } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 
@@ -55,8 +55,8 @@ async function assertHasAllOf(
   folder: CacheFolder,
   pack: string,
 ): Promise<void> {
-  const part = await openPack(memory, pack, packPath(folder, pack, 'pack'), packPath(folder, pack, 'idx'));
-  if (await hasAllOf(merged.index, part.index)) return;
+  const part = await openPackIndex(memory.pages, await memory.pages.open(packPath(folder, pack, 'idx')));
+  if (await hasAllOf(merged.index, part)) return;
   throw new ObjectDatabaseError('object-database-unavailable', `A merged pack lacks objects of pack ${pack}`);
 }
 
