@@ -115,11 +115,18 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
     return (await standingOf(id))?.revision === truth.revision;
   }
 
-  /** Reads the last step result from the run's history: a query would wait for a worker, which may be dead. */
+  /**
+   * Reads the last step result from the run's history: a query would wait for a worker, which may be dead. Null while
+   * the run has yet to act on a result: a test that stopped the worker then would not stop it while the run waits, and
+   * the test server does not recover from a task that ends with its worker while a step's result comes in.
+   */
   async function standingOf(id: string): Promise<RunState | null> {
     if ((await describe(id)) === null) return null;
-    const { events: history } = await handleOf(id).fetchHistory();
-    const answers = (history ?? []).flatMap(({ activityTaskCompletedEventAttributes: completed }) => {
+    const history = (await handleOf(id).fetchHistory()).events ?? [];
+    const turnBegan = history.findLastIndex((event) => event.workflowTaskScheduledEventAttributes != null);
+    const turnEnded = history.findLastIndex((event) => event.workflowTaskCompletedEventAttributes != null);
+    if (turnEnded < turnBegan) return null;
+    const answers = history.flatMap(({ activityTaskCompletedEventAttributes: completed }) => {
       return completed?.result?.payloads ?? [];
     });
     const last = answers.at(-1);
