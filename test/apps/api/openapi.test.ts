@@ -138,6 +138,25 @@ describe('the OpenAPI document', () => {
     assert.ok(!JSON.stringify(document).includes('/poll'), 'the poll is nowhere in it');
   });
 
+  test('lists every parameter that a query may have, and each operation refuses others by naming its own', async () => {
+    for (const { path, operation } of operations()) {
+      const what = operation.operationId;
+      const url = await preparedUrl(`${what}-query`, path);
+      const known = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query');
+      const answer = await fixture.request(ROUTES.find(({ operationId }) => operationId === what)?.method ?? 'GET', `${url}?colour=red`, token, { body: BODIES[what] });
+      assert.equal(answer.statusCode, 422, what);
+      const [fault] = answer.json().detail;
+      assert.deepEqual(fault.loc, ['query', 'colour'], what);
+      assert.equal(fault.type, 'unrecognized_keys');
+      for (const { name } of known) assert.ok(fault.msg.includes(`\`${name}\``), `${what} names ${name}: ${fault.msg}`);
+    }
+    const many = Array.from({ length: 1_000 }, (_, index) => `x${index}`).join('&');
+    const { detail } = (await fixture.request('GET', `/v1/repositories?${many}`, token)).json();
+    assert.equal(detail.length, 10, 'a short query makes no long answer');
+    const long = (await fixture.request('GET', `/v1/repositories?${'x'.repeat(8_000)}`, token)).json();
+    assert.equal(long.detail[0].loc[1].length, 100);
+  });
+
   test('lists every parameter of a path, and no unused schema', () => {
     const text = JSON.stringify(document);
     for (const { path, operation } of operations()) {
