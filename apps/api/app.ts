@@ -113,7 +113,7 @@ function acceptOnlyJsonBodies(app: FastifyInstance): void {
 
 function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs: number): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const outcome = await run(context, request, route, request.admitted);
+    const outcome = await run(context, { request, reply }, route, request.admitted);
     return send(reply, 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome, idleMs);
   };
   const url = routerPath(route.path);

@@ -29,6 +29,8 @@ export interface PublicCall {
   readonly requestId: string;
   /** Path and query as the client sent them. */
   readonly target: string;
+  /** Returns a signal that is aborted when the client disconnects. */
+  readonly signal: () => AbortSignal;
 }
 
 /** A request whose token is valid and meets the route's requirement. */

@@ -18,8 +18,8 @@ import {
   putAccessToken,
 } from './handlers/access-tokens.ts';
 import { getActivity } from './handlers/activity.ts';
-import { getBranches } from './handlers/branches.ts';
-import { getCommits } from './handlers/commits.ts';
+import { getBranch, getBranches } from './handlers/branches.ts';
+import { getCommit, getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
 import { pollDeviceSession, postDeviceSession } from './handlers/device-login.ts';
 import {
@@ -50,6 +50,7 @@ import {
   putStorageBucket,
   removeStorageBucket,
 } from './handlers/storage-buckets.ts';
+import { getTags } from './handlers/tags.ts';
 import { getUsage } from './handlers/usage.ts';
 import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
@@ -69,8 +70,8 @@ import {
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { ACTIVITY } from './schemas/activity.ts';
-import { BRANCHES } from './schemas/branches.ts';
-import { COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
+import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
+import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { PAGE_QUERY } from './schemas/common.ts';
 import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
 import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from './schemas/device-login.ts';
@@ -94,6 +95,7 @@ import {
   TRUST_RULE_CHANGES,
   TRUST_RULES,
 } from './schemas/trust-rules.ts';
+import { TAGS } from './schemas/tags.ts';
 import { USAGE } from './schemas/usage.ts';
 import {
   CHANGED_WEBHOOK,
@@ -377,6 +379,30 @@ export const ROUTES: readonly Route[] = [
     handle: getBranches,
   }),
   repositoryRoute({
+    operationId: 'getBranch',
+    tag: 'Code',
+    summary: 'Read a branch',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/branches/{branch}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: BRANCH_PARAMS },
+    answers: { 200: BRANCH },
+    problems: [304],
+    handle: getBranch,
+  }),
+  repositoryRoute({
+    operationId: 'listTags',
+    tag: 'Code',
+    summary: 'List tags',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/tags',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS, query: PAGE_QUERY },
+    answers: { 200: TAGS },
+    problems: [304],
+    handle: getTags,
+  }),
+  repositoryRoute({
     operationId: 'listCommits',
     tag: 'Code',
     summary: 'List commits',
@@ -388,6 +414,20 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: COMMITS },
     problems: [304],
     handle: getCommits,
+  }),
+  repositoryRoute({
+    operationId: 'getCommit',
+    tag: 'Code',
+    summary: 'Read a commit and what it changed',
+    description:
+      'Of a commit that a branch or tag reaches. What is compared is bounded in bytes and time: then lines are not counted, or files are missing.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/commits/{hexsha}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: COMMIT_PARAMS },
+    answers: { 200: CHANGED_COMMIT },
+    problems: [304],
+    handle: getCommit,
   }),
   repositoryRoute({
     operationId: 'listActivity',

@@ -115,7 +115,7 @@ export function pageOf({ page, limit }: { readonly page: number; readonly limit:
   return pageNumbered(page, limit);
 }
 
-const PERSON = z.object({ name: z.string(), email: z.string() }).meta({ id: 'Person' });
+export const PERSON = z.object({ name: z.string(), email: z.string() }).meta({ id: 'Person' });
 
 /** The fields of a commit in every listing. */
 export const COMMIT_SUMMARY = z.object({

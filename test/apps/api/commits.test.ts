@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX, PAGE_NUMBER_MAX } from '../../../core/kernel/limits.ts';
+import {
+  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_NAME_LENGTH_MAX,
+  PAGE_NUMBER_MAX,
+} from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 

@@ -4,7 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import { CONTENTS_BUFFERED_BYTES_MAX, CONTENTS_ENTRIES_MAX, CONTENTS_FILE_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import {
+  CONTENTS_BUFFERED_BYTES_MAX,
+  CONTENTS_ENTRIES_MAX,
+  CONTENTS_FILE_BYTES_MAX,
+} from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { rawRequest } from '../../support/raw-http.ts';
 
@@ -104,10 +108,13 @@ describe('contents', () => {
 
   test('the root and folders list their entries in git order', async () => {
     const root = (await get('')).json();
-    assert.deepEqual({ ...root, entries: [] }, {
-      ...{ type: 'dir', ...place(''), entries: [] },
-      pagination: { page: 0, limit: CONTENTS_ENTRIES_MAX, total: root.entries.length, has_more: false },
-    });
+    assert.deepEqual(
+      { ...root, entries: [] },
+      {
+        ...{ type: 'dir', ...place(''), entries: [] },
+        pagination: { page: 0, limit: CONTENTS_ENTRIES_MAX, total: root.entries.length, has_more: false },
+      },
+    );
     const names = root.entries.map(({ name }: { name: string }) => name);
     assert.ok(names.indexOf('src.txt') < names.indexOf('src'), 'a folder sorts as if its name ended in a slash');
     const entry = (name: string) => root.entries.find((candidate: { name: string }) => candidate.name === name);

@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { IdentityTokens } from '../../../core/ports/identity-tokens.ts';
+import { withoutChanges } from '../../support/no-history.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Media {
@@ -45,7 +46,10 @@ describe('the OpenAPI document', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 
   beforeAll(async () => {
-    fixture = await createApiFixture({ identityTokens: ANY_TOKEN });
+    fixture = await createApiFixture({
+      identityTokens: ANY_TOKEN,
+      objects: ({ database }) => withoutChanges(database),
+    });
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
@@ -85,7 +89,8 @@ describe('the OpenAPI document', () => {
     const { objects } = fixture;
     const folder = objects.tree({ 'main.c': ['100644', objects.blob('int main;')] });
     const tree = objects.tree({ src: ['040000', folder], link: ['120000', objects.blob('src')] });
-    await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
+    const tip = objects.commit({ tree, seconds: 1 });
+    await fixture.push(repository, { 'refs/heads/master': tip, 'refs/tags/v1': objects.tag(tip, 'v1') });
     const other = await fixture.token(owner);
     const webhook = path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
     const rule = path.startsWith('/v1/oidc/') ? await fixture.trustRule(owner) : null;
@@ -96,7 +101,9 @@ describe('the OpenAPI document', () => {
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
       .replace('{id}', rule ?? webhook ?? bucket ?? other.id)
-      .replace('{delivery_id}', delivery);
+      .replace('{delivery_id}', delivery)
+      .replace('{branch}', 'master')
+      .replace('{hexsha}', tip);
   }
 
   const BODIES: Readonly<Record<string, object>> = {
@@ -143,7 +150,12 @@ describe('the OpenAPI document', () => {
       const what = operation.operationId;
       const url = await preparedUrl(`${what}-query`, path);
       const known = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query');
-      const answer = await fixture.request(ROUTES.find(({ operationId }) => operationId === what)?.method ?? 'GET', `${url}?colour=red`, token, { body: BODIES[what] });
+      const answer = await fixture.request(
+        ROUTES.find(({ operationId }) => operationId === what)?.method ?? 'GET',
+        `${url}?colour=red`,
+        token,
+        { body: BODIES[what] },
+      );
       assert.equal(answer.statusCode, 422, what);
       const [fault] = answer.json().detail;
       assert.deepEqual(fault.loc, ['query', 'colour'], what);
