@@ -20,13 +20,9 @@ export const COMMITS = z
     pagination: z
       .object({
         ...PAGINATION.shape,
-        total: z
-          .int()
-          .nonnegative()
-          .nullable()
-          .meta({
-            description: 'The number of items on all pages. Null for the commits of a path: they are not counted.',
-          }),
+        total: z.int().nonnegative().nullable().meta({
+          description: 'The number of items on all pages. Null for the commits of a path: they are not counted.',
+        }),
       })
       .meta({ id: 'CommitPagination' }),
   })
