@@ -18,6 +18,7 @@ import {
   putAccessToken,
 } from './handlers/access-tokens.ts';
 import { getActivity } from './handlers/activity.ts';
+import { getArchive } from './handlers/archives.ts';
 import { getBranch, getBranches } from './handlers/branches.ts';
 import { getCommit, getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
@@ -70,6 +71,7 @@ import {
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { ACTIVITY } from './schemas/activity.ts';
+import { ARCHIVE_PARAMS } from './schemas/archives.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { PAGE_QUERY } from './schemas/common.ts';
@@ -110,6 +112,11 @@ import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-
 
 const CONTENTS_NOTES =
   'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';
+
+const OCTETS = 'application/octet-stream';
+
+const ARCHIVE_NOTES =
+  'As git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up.';
 
 const DELIVERIES_NOTES =
   'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
@@ -430,6 +437,20 @@ export const ROUTES: readonly Route[] = [
     handle: getCommit,
   }),
   repositoryRoute({
+    operationId: 'getArchive',
+    tag: 'Code',
+    summary: 'Download the files of a commit',
+    description: ARCHIVE_NOTES,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/archive/{archive}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: ARCHIVE_PARAMS },
+    answers: {},
+    bytes: { 200: ['application/gzip', 'application/zip'] },
+    problems: [304, 422],
+    handle: getArchive,
+  }),
+  repositoryRoute({
     operationId: 'listActivity',
     tag: 'Code',
     summary: 'List the changes of refs',
@@ -467,7 +488,7 @@ export const ROUTES: readonly Route[] = [
     grant: 'API_COMMITS_READ',
     schemas: { params: CONTENTS_PARAMS, query: CONTENTS_QUERY },
     answers: { 200: CONTENTS },
-    bytes: [200, 206],
+    bytes: { 200: [OCTETS], 206: [OCTETS] },
     problems: [304, 416],
     handle: getContents,
   }),

@@ -1,7 +1,9 @@
 /** Compares what REST shows of a repository with what git shows: real server, real git, real push. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
@@ -16,6 +18,7 @@ import {
   type Strata,
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 interface CommitObject {
   readonly hexsha: string;
@@ -167,6 +170,49 @@ describe('REST reads of a pushed repository', () => {
       second.tags.map(({ name }) => name),
       ['of-a-tree'],
     );
+  });
+
+  test('an archive holds the files of a commit, as git archive does', async () => {
+    const folder = await tempDir(ending);
+    await git(work, ['checkout', '--quiet', '--force', '-b', 'release/1.0', 'main']);
+    await writeFile(path.join(work, '.gitattributes'), 'secret export-ignore\nversion export-subst\n');
+    await writeFile(path.join(work, 'secret'), 'not in archives\n');
+    await writeFile(path.join(work, 'version'), '$Format:%H %GG%G?$\n');
+    await git(work, ['add', '.gitattributes', 'secret', 'version']);
+    await git(work, ['commit', '--quiet', '-m', 'Release']);
+    const hexsha = (await git(work, ['rev-parse', 'HEAD'])).trim();
+    await git(work, ['push', '--quiet', url, 'release/1.0']);
+    const download = async (name: string) => {
+      const headers = { authorization: `Bearer ${ada.token}` };
+      return fetch(`${strata.url}/v1/repos/ada/reads/archive/${name}`, { headers });
+    };
+    const answer = await download('release%2F1.0.tar.gz');
+    assert.deepEqual(
+      [answer.status, answer.headers.get('content-type'), answer.headers.get('content-disposition')],
+      [200, 'application/gzip', 'attachment; filename="reads-release-1.0.tar.gz"'],
+    );
+    await writeFile(path.join(folder, 'a.tar.gz'), Buffer.from(await answer.arrayBuffer()));
+    await promisify(execFile)('tar', ['-xzf', 'a.tar.gz'], { cwd: folder });
+    const unpacked = path.join(folder, 'reads-release-1.0');
+    assert.equal(await readFile(path.join(unpacked, 'src/deep/main.c'), 'utf8'), 'int main;\n');
+    assert.match(await readFile(path.join(unpacked, 'version'), 'utf8'), new RegExp(`^${hexsha} N?$`, 'm'));
+    await assert.rejects(readFile(path.join(unpacked, 'secret')), { code: 'ENOENT' });
+    const zip = await download(`${hexsha}.zip`);
+    assert.equal(zip.headers.get('content-disposition'), `attachment; filename="reads-${hexsha}.zip"`);
+    assert.equal(
+      Buffer.from(await zip.arrayBuffer())
+        .subarray(0, 4)
+        .toString('latin1'),
+      'PK\u0003\u0004',
+    );
+    const statuses = await Promise.all(
+      ['nowhere.zip', 'main.rar', 'main'].map(async (name) => (await download(name)).status),
+    );
+    assert.deepEqual(statuses, [404, 422, 422]);
+    const known = { authorization: `Bearer ${ada.token}`, 'if-none-match': answer.headers.get('etag') ?? '' };
+    const again = await fetch(`${strata.url}/v1/repos/ada/reads/archive/release%2F1.0.tar.gz`, { headers: known });
+    assert.equal(again.status, 304);
+    await git(work, ['checkout', '--quiet', '--force', 'main']);
   });
 
   test('folders are those of git ls-tree, and files are those of git cat-file', async () => {

@@ -211,6 +211,8 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['getCommit', () => ofCode(`commits/${main}`)],
     ['getBranch', () => ofCode('branches/main')],
     ['listTags', () => ofCode('tags')],
+    ['getArchive', () => ofCode('archive/main.tar.gz')],
+    ['getArchive', () => ofCode('archive/old.zip')],
     ['getRootContents', () => ofCode('contents')],
     ['getContents', () => ofCode('contents/large')],
     ['getContents', () => ofCode('contents/large?raw=true')],

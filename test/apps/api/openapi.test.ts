@@ -103,6 +103,7 @@ describe('the OpenAPI document', () => {
       .replace('{id}', rule ?? webhook ?? bucket ?? other.id)
       .replace('{delivery_id}', delivery)
       .replace('{branch}', 'master')
+      .replace('{archive}', 'master.tar.gz')
       .replace('{hexsha}', tip);
   }
 

@@ -38,6 +38,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   updateRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', body: {}, status: 200 },
   deleteRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', status: 204 },
   listBranches: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getArchive: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getBranch: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listTags: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
@@ -159,6 +160,7 @@ describe('permissions of every route', () => {
       .replace('{delivery_id}', delivery)
       .replace('{path}', 'file')
       .replace('{branch}', 'master')
+      .replace('{archive}', 'master.zip')
       .replace('{hexsha}', tip);
     const { body } = expected;
     const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;
