@@ -55,14 +55,14 @@ function requirementText(route: Route): string | undefined {
 }
 
 function successes(route: Route): Record<string, unknown> {
-  const bytes = new Map(Object.entries(route.bytes ?? {}));
+  const bytes = new Map((route.bytes ?? []).map((status) => [String(status), { schema: BYTES_OF_A_FILE }]));
   const json = new Map(Object.entries(route.answers));
   const answers = [...new Set([...json.keys(), ...bytes.keys()])].map((status): [string, unknown] => {
     const schema = json.get(status);
     if (schema === null) return [status, z.null().meta({ description: 'Done' })];
     const content = {
       ...(schema === undefined ? {} : { 'application/json': { schema } }),
-      ...Object.fromEntries((bytes.get(status) ?? []).map((type) => [type, { schema: BYTES_OF_A_FILE }])),
+      ...(bytes.has(status) ? { 'application/octet-stream': bytes.get(status) } : {}),
     };
     return [status, { description: status === '206' ? 'The requested range' : 'Done', content }];
   });

@@ -61,8 +61,8 @@ export interface RouteFacts {
   readonly unlisted?: true;
   /** The schemas of successful answers by status; null for an answer without a body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
-  /** The types of bytes that an answer may also be, by status. */
-  readonly bytes?: Readonly<Record<number, readonly string[]>>;
+  /** Statuses whose body may also be application/octet-stream. */
+  readonly bytes?: readonly number[];
   /**
    * The route's own error statuses, beside those that its kind, requirement and schemas imply (apps/api/openapi.ts).
    */

@@ -113,8 +113,6 @@ import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-
 const CONTENTS_NOTES =
   'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';
 
-const OCTETS = 'application/octet-stream';
-
 const ARCHIVE_NOTES =
   'As git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up.';
 
@@ -446,7 +444,7 @@ export const ROUTES: readonly Route[] = [
     grant: 'API_COMMITS_READ',
     schemas: { params: ARCHIVE_PARAMS },
     answers: {},
-    bytes: { 200: ['application/gzip', 'application/zip'] },
+    bytes: [200],
     problems: [304, 422],
     handle: getArchive,
   }),
@@ -488,7 +486,7 @@ export const ROUTES: readonly Route[] = [
     grant: 'API_COMMITS_READ',
     schemas: { params: CONTENTS_PARAMS, query: CONTENTS_QUERY },
     answers: { 200: CONTENTS },
-    bytes: { 200: [OCTETS], 206: [OCTETS] },
+    bytes: [200, 206],
     problems: [304, 416],
     handle: getContents,
   }),

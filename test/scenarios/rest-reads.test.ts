@@ -189,7 +189,7 @@ describe('REST reads of a pushed repository', () => {
     const answer = await download('release%2F1.0.tar.gz');
     assert.deepEqual(
       [answer.status, answer.headers.get('content-type'), answer.headers.get('content-disposition')],
-      [200, 'application/gzip', 'attachment; filename="reads-release-1.0.tar.gz"'],
+      [200, 'application/octet-stream', 'attachment; filename="reads-release-1.0.tar.gz"'],
     );
     await writeFile(path.join(folder, 'a.tar.gz'), Buffer.from(await answer.arrayBuffer()));
     await promisify(execFile)('tar', ['-xzf', 'a.tar.gz'], { cwd: folder });

@@ -5,14 +5,11 @@
  */
 import type { z } from 'zod';
 import { readerOf } from '../../../core/use-cases/accounts/principal.ts';
-import type { ArchiveFormat } from '../../../core/ports/object-database.ts';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
 import { attachment } from '../http/disposition.ts';
 import { answerWith } from '../representation.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import type { ARCHIVE_PARAMS } from '../schemas/archives.ts';
-
-const TYPES: Readonly<Record<ArchiveFormat, string>> = { 'tar.gz': 'application/gzip', zip: 'application/zip' };
 
 export async function getArchive(
   call: RepositoryCall,
@@ -30,7 +27,8 @@ export async function getArchive(
   const headers = {
     etag,
     'cache-control': 'private, no-cache',
-    'content-type': TYPES[format],
+    // Generators of clients know this type of bytes, and few know those of archives.
+    'content-type': 'application/octet-stream',
     'content-disposition': attachment(`${archive.name}.${format}`),
   };
   const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };

@@ -195,6 +195,34 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(limit?.schema, { type: 'integer', minimum: 1, maximum: 100, default: 50 });
   });
 
+  test('states the pattern of a name so that it takes exactly the names that the service takes', async () => {
+    const body = document.paths['/v1/repositories']?.['post']?.requestBody?.content['application/json']?.schema;
+    const { pattern } = (body as { readonly properties: { readonly name: { readonly pattern: string } } }).properties
+      .name;
+    const namer = await fixture.token(await fixture.account('namer'));
+    const names = [
+      'a',
+      'A.b_c-9',
+      '_',
+      'a.git.b',
+      'x.locked',
+      'git',
+      '.a',
+      '-a',
+      'a..b',
+      'a.',
+      'a.GIT',
+      'a.lock',
+      'a b',
+      'ä',
+      '',
+    ];
+    for (const name of names) {
+      const answer = await fixture.request('POST', '/v1/repositories', namer, { body: { name } });
+      assert.equal(answer.statusCode, new RegExp(pattern, 'u').test(name) ? 201 : 422, name);
+    }
+  });
+
   test('describes the answers of every route, of success and of errors', async () => {
     const powerless = await fixture.token(owner, { grants: ['GIT_HTTP_READ'] });
     for (const { method, path, operation } of operations()) {
