@@ -17,6 +17,7 @@ import type { CacheLease } from './cache/layer-cache.ts';
 import { readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject, parseTree } from './packs/object-parsing.ts';
 import type { AnswerCache } from './cache/answer-cache.ts';
+import { archive } from './archive.ts';
 import { createObjectHistory } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
@@ -87,6 +88,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
       if (options.answerKey === null) return make(options.signal);
       return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
     },
+    archive: (options) => streamWithLease(() => archive(git, view, options)),
     close,
   };
 }

@@ -20,6 +20,8 @@ import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
 import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
+import { compressedAnswer } from './http/compression.ts';
+import { corsHeaders, isPreflight, PREFLIGHT } from './http/cors.ts';
 import { readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routableTarget, routerPath } from './http/targets.ts';
@@ -79,6 +81,8 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   acceptOnlyJsonBodies(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+    reply.headers(corsHeaders(request.method) ?? {});
+    if (isPreflight(request.method, request.originalUrl)) return send(reply, PREFLIGHT);
     const admitted = await admit(context, request, request.routeOptions.config.route);
     if (admitted !== null && 'status' in admitted) return send(reply, admitted);
     request.admitted = admitted;
@@ -113,8 +117,9 @@ function acceptOnlyJsonBodies(app: FastifyInstance): void {
 
 function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs: number): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const outcome = await run(context, request, route, request.admitted);
-    return send(reply, 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome, idleMs);
+    const outcome = await run(context, { request, reply }, route, request.admitted);
+    const answer = 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome;
+    return send(reply, await compressedAnswer(answer, request.headers['accept-encoding']), idleMs);
   };
   const url = routerPath(route.path);
   app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, handler });

@@ -3,7 +3,7 @@
  *
  * Must stay true: the handler of an account or repository route runs only after `admit` has admitted the request.
  */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import {
   admitToRepository,
@@ -13,6 +13,7 @@ import {
   originOf,
   type RepositoryNames,
 } from '../front-door/admission.ts';
+import { closedSignal } from '../front-door/closed-signal.ts';
 import { bearerToken } from '../front-door/credentials.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { denialAnswer } from './denials.ts';
@@ -56,13 +57,16 @@ export async function admit(
 
 export async function run(
   context: ApiServices,
-  request: FastifyRequest,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   route: Route,
   admitted: Admitted | null,
 ): Promise<Outcome> {
   const { raw, id: requestId, query, body } = request;
   const input = { params: parseParams(request.params), query, body };
-  const call: PublicCall = { context, request: raw, requestId, target: request.originalUrl };
+  const call: PublicCall = {
+    ...{ context, request: raw, requestId, target: request.originalUrl },
+    signal: () => closedSignal(reply.raw),
+  };
   if (route.kind === 'public') return route.run(call, input);
   if (admitted === null) throw new TypeError(`${route.operationId} was reached without admission`);
   const { principal, position, repository } = admitted;

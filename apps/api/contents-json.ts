@@ -15,6 +15,7 @@ import type {
   SubmoduleContents,
   SymlinkContents,
 } from '../../core/use-cases/reading/read-contents.ts';
+import { paginationOf } from './schemas/common.ts';
 import type { FILE, FOLDER, SUBMODULE, SYMLINK } from './schemas/contents.ts';
 
 /** Replaces bytes of names that are not UTF-8 by U+FFFD, since JSON holds only Unicode text. */
@@ -22,11 +23,19 @@ export function pathText({ names }: Pick<Place, 'names'>): string {
   return names.map(decodeUtf8Lossy).join('/');
 }
 
-/** The JSON of a folder, submodule or link. A file's JSON depends on whether its bytes are in memory or streamed. */
-export function contentsJson(contents: Exclude<Contents, FileContents>): object {
+interface NumberedPage {
+  readonly page: number;
+  readonly limit: number;
+}
+
+/**
+ * The JSON of a folder, submodule or link. A file's JSON depends on whether its bytes are in memory or streamed. `page`
+ * is the page of a folder's entries.
+ */
+export function contentsJson(contents: Exclude<Contents, FileContents>, page: NumberedPage): object {
   switch (contents.type) {
     case 'dir':
-      return folderJson(contents);
+      return folderJson(contents, page);
     case 'submodule':
       return submoduleJson(contents);
     case 'symlink':
@@ -34,7 +43,7 @@ export function contentsJson(contents: Exclude<Contents, FileContents>): object 
   }
 }
 
-function folderJson({ place, entries }: FolderContents): z.output<typeof FOLDER> {
+function folderJson({ place, entries }: FolderContents, page: NumberedPage): z.output<typeof FOLDER> {
   const location = placeJson(place);
   return {
     type: 'dir',
@@ -44,6 +53,7 @@ function folderJson({ place, entries }: FolderContents): z.output<typeof FOLDER>
       const path = location.path === '' ? text : `${location.path}/${text}`;
       return { name: text, mode, sha: id, path, type, size: sizeBytes };
     }),
+    pagination: paginationOf(page, entries.total),
   };
 }
 

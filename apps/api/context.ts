@@ -15,8 +15,9 @@ import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
+import type { KnownAnswers } from '../front-door/known-answers.ts';
 
-export interface ApiContext extends FrontDoor {
+export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly plans: Plans;
   readonly vault: Vault;
   readonly identity: IdentityIssuer;

@@ -9,6 +9,7 @@ import type { z } from 'zod';
 import type { Grant } from '../../core/kernel/grants.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
+import { cutText } from '../../core/kernel/text.ts';
 import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
 import type { Principal } from '../../core/use-cases/accounts/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
@@ -28,6 +29,8 @@ export interface PublicCall {
   readonly requestId: string;
   /** Path and query as the client sent them. */
   readonly target: string;
+  /** Returns a signal that is aborted when the client disconnects. */
+  readonly signal: () => AbortSignal;
 }
 
 /** A request whose token is valid and meets the route's requirement. */
@@ -66,10 +69,10 @@ export interface RouteFacts {
   readonly problems: readonly number[];
 }
 
-/** The schemas of a request's parts. A part without a schema is ignored. */
+/** The schemas of a request's parts. A body without a schema is ignored; a query without one must be empty. */
 export interface Schemas {
   readonly params?: z.ZodType;
-  readonly query?: z.ZodType;
+  readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
 }
 
@@ -149,7 +152,7 @@ function parseInput<Given extends Schemas>(
   raw: RawInput,
 ): { readonly value: InputOf<Given> } | { readonly faults: readonly FieldFault[] } {
   const value: Record<string, unknown> = {};
-  const faults: FieldFault[] = [];
+  const faults: FieldFault[] = [...unknownParameters(schemas.query, raw.query)];
   for (const part of PARTS) {
     const schema = schemas[part];
     if (schema === undefined) continue;
@@ -161,3 +164,19 @@ function parseInput<Given extends Schemas>(
 }
 
 const PARTS = ['params', 'query', 'body'] as const;
+/** A short query must not make a long answer. */
+const UNKNOWN_PARAMETERS_NAMED_MAX = 10;
+const UNKNOWN_PARAMETER_LENGTH_MAX = 100;
+
+/** A parameter that is ignored would let a client with a misspelt one take the wrong answer for the right one. */
+function unknownParameters(schema: z.ZodObject | undefined, query: unknown): readonly FieldFault[] {
+  if (typeof query !== 'object' || query === null) return [];
+  const known = Object.keys(schema?.shape ?? {});
+  const unknown = Object.keys(query).filter((name) => !known.includes(name));
+  const expected = known.length === 0 ? 'no query parameters' : `only ${known.map((name) => `\`${name}\``).join(', ')}`;
+  return unknown.slice(0, UNKNOWN_PARAMETERS_NAMED_MAX).map((name) => ({
+    loc: ['query', cutText(name, UNKNOWN_PARAMETER_LENGTH_MAX)],
+    msg: `Unknown parameter: this route takes ${expected}`,
+    type: 'unrecognized_keys',
+  }));
+}

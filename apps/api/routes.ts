@@ -18,8 +18,9 @@ import {
   putAccessToken,
 } from './handlers/access-tokens.ts';
 import { getActivity } from './handlers/activity.ts';
-import { getBranches } from './handlers/branches.ts';
-import { getCommits } from './handlers/commits.ts';
+import { getArchive } from './handlers/archives.ts';
+import { getBranch, getBranches } from './handlers/branches.ts';
+import { getCommit, getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
 import { pollDeviceSession, postDeviceSession } from './handlers/device-login.ts';
 import {
@@ -50,6 +51,7 @@ import {
   putStorageBucket,
   removeStorageBucket,
 } from './handlers/storage-buckets.ts';
+import { getTags } from './handlers/tags.ts';
 import { getUsage } from './handlers/usage.ts';
 import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
@@ -69,8 +71,9 @@ import {
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { ACTIVITY } from './schemas/activity.ts';
-import { BRANCHES } from './schemas/branches.ts';
-import { COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
+import { ARCHIVE_PARAMS } from './schemas/archives.ts';
+import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
+import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { PAGE_QUERY } from './schemas/common.ts';
 import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
 import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from './schemas/device-login.ts';
@@ -94,6 +97,7 @@ import {
   TRUST_RULE_CHANGES,
   TRUST_RULES,
 } from './schemas/trust-rules.ts';
+import { TAGS } from './schemas/tags.ts';
 import { USAGE } from './schemas/usage.ts';
 import {
   CHANGED_WEBHOOK,
@@ -108,6 +112,9 @@ import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-
 
 const CONTENTS_NOTES =
   'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';
+
+const ARCHIVE_NOTES =
+  'As git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up.';
 
 const DELIVERIES_NOTES =
   'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
@@ -377,6 +384,30 @@ export const ROUTES: readonly Route[] = [
     handle: getBranches,
   }),
   repositoryRoute({
+    operationId: 'getBranch',
+    tag: 'Code',
+    summary: 'Read a branch',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/branches/{branch}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: BRANCH_PARAMS },
+    answers: { 200: BRANCH },
+    problems: [304],
+    handle: getBranch,
+  }),
+  repositoryRoute({
+    operationId: 'listTags',
+    tag: 'Code',
+    summary: 'List tags',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/tags',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS, query: PAGE_QUERY },
+    answers: { 200: TAGS },
+    problems: [304],
+    handle: getTags,
+  }),
+  repositoryRoute({
     operationId: 'listCommits',
     tag: 'Code',
     summary: 'List commits',
@@ -388,6 +419,34 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: COMMITS },
     problems: [304],
     handle: getCommits,
+  }),
+  repositoryRoute({
+    operationId: 'getCommit',
+    tag: 'Code',
+    summary: 'Read a commit and what it changed',
+    description:
+      'Of a commit that a branch or tag reaches. What is compared is bounded in bytes and time: then lines are not counted, or files are missing.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/commits/{hexsha}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: COMMIT_PARAMS },
+    answers: { 200: CHANGED_COMMIT },
+    problems: [304],
+    handle: getCommit,
+  }),
+  repositoryRoute({
+    operationId: 'getArchive',
+    tag: 'Code',
+    summary: 'Download the files of a commit',
+    description: ARCHIVE_NOTES,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/archive/{archive}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: ARCHIVE_PARAMS },
+    answers: {},
+    bytes: [200],
+    problems: [304, 422],
+    handle: getArchive,
   }),
   repositoryRoute({
     operationId: 'listActivity',

@@ -1,22 +1,17 @@
 /** The API's context with the caches and rate limits that the API keeps in memory. */
-import { LRUCache } from 'lru-cache';
-import type { ObjectId } from '../../core/kernel/ids.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS } from '../../core/kernel/limits.ts';
-import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import { createRate, type Rate } from '../front-door/rates.ts';
 import { type BodyCache, createBodyCache, type EncodedBody } from './body-cache.ts';
 import type { ApiContext } from './context.ts';
 
 export interface ApiServices extends ApiContext {
   readonly bodies: BodyCache;
-  readonly commitTotals: CommitTotals;
   /** Limits polls by session. */
   readonly devicePollRate: Rate;
   /** The OpenAPI document; callable after the routes are registered. */
   readonly openApi: () => EncodedBody;
 }
 
-const COMMIT_TOTALS_MAX = 10_000;
 /** A poll may arrive this much before its interval ends, because timers and networks vary. */
 const POLL_SLACK_MS = 100;
 
@@ -25,19 +20,7 @@ export function createApiServices(context: ApiContext, openApi: () => EncodedBod
   return {
     ...context,
     bodies: createBodyCache(),
-    commitTotals: createCommitTotals(),
     devicePollRate: createRate({ timesMax: 1, spanMs: DEVICE_POLL_INTERVAL_SECONDS * 1_000 - POLL_SLACK_MS, clock }),
     openApi,
-  };
-}
-
-/** Remembers how many commits a tip reaches, which takes a walk to count. */
-export function createCommitTotals(): CommitTotals {
-  const totals = new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX });
-  return {
-    get: (tip) => totals.get(tip),
-    set: (tip, total) => {
-      totals.set(tip, total);
-    },
   };
 }

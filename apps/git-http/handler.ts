@@ -9,6 +9,7 @@ import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts'
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import { actorOf } from '../../core/use-cases/accounts/principal.ts';
+import { closedSignal } from '../front-door/closed-signal.ts';
 import { admitToRepository, identify } from '../front-door/admission.ts';
 import { basicPassword } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
@@ -102,14 +103,6 @@ function routeOf(request: IncomingMessage, target: GitTarget): GitRoute {
     throw new GitHttpError(400, `The content type of this request is ${contentType}`);
   }
   return route;
-}
-
-function closedSignal(response: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  response.on('close', () => {
-    if (!response.writableFinished) controller.abort(new Error('The client went away'));
-  });
-  return controller.signal;
 }
 
 function fail(

@@ -30,14 +30,13 @@ import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
-import { createCommitTotals } from '../api/services.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { createFailedTokens } from '../front-door/failed-tokens.ts';
+import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
 import { composeBucketChecks } from './buckets.ts';
-import { createKnownAnswers } from '../website/known-answers.ts';
 import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer, composeFoundation, type Foundation } from './foundation.ts';
@@ -204,6 +203,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     onLayer,
+    ...createKnownAnswers(),
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
     clientAddress: createClientAddress(settings.trustedProxies),
     sourceAddressRef: createSourceAddressRef(context.vault),
@@ -260,8 +260,6 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
     ...handlerContext(composing, opened, shared),
     renderer,
     firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
-    commitTotals: createCommitTotals(),
-    ...createKnownAnswers(),
     sessions: createPostgresSessionStore(pool),
     ...secondFactors(settings.webUrl, pool),
     signUpOpen: settings.signUpOpen,

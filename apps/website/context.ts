@@ -8,13 +8,6 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { FirstCommits } from '../../core/ports/first-commits.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
-import type { KnownApart } from '../../core/use-cases/reading/apart.ts';
-import type { KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
-import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
-import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
-import type { KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
-import type { KnownPathHistories } from '../../core/use-cases/reading/list-commits-of-path.ts';
-import type { KnownPushes } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import type { ApiContext } from '../api/context.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
@@ -27,16 +20,9 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly firstCommits: FirstCommits;
   readonly layers: LayerStore;
   readonly onLayer: PushContext['onLayer'];
-  readonly commitTotals: CommitTotals;
-  readonly knownFolders: KnownFolders;
-  readonly knownPathHistories: KnownPathHistories;
-  readonly knownApart: KnownApart;
-  readonly knownComparisons: KnownComparisons;
-  readonly knownDiffs: KnownDiffs;
   readonly oneTimeCodes: OneTimeCodes;
   readonly passkeys: Passkeys;
   readonly challenges: PasskeyChallenges;
-  readonly knownPushes: KnownPushes;
   /** Whether strangers may make accounts. */
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service; null if the operator has not said. */

@@ -128,6 +128,13 @@ export const JSON_BODY_BYTES_MAX = MIB;
 export const JSON_BODY_SPAN_MS = 60_000;
 export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 100;
+/** The number of a page, and of items before one, that a client may ask for. Both fit into 32 bits, also multiplied. */
+export const PAGE_NUMBER_MAX = 10_000_000;
+export const PAGE_OFFSET_MAX = PAGE_NUMBER_MAX * PAGE_LIMIT_MAX;
+/** Shorter JSON is sent as it is. */
+export const COMPRESSED_ANSWER_BYTES_MIN = KIB;
+/** Entries of a folder on one page of the API. */
+export const CONTENTS_ENTRIES_MAX = 1_000;
 
 export const TOKEN_NAME_LENGTH_MAX = 100;
 /** Repositories that one token may list: an event that lists them is much smaller than an append may be. */

@@ -53,7 +53,6 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/git-http',
     'apps/api',
     'apps/website/rendering',
-    'apps/website/known-answers.ts',
     'apps/website/context.ts',
     'apps/website/assets',
     'apps/website/layout',

@@ -1,6 +1,10 @@
 /** Compares what REST shows of a repository with what git shows: real server, real git, real push. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
@@ -14,6 +18,7 @@ import {
   type Strata,
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 interface CommitObject {
   readonly hexsha: string;
@@ -45,7 +50,7 @@ describe('REST reads of a pushed repository', () => {
     await git(work, ['push', '--quiet', url, 'main', 'side', 'v1']);
   });
 
-  const get = (path: string) => api(strata, ada.token, 'GET', `/v1/repos/ada/reads/${path}`);
+  const get = (place: string) => api(strata, ada.token, 'GET', `/v1/repos/ada/reads/${place}`);
 
   async function listed(query: string): Promise<readonly CommitObject[]> {
     const answer = await get(`commits?limit=100${query}`);
@@ -73,6 +78,141 @@ describe('REST reads of a pushed repository', () => {
       assert.deepEqual(commits, expected, ref);
       if (ref === 'main') assert.deepEqual(await listed(''), await listed('&ref=main'));
     }
+  });
+
+  test('commits of a path are those of git log for it, in pages', async () => {
+    for (const changed of ['src', 'src/deep/main.c', 'side', 'ünïcode name%']) {
+      const expected = (await git(work, ['log', '--format=%H', 'main', '--', changed])).trim().split('\n');
+      const commits = await listed(`&path=${encodeURIComponent(changed)}`);
+      assert.deepEqual(
+        commits.map(({ hexsha }) => hexsha),
+        expected,
+        changed,
+      );
+    }
+    const none = await get('commits?path=nowhere');
+    assert.deepEqual([none.status, none.body], [404, { detail: 'Path not found' }]);
+    const beyond = (await get('commits?path=src&page=5')).body as { readonly pagination: object };
+    assert.deepEqual(beyond.pagination, { page: 5, limit: 50, total: null, has_more: false });
+  });
+
+  test('a commit shows the files that it changed, as git diff-tree counts them', async () => {
+    await git(work, ['checkout', '--quiet', '--force', '-b', 'changes', 'main']);
+    await git(work, ['mv', 'src/deep/main.c', 'src/moved.c']);
+    await writeFile(path.join(work, 'binary'), Buffer.from([0, 1, 2]));
+    await writeFile(path.join(work, 'side'), 'one\ntwo\n');
+    await git(work, ['add', '.']);
+    await git(work, ['commit', '--quiet', '-m', 'Change much']);
+    await git(work, ['push', '--quiet', url, 'changes']);
+    const hexsha = (await git(work, ['rev-parse', 'changes'])).trim();
+    await git(work, ['checkout', '--quiet', 'main']);
+    const answer = await get(`commits/${hexsha}`);
+    assert.equal(answer.status, 200, answer.text);
+    const { files, files_truncated, message, parents } = answer.body as {
+      readonly files: readonly object[];
+      readonly files_truncated: boolean;
+      readonly message: string;
+      readonly parents: readonly string[];
+    };
+    assert.deepEqual([message, files_truncated, parents.length], ['Change much\n', false, 1]);
+    assert.deepEqual(files, [
+      { path: 'binary', previous_path: null, status: 'added', additions: null, deletions: null, binary: true },
+      { path: 'side', previous_path: null, status: 'modified', additions: 2, deletions: 1, binary: false },
+      {
+        path: 'src/moved.c',
+        previous_path: 'src/deep/main.c',
+        status: 'renamed',
+        additions: 0,
+        deletions: 0,
+        binary: false,
+      },
+    ]);
+    for (const id of [hexsha.slice(0, 12), '0'.repeat(40)]) assert.equal((await get(`commits/${id}`)).status, 404, id);
+    assert.equal((await get(`commits/${hexsha.toUpperCase()}`)).status, 200);
+  });
+
+  test('a branch is found by its name, with slashes escaped', async () => {
+    await git(work, ['push', '--quiet', url, 'main:refs/heads/feature/one']);
+    const answer = await get('branches/feature%2Fone');
+    assert.equal(answer.status, 200, answer.text);
+    const { branches } = (await get('branches')).body as { readonly branches: readonly { readonly name: string }[] };
+    assert.deepEqual(
+      answer.body,
+      branches.find(({ name }) => name === 'feature/one'),
+    );
+    for (const name of ['feature', 'v1', 'refs%2Fheads%2Fmain', '..', '%00']) {
+      assert.equal((await get(`branches/${name}`)).status, 404, name);
+    }
+  });
+
+  test('tags are listed in byte order, annotated and light ones, with the commit they lead to', async () => {
+    await git(work, ['tag', 'light', 'main']);
+    await git(work, ['tag', '-a', 'of-a-tree', '-m', 'a tree', 'main^{tree}']);
+    await git(work, ['push', '--quiet', url, 'light', 'of-a-tree']);
+    const answer = await get('tags');
+    assert.equal(answer.status, 200, answer.text);
+    const { tags, pagination } = answer.body as {
+      readonly tags: readonly { readonly name: string; readonly commit: CommitObject | null }[];
+      readonly pagination: object;
+    };
+    const shown = tags.map(({ commit, ...tag }) => ({ ...tag, commit: commit?.hexsha ?? null }));
+    const at = async (name: string) => (await git(work, ['rev-parse', name])).trim();
+    const [light, v1, tree] = [await at('light'), await at('v1^{commit}'), await at('of-a-tree^{tree}')];
+    const tagger = { name: 'C O Mitter', email: 'committer@example.org' };
+    assert.deepEqual(shown, [
+      { name: 'light', target: light, annotated: false, message: null, tagger: null, commit: light },
+      { name: 'of-a-tree', target: tree, annotated: true, message: 'a tree\n', tagger, commit: null },
+      { name: 'v1', target: v1, annotated: true, message: 'one\n', tagger, commit: v1 },
+    ]);
+    assert.deepEqual(pagination, { page: 0, limit: 50, total: 3, has_more: false });
+    const second = (await get('tags?limit=1&page=1')).body as { readonly tags: readonly { readonly name: string }[] };
+    assert.deepEqual(
+      second.tags.map(({ name }) => name),
+      ['of-a-tree'],
+    );
+  });
+
+  test('an archive holds the files of a commit, as git archive does', async () => {
+    const folder = await tempDir(ending);
+    await git(work, ['checkout', '--quiet', '--force', '-b', 'release/1.0', 'main']);
+    await writeFile(path.join(work, '.gitattributes'), 'secret export-ignore\nversion export-subst\n');
+    await writeFile(path.join(work, 'secret'), 'not in archives\n');
+    await writeFile(path.join(work, 'version'), '$Format:%H %GG%G?$\n');
+    await git(work, ['add', '.gitattributes', 'secret', 'version']);
+    await git(work, ['commit', '--quiet', '-m', 'Release']);
+    const hexsha = (await git(work, ['rev-parse', 'HEAD'])).trim();
+    await git(work, ['push', '--quiet', url, 'release/1.0']);
+    const download = async (name: string) => {
+      const headers = { authorization: `Bearer ${ada.token}` };
+      return fetch(`${strata.url}/v1/repos/ada/reads/archive/${name}`, { headers });
+    };
+    const answer = await download('release%2F1.0.tar.gz');
+    assert.deepEqual(
+      [answer.status, answer.headers.get('content-type'), answer.headers.get('content-disposition')],
+      [200, 'application/octet-stream', 'attachment; filename="reads-release-1.0.tar.gz"'],
+    );
+    await writeFile(path.join(folder, 'a.tar.gz'), Buffer.from(await answer.arrayBuffer()));
+    await promisify(execFile)('tar', ['-xzf', 'a.tar.gz'], { cwd: folder });
+    const unpacked = path.join(folder, 'reads-release-1.0');
+    assert.equal(await readFile(path.join(unpacked, 'src/deep/main.c'), 'utf8'), 'int main;\n');
+    assert.match(await readFile(path.join(unpacked, 'version'), 'utf8'), new RegExp(`^${hexsha} N?$`, 'm'));
+    await assert.rejects(readFile(path.join(unpacked, 'secret')), { code: 'ENOENT' });
+    const zip = await download(`${hexsha}.zip`);
+    assert.equal(zip.headers.get('content-disposition'), `attachment; filename="reads-${hexsha}.zip"`);
+    assert.equal(
+      Buffer.from(await zip.arrayBuffer())
+        .subarray(0, 4)
+        .toString('latin1'),
+      'PK\u0003\u0004',
+    );
+    const statuses = await Promise.all(
+      ['nowhere.zip', 'main.rar', 'main'].map(async (name) => (await download(name)).status),
+    );
+    assert.deepEqual(statuses, [404, 422, 422]);
+    const known = { authorization: `Bearer ${ada.token}`, 'if-none-match': answer.headers.get('etag') ?? '' };
+    const again = await fetch(`${strata.url}/v1/repos/ada/reads/archive/release%2F1.0.tar.gz`, { headers: known });
+    assert.equal(again.status, 304);
+    await git(work, ['checkout', '--quiet', '--force', 'main']);
   });
 
   test('folders are those of git ls-tree, and files are those of git cat-file', async () => {

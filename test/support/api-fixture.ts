@@ -21,6 +21,7 @@ import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
+import { createKnownAnswers } from '../../apps/front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { WantedBucketSettings } from '../../core/account/buckets/settings.ts';
@@ -176,6 +177,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const outgoing = options.outgoing ?? exampleEgress();
   const context: ApiContext = {
     ...base,
+    ...createKnownAnswers(),
     digest,
     plans,
     vault,

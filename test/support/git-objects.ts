@@ -64,6 +64,7 @@ export function gitObjects(folder: string): GitObjects {
           isAncestor: unused,
           reachable: unused,
           uploadPack: unused,
+          archive: unused,
         },
         close: () => {
           leases -= 1;

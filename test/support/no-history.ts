@@ -1,4 +1,5 @@
 /** The part of an object reader that only native git answers, for readers of tests that do not use it. */
+import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
 
 const unused = (): never => {
@@ -14,3 +15,11 @@ export const NO_HISTORY: ObjectHistory = {
   apart: unused,
   mergeBase: unused,
 };
+
+/** The same objects, where every commit seems to change nothing. */
+export function withoutChanges<Objects extends Pick<ObjectDatabase, 'open'>>(database: Objects): Objects {
+  const history = { ...NO_HISTORY, diff: () => noBytes() };
+  return { ...database, open: async (committed) => ({ ...(await database.open(committed)), history }) };
+}
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}

@@ -7,8 +7,6 @@ import { digest } from '../../adapters/node/digest.ts';
 import { createBackground } from '../../apps/server/background.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
 import type { Room } from '../../apps/website/layout/room.ts';
-import { createCommitTotals } from '../../apps/api/services.ts';
-import { createKnownAnswers } from '../../apps/website/known-answers.ts';
 import { createRenderer } from '../../apps/website/rendering/renderer.ts';
 import { createWebsite } from '../../apps/website/site.ts';
 import { accounts } from '../../core/account/evolve.ts';
@@ -73,8 +71,6 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     },
     layers: createMemoryLayerStore(),
     onLayer: () => undefined,
-    commitTotals: createCommitTotals(),
-    ...createKnownAnswers(),
     ...mfaParts(),
     background: createBackground((what, cause) => {
       throw new Error(`A fault of ${what}`, { cause });

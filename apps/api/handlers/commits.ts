@@ -1,24 +1,29 @@
-/** The commit listing, whose bytes are made once for each page and revision of a repository. */
+/** Commits: the listing, whose bytes are made once for each page and revision of a repository, and a single commit. */
 import type { z } from 'zod';
+import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
+import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
+import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
-import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
+import { commitRow } from '../../../core/use-cases/reading/commit-walk.ts';
+import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
+import { textPath } from '../http/contents-path.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import { pageOf, paginationOf } from '../schemas/common.ts';
-import type { COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
-import type { ApiServices } from '../services.ts';
+import type { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
 
 type Query = z.output<typeof COMMITS_QUERY>;
+type Refused = { readonly refused: Refusal };
 
-export async function getCommits(
-  { context, repository, request }: RepositoryCall,
-  { query }: { readonly query: Query },
-): Promise<Outcome> {
-  const key = keyOf(versionOf(repository), query);
-  const body = await context.bodies.getOrMake(key, () => makeBody(context, repository, query));
+export async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
+  const { context, repository, request } = call;
+  const { path } = query;
+  const body =
+    path === undefined
+      ? await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query))
+      : await pathBody(call, query, path);
   return 'refused' in body ? body : conditionalAnswer(body, request.headers['if-none-match']);
 }
 
@@ -26,11 +31,7 @@ function keyOf(version: string, { page, limit, ref }: Query): string {
   return `commits ${version} ${page} ${limit} ${ref === undefined ? 'default' : `ref ${ref}`}`;
 }
 
-async function makeBody(
-  context: ApiServices,
-  repository: FoundRepository,
-  query: Query,
-): Promise<MadeBody | { readonly refused: Refusal }> {
+async function makeBody({ context, repository }: RepositoryCall, query: Query): Promise<MadeBody | Refused> {
   const list = await listCommits(context, repository, { ref: query.ref ?? null, page: pageOf(query) });
   if ('refused' in list) return list;
   const { version, ref, commits } = list;
@@ -40,4 +41,48 @@ async function makeBody(
     pagination: paginationOf(query, commits.total),
   };
   return { key: keyOf(version, query), body: encodeJson(json, `"${version}-c1"`) };
+}
+
+/** Not shared among requests: it ends when its client disconnects. What was walked is kept. */
+async function pathBody(call: RepositoryCall, query: Query, path: string): Promise<EncodedBody | Refused> {
+  const { context, repository } = call;
+  const wanted = { ref: query.ref ?? null, path: textPath(path), page: pageOf(query), signal: call.signal() };
+  const list = await listCommitsOfPath(context, repository, wanted);
+  if ('refused' in list) return list;
+  const { version, place, commits, hasMore, truncated } = list;
+  const json: z.output<typeof COMMITS> = {
+    branch: place.ref,
+    commits: commits.map((row) => commitObject(context, repository.id, row)),
+    pagination: { page: query.page, limit: query.limit, total: null, has_more: hasMore || truncated },
+  };
+  return encodeJson(json, `"${version}${truncated ? '-cut' : ''}-p1"`);
+}
+
+/** Lines are counted and not kept. */
+const COUNTED_ONLY = { fileLines: 0, keptBytes: 0 };
+
+export async function getCommit(
+  call: RepositoryCall,
+  { params }: { readonly params: z.output<typeof COMMIT_PARAMS> },
+): Promise<Outcome> {
+  const { context, repository, request } = call;
+  const wanted = { id: params.hexsha, bounds: COUNTED_ONLY, signal: call.signal() };
+  const found = await readCommit(context, repository, wanted);
+  if ('refused' in found) return found;
+  const { commit, diff } = found;
+  const json: z.output<typeof CHANGED_COMMIT> = {
+    ...commitObject(context, repository.id, commitRow(commit)),
+    files: diff.files.map(({ path, previousPath, status, additions, deletions, binary }) => ({
+      path: decodeUtf8Lossy(path),
+      previous_path: previousPath === null ? null : decodeUtf8Lossy(previousPath),
+      status,
+      additions,
+      deletions,
+      binary,
+    })),
+    files_truncated: diff.filesTotal !== diff.files.length,
+  };
+  // A commit never changes, but another time may have counted more.
+  const form = diff.truncated.includes('time') ? 'm1-cut' : 'm1';
+  return conditionalAnswer(encodeJson(json, `"${commit.id}-${form}"`), request.headers['if-none-match']);
 }

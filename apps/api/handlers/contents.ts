@@ -17,6 +17,7 @@ import { parseContentsPath } from '../http/contents-path.ts';
 import { attachment } from '../http/disposition.ts';
 import { answerWith, type Representation } from '../representation.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
+import { pageOf } from '../schemas/common.ts';
 import type { CONTENTS_QUERY } from '../schemas/contents.ts';
 
 type Query = z.output<typeof CONTENTS_QUERY>;
@@ -45,18 +46,16 @@ export async function getContents(call: RepositoryCall, { query }: { readonly qu
 
 function keyOf(
   { repository }: RepositoryCall,
-  { ref }: Query,
+  { ref, page, limit }: Query,
   isRaw: boolean,
   { names, folder }: ContentsPath,
 ): string {
   const path = names.map((name) => Buffer.from(name).toString('latin1')).join('/');
   // No path holds NUL, so the last NUL always separates the ref from the path.
   const requestedRef = ref === undefined ? 'default' : `ref ${ref}`;
-  const form = `${isRaw ? 'raw' : 'json'}${folder ? ' folder' : ''}`;
+  const form = `${isRaw ? 'raw' : `json ${page} ${limit}`}${folder ? ' folder' : ''}`;
   return `contents ${versionOf(repository)} ${form} ${requestedRef}\0${path}`;
 }
-
-const ALL_ENTRIES = { offset: 0, limit: Number.MAX_SAFE_INTEGER };
 
 /** Reads the requested contents. A streamed representation keeps its objects open until it is closed. */
 async function represent(
@@ -70,11 +69,11 @@ async function represent(
     const file = await readFile(context, repository, { ref, path });
     return 'refused' in file ? file : rawBody(file);
   }
-  const contents = await readContents(context, repository, { ref, path, entries: ALL_ENTRIES, judgeStreamed: true });
+  const contents = await readContents(context, repository, { ref, path, entries: pageOf(query), judgeStreamed: true });
   if ('refused' in contents) return contents;
   const { id, place } = contents;
   const tag = context.digest.sha256(`${place.commit} ${place.ref}`).slice(0, 16);
-  return jsonBody(contents, `"${id}-${tag}-j1"`);
+  return jsonBody(contents, query, `"${id}-${tag}-${query.page}-${query.limit}-j2"`);
 }
 
 function rawBody({ place, id, sizeBytes, content }: RawFile): Representation {
@@ -93,9 +92,9 @@ function rawBody({ place, id, sizeBytes, content }: RawFile): Representation {
   return { etag, headers, sizeBytes, chunks, close };
 }
 
-function jsonBody(contents: Contents, etag: string): Representation {
+function jsonBody(contents: Contents, page: Query, etag: string): Representation {
   const headers: Headers = { ...commonHeaders(etag), 'content-type': JSON_TYPE };
-  if (contents.type !== 'file') return { etag, headers, bytes: encoded(contentsJson(contents)) };
+  if (contents.type !== 'file') return { etag, headers, bytes: encoded(contentsJson(contents, page)) };
   const { content } = contents;
   if (content.kind === 'held') return { etag, headers, bytes: encoded(fileJson(contents, content.bytes)) };
   const { chunks, close } = content;

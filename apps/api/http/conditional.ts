@@ -5,8 +5,9 @@ export function noneMatchNames(header: string | undefined, etag: string): boolea
   if (header === undefined) return false;
   if (header === etag) return true;
   if (header.trim() === '*') return true;
+  const opaque = etag.replace(/^W\//, '');
   for (const [tag] of header.matchAll(/(?:W\/)?"[^"]*"/g)) {
-    if (tag.replace(/^W\//, '') === etag) return true;
+    if (tag.replace(/^W\//, '') === opaque) return true;
   }
   return false;
 }

@@ -15,7 +15,15 @@ const SEGMENTS_BEFORE = 6;
 export function parseContentsPath(target: string): ContentsPath | null {
   const segments = pathOf(target).split('/').slice(SEGMENTS_BEFORE);
   const bytes = decodeBytes(segments.join('/'));
-  if (bytes === null) return null;
+  return bytes === null ? null : bytesPath(bytes);
+}
+
+/** The same for a path that is text already, such as the value of a query parameter. */
+export function textPath(text: string): ContentsPath | null {
+  return bytesPath(Buffer.from(text, 'utf8'));
+}
+
+function bytesPath(bytes: Buffer): ContentsPath | null {
   if (bytes.length === 0) return { names: [], folder: true };
   const folder = bytes.at(-1) === SLASH;
   const names = split(folder ? bytes.subarray(0, -1) : bytes);

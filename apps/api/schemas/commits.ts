@@ -1,6 +1,8 @@
 /** The commit listing on the wire. */
 import { z } from 'zod';
+import { DIFF_FILES_MAX } from '../../../core/kernel/limits.ts';
 import { COMMIT_SUMMARY, HEXSHA, PAGE_QUERY, PAGINATION, TIMESTAMP } from './common.ts';
+import { REPOSITORY_PARAMS } from './params.ts';
 
 export const COMMIT = z
   .object({
@@ -15,9 +17,51 @@ export const COMMITS = z
   .object({
     branch: z.string().meta({ description: 'The requested `ref`, else the default branch.' }),
     commits: z.array(COMMIT).meta({ description: 'In the order of `git log`: newest first.' }),
-    pagination: PAGINATION,
+    pagination: z
+      .object({
+        ...PAGINATION.shape,
+        total: z.int().nonnegative().nullable().meta({
+          description: 'The number of items on all pages. Null for the commits of a path: they are not counted.',
+        }),
+      })
+      .meta({ id: 'CommitPagination' }),
   })
   .meta({ id: 'CommitList' });
+
+const FILE_PATH = z.string().meta({ description: 'From the root. Bytes that are not UTF-8 show as U+FFFD.' });
+const LINES = z
+  .int()
+  .nonnegative()
+  .nullable()
+  .meta({ description: 'Null if they were not counted, as in a binary file.' });
+
+export const CHANGED_COMMIT = z
+  .object({
+    ...COMMIT.shape,
+    files: z
+      .array(
+        z
+          .object({
+            path: FILE_PATH.meta({ examples: ['src/main.c'] }),
+            previous_path: FILE_PATH.nullable().meta({ description: 'Of a renamed file.' }),
+            status: z.enum(['added', 'modified', 'deleted', 'renamed', 'typechange']),
+            additions: LINES,
+            deletions: LINES,
+            binary: z.boolean(),
+          })
+          .meta({ id: 'ChangedFile' }),
+      )
+      .meta({
+        description: `What differs from the first parent, or from nothing; at most ${DIFF_FILES_MAX} files, in byte order of paths.`,
+      }),
+    files_truncated: z.boolean().meta({ description: 'Whether files are missing.' }),
+  })
+  .meta({ id: 'CommitWithFiles' });
+
+export const COMMIT_PARAMS = z.object({
+  ...REPOSITORY_PARAMS.shape,
+  hexsha: z.string().meta({ description: 'A full commit id.', wire: { type: 'string', pattern: '^[0-9a-fA-F]{40}$' } }),
+});
 
 export const REF = z.string().meta({
   description:
@@ -25,4 +69,14 @@ export const REF = z.string().meta({
   examples: ['main'],
 });
 
-export const COMMITS_QUERY = z.object({ ...PAGE_QUERY.shape, ref: REF.optional() });
+export const COMMITS_QUERY = z.object({
+  ...PAGE_QUERY.shape,
+  ref: REF.optional(),
+  path: z
+    .string()
+    .optional()
+    .meta({
+      description: 'Only commits that changed this file or folder, which need not exist any more.',
+      examples: ['src'],
+    }),
+});

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseUuid, type Uuid } from '../../../core/kernel/ids.ts';
 import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_NUMBER_MAX, PAGE_OFFSET_MAX } from '../../../core/kernel/limits.ts';
 
 /**
  * `wire` is the JSON Schema of a value on the wire, where it differs from the one that zod derives: zod takes a number
@@ -35,7 +35,7 @@ export const TIMESTAMP = z.string().meta({
 });
 export const BYTES = z.int().nonnegative();
 
-/** A whole number in a query string, of at most 15 digits, so that a JavaScript number holds it exactly. */
+/** A whole number in a query string. */
 function wholeNumber(options: {
   readonly min: number;
   readonly max: number;
@@ -43,25 +43,19 @@ function wholeNumber(options: {
   readonly description: string;
 }) {
   const { min, max, otherwise, description } = options;
-  const expected = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `from ${min} to ${max}`;
   return z
     .string()
     .transform((text, issues): number => {
       const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
       if (value >= min && value <= max) return value;
-      issues.addIssue({ code: 'custom', message: `Expected a whole number ${expected}`, input: text });
+      issues.addIssue({ code: 'custom', message: `Expected a whole number from ${min} to ${max}`, input: text });
       return z.NEVER;
     })
     .optional()
     .transform((value) => value ?? otherwise)
     .meta({
       description,
-      wire: {
-        type: 'integer',
-        minimum: min,
-        ...(max === Number.MAX_SAFE_INTEGER ? {} : { maximum: max }),
-        default: otherwise,
-      },
+      wire: { type: 'integer', minimum: min, maximum: max, default: otherwise },
     });
 }
 
@@ -74,29 +68,29 @@ export function flag(description: string) {
     .meta({ description, wire: { type: 'boolean', default: false } });
 }
 
-export const LIMIT = wholeNumber({
-  min: 1,
-  max: PAGE_LIMIT_MAX,
-  otherwise: PAGE_LIMIT_DEFAULT,
-  description: 'Items on a page.',
-});
+/** The length of a page; other lists than most choose another default and maximum. */
+export function pageLength(otherwise: number, max: number) {
+  return wholeNumber({ min: 1, max, otherwise, description: 'Items on a page.' });
+}
+
+export const LIMIT = pageLength(PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX);
 
 export const OFFSET = wholeNumber({
   min: 0,
-  max: Number.MAX_SAFE_INTEGER,
+  max: PAGE_OFFSET_MAX,
   otherwise: 0,
   description: 'Items before the page.',
 });
 
 export const PAGE_QUERY = z.object({
-  page: wholeNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: 0, description: 'Pages count from 0.' }),
+  page: wholeNumber({ min: 0, max: PAGE_NUMBER_MAX, otherwise: 0, description: 'Pages count from 0.' }),
   limit: LIMIT,
 });
 
 export const PAGINATION = z
   .object({
     page: z.int().nonnegative(),
-    limit: z.int().min(1).max(PAGE_LIMIT_MAX),
+    limit: z.int().positive(),
     total: z.int().nonnegative().meta({ description: 'The number of items on all pages.' }),
     has_more: z.boolean(),
   })
@@ -121,7 +115,7 @@ export function pageOf({ page, limit }: { readonly page: number; readonly limit:
   return pageNumbered(page, limit);
 }
 
-const PERSON = z.object({ name: z.string(), email: z.string() }).meta({ id: 'Person' });
+export const PERSON = z.object({ name: z.string(), email: z.string() }).meta({ id: 'Person' });
 
 /** The fields of a commit in every listing. */
 export const COMMIT_SUMMARY = z.object({

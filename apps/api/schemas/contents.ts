@@ -1,6 +1,7 @@
 /** Contents on the wire: one shape each for files, folders, symbolic links and submodules. */
 import { z } from 'zod';
-import { HEXSHA, BYTES } from './common.ts';
+import { CONTENTS_ENTRIES_MAX } from '../../../core/kernel/limits.ts';
+import { BYTES, HEXSHA, PAGE_QUERY, pageLength, PAGINATION } from './common.ts';
 import { REF } from './commits.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
 
@@ -26,7 +27,7 @@ export const FILE = z
     encoding: z.enum(['utf-8', 'base64']).meta({ description: 'base64 if the file is not UTF-8, or holds NUL.' }),
     content: z.string(),
   })
-  .meta({ id: 'File' });
+  .meta({ id: 'ContentsFile' });
 
 export const SYMLINK = z
   .object({
@@ -36,11 +37,11 @@ export const SYMLINK = z
     ...PLACE,
     target: z.string().meta({ description: 'The text of the link, at most 4,096 bytes of it; it is not followed.' }),
   })
-  .meta({ id: 'Symlink' });
+  .meta({ id: 'ContentsSymlink' });
 
 export const SUBMODULE = z
   .object({ type: z.literal('submodule'), ...OBJECT, size: z.null(), ...PLACE })
-  .meta({ id: 'Submodule', description: 'A commit of another repository.' });
+  .meta({ id: 'ContentsSubmodule', description: 'A commit of another repository.' });
 
 export const FOLDER = z
   .object({
@@ -56,12 +57,15 @@ export const FOLDER = z
         }),
       )
       .meta({ description: "In the order of Git's trees: by bytes, folders as if their names ended in a slash." }),
+    pagination: PAGINATION,
   })
-  .meta({ id: 'Folder' });
+  .meta({ id: 'ContentsFolder' });
 
 export const CONTENTS = z.union([FILE, FOLDER, SYMLINK, SUBMODULE]).meta({ id: 'Contents' });
 
 export const CONTENTS_QUERY = z.object({
+  page: PAGE_QUERY.shape.page.meta({ description: 'Of the entries of a folder. Pages count from 0.' }),
+  limit: pageLength(CONTENTS_ENTRIES_MAX, CONTENTS_ENTRIES_MAX),
   ref: REF.optional(),
   raw: z
     .enum(['true', 'false'])

@@ -2,8 +2,14 @@
 import { z } from 'zod';
 
 export const REPOSITORY_PARAMS = z.object({
-  username: z.string().meta({ description: 'The owner, without case.', examples: ['ada'] }),
-  name: z.string().meta({ description: 'The repository, without case.', examples: ['engine'] }),
+  username: z.string().meta({
+    description: 'The owner, without case.',
+    wire: { type: 'string', pattern: '^[A-Za-z0-9-]{2,39}$', examples: ['ada'] },
+  }),
+  name: z.string().meta({
+    description: 'The repository, without case.',
+    wire: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,100}$', examples: ['engine'] },
+  }),
 });
 
 export const ID_PARAMS = z.object({ id: z.string().meta({ wire: { type: 'string', format: 'uuid' } }) });

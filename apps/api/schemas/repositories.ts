@@ -32,11 +32,16 @@ const BRANCH_NAME = z.string().meta({
   examples: ['main'],
 });
 
+/** What core/account/repositories accepts, for clients that check a name before they send it. */
+const NAME_PATTERN = '^(?![.-])(?!.*\\.\\.)(?!.*\\.([gG][iI][tT]|[lL][oO][cC][kK])?$)[A-Za-z0-9._-]+$';
+
 export const NEW_REPOSITORY = z.object({
   name: z.string().meta({
-    description: 'Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`.',
+    description:
+      'Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`.',
     minLength: 1,
     maxLength: REPOSITORY_NAME_LENGTH_MAX,
+    pattern: NAME_PATTERN,
     examples: ['engine'],
   }),
   description: DESCRIPTION.optional(),

@@ -57,7 +57,7 @@ const SETTINGS = {
   key_prefix: text(BUCKET_KEY_PREFIX_LENGTH_MAX, 'A slash is added at its end.'),
   role_arn: text(BUCKET_ROLE_ARN_LENGTH_MAX, 'Needed with OIDC.').nullable(),
   region: text(BUCKET_REGION_LENGTH_MAX, 'Needed with STATIC_KEYS.').nullable(),
-  endpoint_url: text(OUTGOING_URL_LENGTH_MAX, 'https://host[:port]; needed with R2 and MINIO.').nullable(),
+  endpoint_url: text(OUTGOING_URL_LENGTH_MAX, 'HTTPS, a host and perhaps a port; needed with R2 and MINIO.').nullable(),
   access_key_id: text(BUCKET_ACCESS_KEY_ID_LENGTH_MAX, 'Needed with STATIC_KEYS.').nullable(),
   secret_access_key: text(BUCKET_SECRET_KEY_LENGTH_MAX, 'Needed with STATIC_KEYS. No answer shows it.').nullable(),
 };

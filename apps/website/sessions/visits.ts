@@ -8,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
 import { identifyPerson, type Person } from '../../../core/use-cases/accounts/authenticate.ts';
+import { closedSignal } from '../../front-door/closed-signal.ts';
 import { originOf, upToDate } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
 import { localPath } from '../layout/answer.ts';
@@ -82,7 +83,7 @@ export function visitOf(making: VisitMaking, request: FastifyRequest, reply: Fas
     baseUrl,
     webUrl,
     signUpOpen: context.signUpOpen,
-    signal: untilClosed(reply),
+    signal: closedSignal(reply.raw),
     address: context.clientAddress(request.raw),
     agent: agentOf(request.raw.headers['user-agent']),
     mayBeKnown: request.cookies[cookies.names.browser] !== undefined,
@@ -90,12 +91,6 @@ export function visitOf(making: VisitMaking, request: FastifyRequest, reply: Fas
     csrf: () => (token ??= reply.generateCsrf({ userInfo: formOwner(request) })),
     session: sessionOf(context, cookies, request, reply),
   };
-}
-
-function untilClosed({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  raw.once('close', () => controller.abort());
-  return controller.signal;
 }
 
 /** Adds to a visit what only somebody who is signed in has. */

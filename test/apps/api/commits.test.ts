@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import {
+  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_NAME_LENGTH_MAX,
+  PAGE_NUMBER_MAX,
+} from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
@@ -128,9 +132,9 @@ describe('commits', () => {
       assert.deepEqual(await shas(repository, `?limit=3&page=2${ref}`), newestFirst.slice(6), ref);
       const { pagination } = (await commits(repository, `?limit=3&page=1${ref}`)).json();
       assert.deepEqual(pagination, { page: 1, limit: 3, total: 7, has_more: true });
-      const beyond = (await commits(repository, `?page=999999999999999&limit=100${ref}`)).json();
+      const beyond = (await commits(repository, `?page=${PAGE_NUMBER_MAX}&limit=100${ref}`)).json();
       assert.deepEqual(beyond.commits, []);
-      assert.deepEqual(beyond.pagination, { page: 999999999999999, limit: 100, total: 7, has_more: false });
+      assert.deepEqual(beyond.pagination, { page: PAGE_NUMBER_MAX, limit: 100, total: 7, has_more: false });
     }
   });
 

@@ -134,7 +134,7 @@ describe('errors', () => {
       ['PUT', '/v1/repos/ada/files/contents/a/b', 'GET, HEAD'],
       ['POST', '/v1/repos/ada/files/contents', 'GET, HEAD'],
       ['PATCH', `/v1/access-tokens/${token.id}`, 'GET, HEAD, PUT, DELETE'],
-      ['OPTIONS', '/v1/account/usage', 'GET, HEAD'],
+      ['PUT', '/v1/account/usage', 'GET, HEAD'],
       ['POST', '/v1/openapi.json', 'GET, HEAD'],
     ] as const) {
       const answer = await fixture.request(method, url, token);

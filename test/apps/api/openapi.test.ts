@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { IdentityTokens } from '../../../core/ports/identity-tokens.ts';
+import { withoutChanges } from '../../support/no-history.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Media {
@@ -45,7 +46,10 @@ describe('the OpenAPI document', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 
   beforeAll(async () => {
-    fixture = await createApiFixture({ identityTokens: ANY_TOKEN });
+    fixture = await createApiFixture({
+      identityTokens: ANY_TOKEN,
+      objects: ({ database }) => withoutChanges(database),
+    });
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
@@ -85,7 +89,8 @@ describe('the OpenAPI document', () => {
     const { objects } = fixture;
     const folder = objects.tree({ 'main.c': ['100644', objects.blob('int main;')] });
     const tree = objects.tree({ src: ['040000', folder], link: ['120000', objects.blob('src')] });
-    await fixture.push(repository, { 'refs/heads/master': objects.commit({ tree, seconds: 1 }) });
+    const tip = objects.commit({ tree, seconds: 1 });
+    await fixture.push(repository, { 'refs/heads/master': tip, 'refs/tags/v1': objects.tag(tip, 'v1') });
     const other = await fixture.token(owner);
     const webhook = path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
     const rule = path.startsWith('/v1/oidc/') ? await fixture.trustRule(owner) : null;
@@ -96,7 +101,10 @@ describe('the OpenAPI document', () => {
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
       .replace('{id}', rule ?? webhook ?? bucket ?? other.id)
-      .replace('{delivery_id}', delivery);
+      .replace('{delivery_id}', delivery)
+      .replace('{branch}', 'master')
+      .replace('{archive}', 'master.tar.gz')
+      .replace('{hexsha}', tip);
   }
 
   const BODIES: Readonly<Record<string, object>> = {
@@ -138,6 +146,30 @@ describe('the OpenAPI document', () => {
     assert.ok(!JSON.stringify(document).includes('/poll'), 'the poll is nowhere in it');
   });
 
+  test('lists every parameter that a query may have, and each operation refuses others by naming its own', async () => {
+    for (const { path, operation } of operations()) {
+      const what = operation.operationId;
+      const url = await preparedUrl(`${what}-query`, path);
+      const known = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query');
+      const answer = await fixture.request(
+        ROUTES.find(({ operationId }) => operationId === what)?.method ?? 'GET',
+        `${url}?colour=red`,
+        token,
+        { body: BODIES[what] },
+      );
+      assert.equal(answer.statusCode, 422, what);
+      const [fault] = answer.json().detail;
+      assert.deepEqual(fault.loc, ['query', 'colour'], what);
+      assert.equal(fault.type, 'unrecognized_keys');
+      for (const { name } of known) assert.ok(fault.msg.includes(`\`${name}\``), `${what} names ${name}: ${fault.msg}`);
+    }
+    const many = Array.from({ length: 1_000 }, (_, index) => `x${index}`).join('&');
+    const { detail } = (await fixture.request('GET', `/v1/repositories?${many}`, token)).json();
+    assert.equal(detail.length, 10, 'a short query makes no long answer');
+    const long = (await fixture.request('GET', `/v1/repositories?${'x'.repeat(8_000)}`, token)).json();
+    assert.equal(long.detail[0].loc[1].length, 100);
+  });
+
   test('lists every parameter of a path, and no unused schema', () => {
     const text = JSON.stringify(document);
     for (const { path, operation } of operations()) {
@@ -161,6 +193,34 @@ describe('the OpenAPI document', () => {
     const limit = list?.parameters?.find(({ name }) => name === 'limit');
     assert.equal(limit?.required, false);
     assert.deepEqual(limit?.schema, { type: 'integer', minimum: 1, maximum: 100, default: 50 });
+  });
+
+  test('states the pattern of a name so that it takes exactly the names that the service takes', async () => {
+    const body = document.paths['/v1/repositories']?.['post']?.requestBody?.content['application/json']?.schema;
+    const { pattern } = (body as { readonly properties: { readonly name: { readonly pattern: string } } }).properties
+      .name;
+    const namer = await fixture.token(await fixture.account('namer'));
+    const names = [
+      'a',
+      'A.b_c-9',
+      '_',
+      'a.git.b',
+      'x.locked',
+      'git',
+      '.a',
+      '-a',
+      'a..b',
+      'a.',
+      'a.GIT',
+      'a.lock',
+      'a b',
+      'ä',
+      '',
+    ];
+    for (const name of names) {
+      const answer = await fixture.request('POST', '/v1/repositories', namer, { body: { name } });
+      assert.equal(answer.statusCode, new RegExp(pattern, 'u').test(name) ? 201 : 422, name);
+    }
   });
 
   test('describes the answers of every route, of success and of errors', async () => {

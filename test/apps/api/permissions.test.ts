@@ -5,8 +5,9 @@ import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../../core/access-token/repository-selection.ts';
-import type { AccountId, RepositoryId } from '../../../core/kernel/ids.ts';
+import type { AccountId, ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { withoutChanges } from '../../support/no-history.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Expectation {
@@ -37,6 +38,10 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   updateRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', body: {}, status: 200 },
   deleteRepository: { grants: ['ALL', 'API_REPOS_WRITE'], scope: 'includes-repository', status: 204 },
   listBranches: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getArchive: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getBranch: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  listTags: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listActivity: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
@@ -110,12 +115,15 @@ describe('permissions of every route', () => {
   let owner: AccountId;
   let other: FoundRepository;
   let stranger: AccountId;
+  let tip: ObjectId;
   let repositories = 0;
 
   beforeAll(async () => {
-    fixture = await createApiFixture();
+    fixture = await createApiFixture({ objects: ({ database }) => withoutChanges(database) });
     owner = await fixture.account('ada');
     stranger = await fixture.account('bob');
+    const tree = fixture.objects.tree({ file: ['100644', fixture.objects.blob('text')] });
+    tip = fixture.objects.commit({ tree, seconds: 1 });
     other = await fixture.repository(owner, 'other');
     await fixture.repository(stranger, 'theirs');
   });
@@ -125,8 +133,7 @@ describe('permissions of every route', () => {
   async function newRepository(): Promise<FoundRepository> {
     repositories += 1;
     const repository = await fixture.repository(owner, `repository-${repositories}`);
-    const tree = fixture.objects.tree({ file: ['100644', fixture.objects.blob('text')] });
-    await fixture.push(repository, { 'refs/heads/master': fixture.objects.commit({ tree, seconds: 1 }) });
+    await fixture.push(repository, { 'refs/heads/master': tip });
     return repository;
   }
 
@@ -151,7 +158,10 @@ describe('permissions of every route', () => {
       .replace('{name}', path.name)
       .replace('{id}', rule ?? webhook ?? bucket ?? target.id)
       .replace('{delivery_id}', delivery)
-      .replace('{path}', 'file');
+      .replace('{path}', 'file')
+      .replace('{branch}', 'master')
+      .replace('{archive}', 'master.zip')
+      .replace('{hexsha}', tip);
     const { body } = expected;
     const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;
     return fixture.request(route.method, url, token, unique === undefined ? {} : { body: unique });

@@ -47,6 +47,7 @@ function started(
     blob: unused,
     walk: unused,
     isAncestor: unused,
+    archive: unused,
     history: NO_HISTORY,
     uploadPack: unused,
     close: unused,

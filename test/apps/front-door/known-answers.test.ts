@@ -1,7 +1,7 @@
 /** What the website keeps of what it read. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createKnownAnswers } from '../../../apps/website/known-answers.ts';
+import { createKnownAnswers } from '../../../apps/front-door/known-answers.ts';
 import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
 import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
 import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';

@@ -5,7 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Diff } from '../../core/git/diff/diff.ts';
-import type { RepositoryId } from '../../core/kernel/ids.ts';
+import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import {
   KNOWN_APART_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
@@ -16,6 +16,7 @@ import {
 } from '../../core/kernel/limits.ts';
 import type { Apart } from '../../core/ports/object-history.ts';
 import type { ApartContext } from '../../core/use-cases/reading/apart.ts';
+import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownComparison, KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
 import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
 import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/list-commits-of-path.ts';
@@ -23,6 +24,8 @@ import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pu
 import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
 
 export interface KnownAnswers {
+  /** How many commits a tip reaches. */
+  readonly commitTotals: CommitTotals;
   readonly knownFolders: KnownFolders;
   readonly knownPathHistories: KnownPathHistories;
   readonly knownApart: ApartContext['knownApart'];
@@ -33,8 +36,10 @@ export interface KnownAnswers {
 
 /** What a repository takes beside the marks of its commits. */
 const EMPTY_BYTES = 16_384;
+const COMMIT_TOTALS_MAX = 10_000;
 
 export function createKnownAnswers(): KnownAnswers {
+  const totals = new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX });
   const folders = new LRUCache<string, KnownFolder>({
     maxSize: KNOWN_FOLDERS_ENTRIES_MAX,
     sizeCalculation: ({ entries }) => entries.size + 1,
@@ -54,6 +59,7 @@ export function createKnownAnswers(): KnownAnswers {
   });
   const diffs = new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf });
   return {
+    commitTotals: { get: (tip) => totals.get(tip), set: (tip, total) => void totals.set(tip, total) },
     knownFolders: { get: (key) => folders.get(key), set: (key, folder) => void folders.set(key, folder) },
     knownPathHistories: { get: (key) => histories.get(key), set: (key, history) => void histories.set(key, history) },
     knownPushes: {

@@ -1,0 +1,42 @@
+/**
+ * Archives of a commit's files.
+ *
+ * Must stay true: every byte sent counts against the account's transfer quota.
+ */
+import type { z } from 'zod';
+import { readerOf } from '../../../core/use-cases/accounts/principal.ts';
+import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
+import { attachment } from '../http/disposition.ts';
+import { answerWith } from '../representation.ts';
+import type { Outcome, RepositoryCall } from '../route.ts';
+import type { ARCHIVE_PARAMS } from '../schemas/archives.ts';
+
+export async function getArchive(
+  call: RepositoryCall,
+  { params }: { readonly params: z.output<typeof ARCHIVE_PARAMS> },
+): Promise<Outcome> {
+  const { context, repository, request, principal } = call;
+  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
+    return { refused: { code: 'transfer-quota-reached' } };
+  }
+  const { ref, format } = params.archive;
+  const archive = await readArchive(context, repository, { ref, format, signal: call.signal() });
+  if ('refused' in archive) return archive;
+  // Weak: another version of git may compress the same files to other bytes.
+  const etag = `W/"${archive.commit}-${context.digest.sha256(`${archive.name}.${format}`).slice(0, 16)}"`;
+  const headers = {
+    etag,
+    'cache-control': 'private, no-cache',
+    // Generators of clients know this type of bytes, and few know those of archives.
+    'content-type': 'application/octet-stream',
+    'content-disposition': attachment(`${archive.name}.${format}`),
+  };
+  const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };
+  return answerWith(request, body, {
+    withRanges: false,
+    onSent: (sentBytes) => {
+      const read = { account: repository.accountId, reader: readerOf(principal), repository: repository.id, sentBytes };
+      context.transfer.add(read);
+    },
+  });
+}

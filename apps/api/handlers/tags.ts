@@ -1,0 +1,47 @@
+/** The tag listing, whose bytes are made once for each page and revision of a repository. */
+import type { z } from 'zod';
+import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
+import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
+import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
+import { commitObject } from '../commit-json.ts';
+import type { Outcome, RepositoryCall } from '../route.ts';
+import { type PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
+import type { TAGS } from '../schemas/tags.ts';
+
+type Query = z.output<typeof PAGE_QUERY>;
+type Tag = z.output<typeof TAGS>['tags'][number];
+
+export async function getTags(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
+  const { context, repository, request } = call;
+  const body = await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query));
+  return 'refused' in body ? body : conditionalAnswer(body, request.headers['if-none-match']);
+}
+
+function keyOf(version: string, { page, limit }: Query): string {
+  return `tags ${version} ${page} ${limit}`;
+}
+
+async function makeBody({ context, repository }: RepositoryCall, query: Query): Promise<MadeBody> {
+  const wanted = { search: '', order: 'name', page: pageOf(query) } as const;
+  const { version, tags } = await listTagPage(context, repository, wanted);
+  const json: z.output<typeof TAGS> = {
+    tags: tags.items.map((tag) => tagJson({ context, repository }, tag)),
+    pagination: paginationOf(query, tags.total),
+  };
+  return { key: keyOf(version, query), body: encodeJson(json, `"${version}-t1"`) };
+}
+
+function tagJson(
+  { context, repository }: Pick<RepositoryCall, 'context' | 'repository'>,
+  { name, target, annotation, commit }: ListedTag,
+): Tag {
+  const tagger = annotation?.tagger ?? null;
+  return {
+    name,
+    target,
+    annotated: annotation !== null,
+    message: annotation?.message ?? null,
+    tagger: tagger === null ? null : { name: tagger.name, email: tagger.email },
+    commit: commit === null ? null : commitObject(context, repository.id, commit),
+  };
+}

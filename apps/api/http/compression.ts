@@ -1,0 +1,77 @@
+/**
+ * Compresses JSON for clients that accept gzip (RFC 9110, section 12.5.3).
+ *
+ * Must stay true: a body that is sent again and again, as those of apps/api/body-cache.ts, is compressed once; what is
+ * kept of it goes with the body. Only zlib's threads compress, never the event loop. The entity tag of a compressed
+ * answer is weak, since its bytes are others than those of the same answer without compression.
+ */
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { COMPRESSED_ANSWER_BYTES_MIN } from '../../../core/kernel/limits.ts';
+import { type Answer, type Headers, JSON_TYPE } from './answer.ts';
+
+const compress = promisify(gzip);
+const compressed = new WeakMap<Buffer, Promise<Buffer>>();
+/** Sixty percent of the time of the default level, for two percent more bytes. */
+const LEVEL = 4;
+
+/** Returns the answer compressed, if it is JSON of some length and the client accepts gzip. */
+export async function compressedAnswer(answer: Answer, acceptEncoding: string | undefined): Promise<Answer> {
+  const isCompressed = acceptsGzip(acceptEncoding);
+  if (answer.body.kind === 'json') return isCompressed ? compressedJson(answer, answer.body.json) : answer;
+  if (answer.headers['content-type'] !== JSON_TYPE) return answer;
+  const headers = varying(answer.headers);
+  const { body } = answer;
+  if (!isCompressed || body.kind !== 'bytes' || body.bytes.length < COMPRESSED_ANSWER_BYTES_MIN) {
+    return { ...answer, headers };
+  }
+  const bytes = await compressOnce(body.bytes);
+  return { ...answer, headers: { ...weakened(headers, bytes), ...GZIP }, body: { kind: 'bytes', bytes } };
+}
+
+const GZIP = { 'content-encoding': 'gzip' };
+
+async function compressedJson(answer: Answer, json: object): Promise<Answer> {
+  const text = JSON.stringify(json);
+  if (text.length < COMPRESSED_ANSWER_BYTES_MIN) return answer;
+  const bytes = await compress(text, { level: LEVEL });
+  return {
+    ...answer,
+    headers: { ...answer.headers, 'content-type': JSON_TYPE, ...GZIP },
+    body: { kind: 'bytes', bytes },
+  };
+}
+
+function compressOnce(bytes: Buffer): Promise<Buffer> {
+  const known = compressed.get(bytes);
+  if (known !== undefined) return known;
+  const made = compress(bytes, { level: LEVEL });
+  compressed.set(bytes, made);
+  return made;
+}
+
+/** A cache must not give one client the form that it keeps for another. */
+function varying(headers: Headers): Headers {
+  const { vary } = headers;
+  return { ...headers, vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding` };
+}
+
+function weakened(headers: Headers, bytes: Buffer): Headers {
+  const { etag, 'content-length': length, ...others } = headers;
+  const tag = etag === undefined ? {} : { etag: `W/${etag}` };
+  return { ...others, ...tag, ...(length === undefined ? {} : { 'content-length': String(bytes.length) }) };
+}
+
+/** Absent, or without gzip, the header accepts only the plain form. */
+function acceptsGzip(header: string | undefined): boolean {
+  if (header === undefined) return false;
+  const weights = new Map(header.split(',').map((part) => weightOf(part.trim().toLowerCase())));
+  return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
+}
+
+function weightOf(part: string): readonly [coding: string, weight: number] {
+  const [coding = '', ...parameters] = part.split(';').map((text) => text.trim());
+  const weight = parameters.find((parameter) => parameter.startsWith('q='));
+  const value = weight === undefined ? 1 : Number(weight.slice(2));
+  return [coding, Number.isNaN(value) ? 0 : value];
+}
