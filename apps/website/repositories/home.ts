@@ -40,7 +40,7 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
 }
 
 function cloneBox(asked: Asked): Html {
-  return html`<section class="clone stack tight"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any user name; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
+  return html`<section class="clone stack tight"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any username; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
 }
 
 async function facts({ context, visit, repository }: Asked): Promise<Html> {
