@@ -408,10 +408,14 @@ export const RENDERINGS_OF_PERSON_MAX = 8;
 export const RENDERINGS_WAITING_MAX = 64;
 /** The memory for rendered texts. */
 export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
-/** UTF-16 code units of a page's markup for a text of a repository; the rest is on further pages. */
-export const PAGE_TEXT_LENGTH_MAX = 44 * KIB;
+/** The bytes of a page, without what it loads. */
+export const PAGE_BYTES_MAX = 60_000;
+/** Bytes of a page's markup for the rows of a list; the other rows are on further pages. */
+export const PAGE_ROWS_BYTES_MAX = 42_000;
+/** Bytes of a page's markup for a text of a repository; the rest is on further pages. */
+export const PAGE_TEXT_BYTES_MAX = 44 * KIB;
 /** The same for somebody who asks for longer pages: what takes a few milliseconds of the event loop. */
-export const PAGE_WHOLE_LENGTH_MAX = 256 * KIB;
+export const PAGE_WHOLE_BYTES_MAX = 256 * KIB;
 /** Components of a ref's short name in an address of the website; deeper refs are read by other ways only. */
 export const REF_ADDRESS_COMPONENTS_MAX = 64;
 /** Entries of a folder, and commits, on one page of the website. */

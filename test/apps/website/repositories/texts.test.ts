@@ -5,7 +5,7 @@ import { encodeName, segmentsOf } from '../../../../apps/website/repositories/ad
 import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
 import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
 import { bodyOf, shownName, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
-import { PAGE_TEXT_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import { PAGE_TEXT_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 import { execFileSync } from 'node:child_process';
 
@@ -49,24 +49,24 @@ describe('A text of a repository', () => {
 
 describe('A window of lines', () => {
   test('ends before the line that would make its page too heavy', () => {
-    const lines = ['x'.repeat(PAGE_TEXT_LENGTH_MAX - 100), '', 'last'];
-    assert.deepEqual(lineWindow(lines, 1, PAGE_TEXT_LENGTH_MAX), { from: 1, to: 2, total: 3 });
-    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_LENGTH_MAX - 99), '', 'last'], 1, PAGE_TEXT_LENGTH_MAX), {
+    const lines = ['x'.repeat(PAGE_TEXT_BYTES_MAX - 100), '', 'last'];
+    assert.deepEqual(lineWindow(lines, 1, PAGE_TEXT_BYTES_MAX), { from: 1, to: 2, total: 3 });
+    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_BYTES_MAX - 99), '', 'last'], 1, PAGE_TEXT_BYTES_MAX), {
       from: 1,
       to: 1,
       total: 3,
     });
-    assert.deepEqual(lineWindow(lines, 3, PAGE_TEXT_LENGTH_MAX), { from: 3, to: 3, total: 3 });
+    assert.deepEqual(lineWindow(lines, 3, PAGE_TEXT_BYTES_MAX), { from: 3, to: 3, total: 3 });
   });
 
   test('has one line at least, and stays within the text', () => {
-    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_LENGTH_MAX * 2), 'y'], 1, PAGE_TEXT_LENGTH_MAX), {
+    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_BYTES_MAX * 2), 'y'], 1, PAGE_TEXT_BYTES_MAX), {
       from: 1,
       to: 1,
       total: 2,
     });
-    assert.deepEqual(lineWindow(['a', 'b'], 99, PAGE_TEXT_LENGTH_MAX), { from: 2, to: 2, total: 2 });
-    assert.deepEqual(lineWindow(['a', 'b'], 0, PAGE_TEXT_LENGTH_MAX), { from: 1, to: 2, total: 2 });
+    assert.deepEqual(lineWindow(['a', 'b'], 99, PAGE_TEXT_BYTES_MAX), { from: 2, to: 2, total: 2 });
+    assert.deepEqual(lineWindow(['a', 'b'], 0, PAGE_TEXT_BYTES_MAX), { from: 1, to: 2, total: 2 });
   });
 });
 
