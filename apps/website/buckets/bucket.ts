@@ -84,7 +84,7 @@ function facts(visit: PersonVisit, { bucket, settings }: FoundBucket): Html {
   }</dd>${
     lastFailure !== null &&
     html`<dt>Last failure</dt><dd>${bucketErrorText(lastFailure)}, ${timeAgo(lastFailure.at, visit.now)}</dd>`
-  }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd></dl></div></section>`;
+  }<dt>Created</dt><dd>${timeAgo(createdAt, visit.now)}</dd></dl></div></section>`;
 }
 
 function dependents({ person }: PersonVisit, { repositories }: FoundBucket): Html {
