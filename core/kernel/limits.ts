@@ -333,6 +333,8 @@ export const IDENTITY_TOKEN_SPAN_MS = 24 * 60 * 60_000;
 export const IDENTITY_TOKEN_SKEW_MS = 60_000;
 /** How long an exchanged token is valid. */
 export const EXCHANGED_TOKEN_SPAN_MS = 15 * 60_000;
+/** How much later than an exchanged token the newest one must end before the read model of tokens forgets the first. */
+export const EXCHANGED_TOKEN_KNOWN_MS = 24 * 60 * 60_000;
 /** Exchanges that one network may try within a minute (core/kernel/network.ts). */
 export const EXCHANGES_PER_MINUTE_MAX = 20;
 /** Tokens that one account may try on the page of its trust rules within a minute. */
@@ -393,6 +395,9 @@ export const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
 export const BUCKET_ERROR_INTERVAL_MS = 15 * 60_000;
 /** Errors of one bucket that are recorded on one day. */
 export const BUCKET_ERRORS_OF_DAY_MAX = 100;
+/** Errors of one bucket that are listed, the newest; and how much older than the newest of all buckets they may be. */
+export const BUCKET_ERRORS_LISTED_MAX = 1_000;
+export const BUCKET_ERROR_LISTED_MS = 30 * 24 * 60 * 60_000;
 
 /** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
 export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
