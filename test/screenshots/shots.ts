@@ -205,7 +205,7 @@ export const SHOTS: readonly Shot[] = [
     'repositories-long': `/${LONG.username}`,
     'repository-long': repository,
     'blob-long': `${repository}/blob/main/${LONG.file}`,
-    'tree-long': [repository, follow(/^folder_/)],
+    'tree-long': `${repository}/tree/main/${LONG.file.replace(/\/.*/, '')}`,
     'commits-long': `${repository}/commits`,
     'history-long': `${repository}/commits/main/${LONG.file}`,
     'commit-long': [repository, follow(/^[0-9a-f]{7}$/)],

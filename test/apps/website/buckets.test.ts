@@ -119,6 +119,9 @@ describe('The pages of storage buckets', () => {
       assert.ok(!html.includes(SECRET), 'the secret is typed again');
       assert.match(html, /value="layers"|value="a\/\.\.\/b"/);
     }
+    const { html } = await browser.submit(`${CREATE}/minio`, { ...KEYS, bucket_name: '', region: '' });
+    const errors = [...html.matchAll(/<a href="#\w+">([^<]*)/g)].map(([, text]) => text);
+    assert.deepEqual(errors, ['Bucket is required', 'Region is required'], 'all at once');
   });
 
   test('attack: no field of any form runs a script', async () => {
