@@ -99,7 +99,7 @@ function dependents({ person }: PersonVisit, { repositories }: FoundBucket): Htm
 }
 
 function recent(visit: PersonVisit, found: FoundBucket, errors: readonly BucketErrorRow[], total: number): Html {
-  return html`<h2>Errors</h2>${errorTable(visit, errors, [found])}${
+  return html`<h2>Errors</h2>${errorTable(visit, errors, [found], { ofOne: true })}${
     total > errors.length && html`<p><a href="${BUCKETS}/errors">All errors</a></p>`
   }`;
 }
