@@ -79,6 +79,23 @@ describe('The pages of a repository of the longest names', () => {
     return id;
   }
 
+  test('weigh less than a page may where a file is in a thousand folders', async () => {
+    await api(strata, owner.token, 'POST', '/v1/repositories', { name: 'deep' });
+    const folders = Array.from({ length: 1_000 }, (_, n) => `d${n}`);
+    const file = [...folders, 'file'].join('/');
+    const work = await newWorkTree(ending);
+    const head = 'commit refs/heads/main\ncommitter A <a@example.org> 1700000000 +0000\ndata 1\nx\n';
+    await git(work, ['fast-import', '--quiet', '--force'], `${head}M 100644 inline ${file}\ndata 1\nx\n`);
+    await git(work, ['push', '--quiet', gitUrl(strata, owner, 'deep'), 'main']);
+    for (const address of [`tree/main/${folders.join('/')}`, `blob/main/${file}`, `commits/main/${file}`]) {
+      const { status, bytes, html } = await browser.get(`/${owner.username}/deep/${address}`);
+      assert.equal(status, 200);
+      assert.ok(bytes.length < PAGE_BYTES_MAX, `${address.slice(0, 10)} has ${bytes.length} bytes`);
+      assert.match(html, />…<\/a>\/<a/);
+      assert.match(html, />d998<\/a>/);
+    }
+  });
+
   test('list every row, though fewer are on a page', async () => {
     const { home } = await push(WORDS.ascii, 9);
     const rows = new Set<string>();
