@@ -106,18 +106,20 @@ async function refsToPick({ context, repository }: Asked) {
 /** The bytes of the links to a path's folders: each holds the path up to it, so those of a deep one weigh its square. */
 const CRUMBS_BYTES_MAX = 3_000;
 
-/** The path as links to its folders; its own name is last and no link. Of a very long path the last folders are linked. */
+/** The path as links to its folders; its own name is last and no link. Of a very long path the last folders are named. */
 export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Array[]): Html {
   const { repository } = asked;
-  const folder = (count: number, label: string): Html =>
-    html`/<a href="${placeAddress(repository, 'tree', ref, names.slice(0, count))}">${label}</a>`;
   const folders: Html[] = [];
   let left = CRUMBS_BYTES_MAX;
   for (let count = names.length - 1; count > 0; count -= 1) {
-    const link = folder(count, shownName(names[count - 1] ?? ''));
+    if (left < 0) {
+      folders.unshift(html`/…`);
+      break;
+    }
+    const address = placeAddress(repository, 'tree', ref, names.slice(0, count));
+    const link = html`/<a href="${address}">${shownName(names[count - 1] ?? '')}</a>`;
     left -= bytesOf(link);
-    folders.unshift(left < 0 ? folder(count, '…') : link);
-    if (left < 0) break;
+    folders.unshift(link);
   }
   const root = html`<a href="${placeAddress(repository, 'tree', ref, [])}">${repository.owned.name}</a>`;
   const last = names.at(-1);
