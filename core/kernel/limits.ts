@@ -391,13 +391,13 @@ export const BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS = 10 * 60_000;
 /** Verifications at once on a node: in all, and of one account. */
 export const BUCKET_CHECKS_AT_ONCE_MAX = 8;
 export const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
+/** Errors of one bucket that are listed, the newest; and how much older than the newest of all buckets they may be. */
+export const BUCKET_ERRORS_LISTED_MAX = 1_000;
+export const BUCKET_ERROR_LISTED_MS = 30 * 24 * 60 * 60_000;
 /** How long an error of a bucket is not recorded again for the same repository, operation and code. */
 export const BUCKET_ERROR_INTERVAL_MS = 15 * 60_000;
 /** Errors of one bucket that are recorded on one day. */
 export const BUCKET_ERRORS_OF_DAY_MAX = 100;
-/** Errors of one bucket that are listed, the newest; and how much older than the newest of all buckets they may be. */
-export const BUCKET_ERRORS_LISTED_MAX = 1_000;
-export const BUCKET_ERROR_LISTED_MS = 30 * 24 * 60 * 60_000;
 
 /** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
 export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
