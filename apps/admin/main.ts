@@ -124,7 +124,7 @@ function erasureText(username: string, repositories: number): string {
     `This would erase the account ${username}, for ever:`,
     `- its repositories (${repositories}) are closed; their layers stay for the retention time`,
     '- its access tokens end at once',
-    '- its e-mail address, password and source addresses can never be read again; the address can sign up again',
+    '- its email address, password and source addresses can never be read again; the address can sign up again',
     '- its events stay in the log, and its username stays taken',
     'Nothing was done. Add --yes to do it.',
   ].join('\n');

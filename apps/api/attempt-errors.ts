@@ -28,7 +28,7 @@ const MESSAGES: { readonly [Error in AttemptError]: string } = {
   'url-malformed': 'The URL is not one',
   'url-too-long': 'The URL is too long',
   'url-not-https': 'The URL does not start with https://',
-  'url-with-credentials': 'The URL holds a user name or a password',
+  'url-with-credentials': 'The URL holds a username or a password',
   'own-host': 'The URL leads to this service',
   'address-not-public': 'The URL leads to an address that is not public',
   'peer-not-checked': 'The URL leads to an address that is not public',

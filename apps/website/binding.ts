@@ -90,14 +90,21 @@ function refuseOtherMethods(serving: Serving, app: FastifyInstance, path: string
   app.route({ method, url: path, onRequest: refuse, handler: refuse });
 }
 
-/** Answers a request that no route takes. */
-export function answerNotFound(
-  serving: Serving,
-): (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-  return async (request, reply) => {
+/**
+ * Answers a request that no route takes, before its body is read: a body that nobody wants may never end, so the
+ * connection ends with the answer.
+ */
+export function answerNotFound(serving: Serving, app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return undefined;
     request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
+    if (request.method !== 'GET' && request.method !== 'HEAD') reply.header('connection', 'close');
     return send(serving, reply, notFound(currentVisit(serving, request, reply)));
-  };
+  });
+  // Without a handler of its own the instance would not run its hooks for these requests.
+  app.setNotFoundHandler(() => {
+    throw new TypeError('The hook above answers');
+  });
 }
 
 /** Makes the visit of a request; of a stranger if the sender was not identified. */

@@ -60,7 +60,6 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
   serveAssets(app);
   app.register(async (pages) => {
     pages.setErrorHandler((error: FastifyError, request, reply) => answerFault(serving, error, request, reply));
-    pages.setNotFoundHandler(answerNotFound(serving));
     registerSessions(pages, context, cookies);
     // A form is the only body that pages take.
     pages.removeAllContentTypeParsers();
@@ -72,7 +71,11 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
       getUserInfo: formOwner,
       getToken: (request) => fieldsSent(request).text(CSRF_FIELD),
     });
-    pages.after(() => registerRooms(serving, pages, rooms));
+    // After the hooks that know the session.
+    pages.after(() => {
+      answerNotFound(serving, pages);
+      registerRooms(serving, pages, rooms);
+    });
   });
   return app;
 }

@@ -1,4 +1,4 @@
-/** The rules of usernames, repository names and e-mail addresses (docs/interface.md, Repositories). */
+/** The rules of usernames, repository names and email addresses (docs/interface.md, Repositories). */
 import {
   EMAIL_LENGTH_MAX,
   REPOSITORY_NAME_LENGTH_MAX,

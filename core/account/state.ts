@@ -52,7 +52,7 @@ export interface ErasedAccount extends OwnedRepositories {
   readonly status: 'erased';
   /** Remains claimed: it is the pseudonym by which the log names the account. */
   readonly username: string;
-  /** Leads to the claim of the e-mail address while the vault can still read it. */
+  /** Leads to the claim of the email address while the vault can still read it. */
   readonly emailRef: VaultRef;
   readonly formerEmail: FormerEmail | null;
 }

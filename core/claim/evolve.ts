@@ -1,4 +1,4 @@
-/** Folds a claim's events. Claims have two categories of streams: usernames and e-mail addresses. */
+/** Folds a claim's events. Claims have two categories of streams: usernames and email addresses. */
 import type { Decider } from '../kernel/decider.ts';
 import { timestamp, uuid } from '../kernel/ids.ts';
 import { type ClaimEvent, claimEventKinds } from './events.ts';

@@ -340,6 +340,8 @@ export const IDENTITY_TOKEN_SPAN_MS = 24 * 60 * 60_000;
 export const IDENTITY_TOKEN_SKEW_MS = 60_000;
 /** How long an exchanged token is valid. */
 export const EXCHANGED_TOKEN_SPAN_MS = 15 * 60_000;
+/** How much later than an exchanged token the newest one must end before the read model of tokens forgets the first. */
+export const EXCHANGED_TOKEN_KNOWN_MS = 24 * 60 * 60_000;
 /** Exchanges that one network may try within a minute (core/kernel/network.ts). */
 export const EXCHANGES_PER_MINUTE_MAX = 20;
 /** Tokens that one account may try on the page of its trust rules within a minute. */
@@ -396,6 +398,9 @@ export const BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS = 10 * 60_000;
 /** Verifications at once on a node: in all, and of one account. */
 export const BUCKET_CHECKS_AT_ONCE_MAX = 8;
 export const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
+/** Errors of one bucket that are listed, the newest; and how much older than the newest of all buckets they may be. */
+export const BUCKET_ERRORS_LISTED_MAX = 1_000;
+export const BUCKET_ERROR_LISTED_MS = 30 * 24 * 60 * 60_000;
 /** How long an error of a bucket is not recorded again for the same repository, operation and code. */
 export const BUCKET_ERROR_INTERVAL_MS = 15 * 60_000;
 /** Errors of one bucket that are recorded on one day. */
@@ -415,10 +420,14 @@ export const RENDERINGS_OF_PERSON_MAX = 8;
 export const RENDERINGS_WAITING_MAX = 64;
 /** The memory for rendered texts. */
 export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
-/** UTF-16 code units of a page's markup for a text of a repository; the rest is on further pages. */
-export const PAGE_TEXT_LENGTH_MAX = 44 * KIB;
+/** The bytes of a page, without what it loads. */
+export const PAGE_BYTES_MAX = 60_000;
+/** Bytes of a page's markup for the rows of a list; the other rows are on further pages. */
+export const PAGE_ROWS_BYTES_MAX = 42_000;
+/** Bytes of a page's markup for a text of a repository; the rest is on further pages. */
+export const PAGE_TEXT_BYTES_MAX = 44 * KIB;
 /** The same for somebody who asks for longer pages: what takes a few milliseconds of the event loop. */
-export const PAGE_WHOLE_LENGTH_MAX = 256 * KIB;
+export const PAGE_WHOLE_BYTES_MAX = 256 * KIB;
 /** Components of a ref's short name in an address of the website; deeper refs are read by other ways only. */
 export const REF_ADDRESS_COMPONENTS_MAX = 64;
 /** Entries of a folder, and commits, on one page of the website. */

@@ -8,12 +8,13 @@ import { accessTokenEventKinds } from '../../core/access-token/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import type { Projection, TableOf, Write } from '../runner/projection.ts';
+import { removeAged } from '../runner/bulk.ts';
+import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
 import { accessTokenTables } from './table.ts';
 
 export const accessTokensProjection: Projection = {
   name: 'access_tokens',
-  version: 2,
+  version: 3,
   categories: ['accessToken'],
   tables: accessTokenTables,
   onPoison: 'park',
@@ -28,12 +29,13 @@ type Fields = JsonObject & { readonly id: string };
 interface Changes {
   readonly created: Map<string, Fields>;
   readonly updated: Map<string, Fields>;
-  readonly exchanged: Set<string>;
+  /** The ends of exchanged tokens, by their ids. */
+  readonly exchanged: Map<string, string>;
   readonly revoked: Set<string>;
 }
 
 function fold(events: readonly RecordedEvent[]): Changes {
-  const changes: Changes = { created: new Map(), updated: new Map(), exchanged: new Set(), revoked: new Set() };
+  const changes: Changes = { created: new Map(), updated: new Map(), exchanged: new Map(), revoked: new Set() };
   const { created, updated, exchanged, revoked } = changes;
   for (const recorded of events) {
     const id = entityIdOf(recorded.stream);
@@ -46,7 +48,7 @@ function fold(events: readonly RecordedEvent[]): Changes {
         break;
       }
       case 'AccessTokenExchanged':
-        exchanged.add(id);
+        exchanged.set(id, event.data.expires_at);
         break;
       case 'AccessTokenUpdated': {
         const kept = created.has(id) ? created : updated;
@@ -67,7 +69,11 @@ function fold(events: readonly RecordedEvent[]): Changes {
 /** No token is in two of the lists. */
 function toWrite(table: TableOf, { created, updated, exchanged, revoked }: Changes): Write {
   const [tokens, exchangedTokens] = [table('access_tokens'), table('exchanged_tokens')];
+  const before = async (transaction: Queryable): Promise<void> => {
+    for (const one of accessTokenTables) await removeAged(transaction, table(one.name), one, [...exchanged.values()]);
+  };
   return {
+    before,
     lists: [
       {
         items: [...revoked],
@@ -78,8 +84,8 @@ function toWrite(table: TableOf, { created, updated, exchanged, revoked }: Chang
         text: `DELETE FROM ${exchangedTokens} WHERE id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
       },
       {
-        items: [...exchanged],
-        text: `INSERT INTO ${exchangedTokens} SELECT value::uuid FROM json_array_elements_text($1)`,
+        items: [...exchanged].map(([id, expires_at]) => ({ id, expires_at })),
+        text: `INSERT INTO ${exchangedTokens} SELECT * FROM json_to_recordset($1) AS t(id uuid, expires_at text)`,
       },
       {
         items: [...created.values()],

@@ -1,7 +1,8 @@
 /**
  * The tables of access tokens: one row for each token that is not revoked. A token that was exchanged is in no list, but
- * its id must be found.
+ * its id must be found until it ends.
  */
+import { EXCHANGED_TOKEN_KNOWN_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';
 
 export const accessTokenTables: readonly ProjectionTable[] = [
@@ -29,6 +30,10 @@ export const accessTokenTables: readonly ProjectionTable[] = [
     name: 'exchanged_tokens',
     key: ['id'],
     compare: 'exact',
-    create: (table) => [`CREATE TABLE ${table} (id uuid PRIMARY KEY)`],
+    ages: { column: 'expires_at', keptMs: EXCHANGED_TOKEN_KNOWN_MS },
+    create: (table) => [
+      `CREATE TABLE ${table} (id uuid PRIMARY KEY, expires_at text COLLATE "C" NOT NULL)`,
+      `CREATE INDEX ON ${table} (expires_at)`,
+    ],
   },
 ];

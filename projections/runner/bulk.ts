@@ -4,7 +4,8 @@
  * Must stay true: no text that a user chose can make a statement fail. NUL and lone surrogates, which PostgreSQL's text
  * cannot hold, are replaced by U+FFFD.
  */
-import type { ListStatement, Queryable, Statement, Write } from './projection.ts';
+import { later, parseTimestamp, plusMs, type Timestamp } from '../../core/kernel/ids.ts';
+import type { ListStatement, ProjectionTable, Queryable, Statement, Write } from './projection.ts';
 
 const NAMES = new Map<string, string>();
 
@@ -40,6 +41,22 @@ export function joinStatements(
   }
   if (parts.length === 0) return null;
   return prepared(`WITH ${parts.join(', ')} SELECT ${first === null ? '' : first.result}`, values);
+}
+
+/** Removes the rows of a table that are too old beside these new times (`ProjectionTable.ages`). */
+export async function removeAged(
+  transaction: Queryable,
+  name: string,
+  { ages }: ProjectionTable,
+  times: readonly string[],
+): Promise<void> {
+  const newest = times.reduce((latest: Timestamp | null, time) => {
+    const at = parseTimestamp(time);
+    return at === null ? latest : later(at, latest);
+  }, null);
+  if (ages === undefined || newest === null) return;
+  const cutoff = plusMs(newest, -ages.keptMs);
+  await transaction.query(prepared(`DELETE FROM ${name} WHERE ${ages.column} < $1`, [cutoff]));
 }
 
 /** Executes a write within a transaction. */

@@ -37,6 +37,11 @@ export interface ProjectionTable {
    * storage; every row that a rebuild does find must exist and be equal.
    */
   readonly compare: 'exact' | 'leftovers';
+  /**
+   * For a table that would only grow: rows whose time in this column is so much earlier than the newest one may be gone.
+   * The applier removes them (`removeAged`), and a comparison leaves them out.
+   */
+  readonly ages?: { readonly column: string; readonly keptMs: number };
 }
 
 /** A statement over a list: `$1`, its only parameter, is the list as JSON, for `json_to_recordset`. */

@@ -5,6 +5,7 @@
  */
 import type { PoolClient } from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
+import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import { type Build, type BuildContext, buildUpTo, withBuild } from './build.ts';
 import { readLiveState } from './checkpoint.ts';
 import { ProjectionHalted } from './faults.ts';
@@ -75,8 +76,10 @@ async function compare(
   let rows = 0;
   let differences = 0;
   for (const table of projection.tables) {
-    const live = digests(snapshot, tablesOf({ projection, number: liveGeneration })(table.name), table);
-    const built = digests(client, tablesOf(generation)(table.name), table);
+    const name = tablesOf(generation)(table.name);
+    const from = await firstCompared(client, name, table);
+    const live = digests(snapshot, tablesOf({ projection, number: liveGeneration })(table.name), table, from);
+    const built = digests(client, name, table, from);
     for await (const pair of pairUp(live, built)) {
       if (pair.built !== null) rows += 1;
       const kind = differenceOf(pair, table);
@@ -107,14 +110,28 @@ function differenceOf({ live, built }: Pair, table: ProjectionTable): RowDiffere
   return live.digest === built.digest ? null : 'different';
 }
 
-/** Yields every row of a table in the order of its key's digest, read through a cursor. */
-async function* digests(client: PoolClient, name: string, table: ProjectionTable): AsyncGenerator<RowDigest> {
+/** Returns the time from which on no row may be missing; null if none may. */
+async function firstCompared(client: PoolClient, name: string, { ages }: ProjectionTable): Promise<Timestamp | null> {
+  if (ages === undefined) return null;
+  const { rows } = await client.query<{ newest: string | null }>(`SELECT max(${ages.column}) AS newest FROM ${name}`);
+  const newest = rows[0]?.newest ?? null;
+  return newest === null ? null : plusMs(timestamp(newest), -ages.keptMs);
+}
+
+/** Yields the rows of a table from a time on in the order of their key's digest, read through a cursor. */
+async function* digests(
+  client: PoolClient,
+  name: string,
+  table: ProjectionTable,
+  from: Timestamp | null,
+): AsyncGenerator<RowDigest> {
   const inSnapshot = client.getTransactionStatus() === 'T';
   if (!inSnapshot) await client.query('BEGIN READ ONLY');
   const key = `ROW(${table.key.join(', ')})::text`;
   await client.query(
     `DECLARE digests NO SCROLL CURSOR FOR SELECT md5(${key}) COLLATE "C" AS place, ${key} AS key, md5(t::text) AS digest
-      FROM ${name} AS t ORDER BY place`,
+      FROM ${name} AS t ${from === null ? '' : `WHERE ${table.ages?.column} >= $1`} ORDER BY place`,
+    from === null ? [] : [from],
   );
   for (;;) {
     const { rows } = await client.query<{ place: string; key: string; digest: string }>(

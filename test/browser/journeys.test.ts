@@ -117,13 +117,13 @@ describe('In a browser', needs('chromium'), () => {
   test('a wrong form keeps what was entered, says what is wrong beside the field, and stays accessible', async (context) => {
     const { page } = await browser.visit(context, strata.url, { width: 'phone' });
     await page.goto('/sign-up');
-    await page.getByLabel('User name').fill('Not A Name');
-    await page.getByLabel('E-mail').fill('someone@example.org');
+    await page.getByLabel('Username').fill('Not A Name');
+    await page.getByLabel('Email').fill('someone@example.org');
     await page.getByLabel('Password').fill('short');
     await page.getByRole('button', { name: 'Sign up' }).click();
     await page.getByRole('alert').waitFor();
-    assert.equal(await page.getByLabel('User name').inputValue(), 'Not A Name');
-    assert.equal(await page.getByLabel('User name').getAttribute('aria-invalid'), 'true');
+    assert.equal(await page.getByLabel('Username').inputValue(), 'Not A Name');
+    assert.equal(await page.getByLabel('Username').getAttribute('aria-invalid'), 'true');
     assert.equal(await page.getByLabel('Password').inputValue(), '', 'no password is sent back');
     await assertAccessible(page);
   });

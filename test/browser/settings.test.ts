@@ -50,16 +50,16 @@ describe('In a browser', needs('chromium'), () => {
       await signUp(page, username);
 
       await page.goto('/settings');
-      await follow(page, 'Change e-mail');
-      await page.getByLabel('New e-mail').fill(email);
+      await follow(page, 'Change email');
+      await page.getByLabel('New email').fill(email);
       await page.getByLabel('Your current password').fill('not the password');
-      await press(page, 'Change e-mail');
+      await press(page, 'Change email');
       await page.getByRole('alert').waitFor();
-      assert.equal(await page.getByLabel('New e-mail').inputValue(), email);
+      assert.equal(await page.getByLabel('New email').inputValue(), email);
       await check(page);
       await page.getByLabel('Your current password').fill(PASSWORD);
-      await press(page, 'Change e-mail');
-      await page.getByText('Your e-mail address is changed.').waitFor();
+      await press(page, 'Change email');
+      await page.getByText('Your email address is changed.').waitFor();
       await page.getByRole('definition').getByText(email, { exact: true }).waitFor();
 
       await signIn(other, email, '/settings');
@@ -95,12 +95,12 @@ describe('In a browser', needs('chromium'), () => {
       await assertSignedOut(other);
 
       await follow(page, 'Delete account…');
-      await page.getByLabel('Type your user name').fill('somebody');
+      await page.getByLabel('Type your username').fill('somebody');
       await page.getByLabel('Your current password').fill(NEW_PASSWORD);
       await press(page, 'Delete my account');
-      await page.getByText('This is not your user name.').first().waitFor();
+      await page.getByText('This is not your username.').first().waitFor();
       await check(page);
-      await page.getByLabel('Type your user name').fill(username);
+      await page.getByLabel('Type your username').fill(username);
       await page.getByLabel('Your current password').fill(NEW_PASSWORD);
       await press(page, 'Delete my account');
       await page.getByText('Your account is closed.').waitFor();
@@ -221,13 +221,13 @@ describe('In a browser', needs('chromium'), () => {
       const guesser = fixture.browser();
       for (let guess = 0; guess < SIGN_IN_FAILURES_PAIR_MAX; guess += 1)
         await guesser.submit('/sign-in', { login: 'ada', password: 'a wrong guess' });
-      await page.getByLabel('User name or e-mail').fill('ada');
+      await page.getByLabel('Username or email').fill('ada');
       await page.getByLabel('Password').fill(PASSWORD);
       const answered = page.waitForResponse((answer) => answer.request().method() === 'POST');
       await press(page, 'Sign in');
       assert.equal((await answered).status(), 429);
       await page.getByRole('alert').getByText('Too many attempts').waitFor();
-      assert.equal(await page.getByLabel('User name or e-mail').inputValue(), 'ada');
+      assert.equal(await page.getByLabel('Username or email').inputValue(), 'ada');
       await check(page);
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Fills a running server with the demo: one account, three repositories and their pushes, tokens, and webhooks with
- * deliveries of every status. It uses what a person would: the API, and git over HTTP.
+ * Fills a running server with the demo: one account, three repositories and their pushes, tokens, webhooks with
+ * deliveries of every status, storage buckets and a trust rule. It uses what a person would: the API, and git over HTTP.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -55,6 +55,15 @@ export async function fillDemo(server: Server, receivers: Receivers): Promise<vo
   const kind = await hook(receivers.kind, ['push', 'create', 'delete']);
   const failing = await hook(`${receivers.dead}/build`, ['create']);
   await makeBuckets(server, account);
+  await call('POST', '/v1/oidc/trust-rules', {
+    ...{
+      name: 'Lantern releases',
+      issuer: 'https://token.actions.githubusercontent.com',
+      claims: { ref_protected: 'true' },
+    },
+    ...{ subject: 'repo:ada/lantern:ref:refs/heads/*', grants: ['GIT_HTTP_WRITE'], scope: 'SELECTED_REPO' },
+    repository_ids: selected,
+  });
   await pushAll(server, account, { ...account, token: ci.token });
   await call('POST', `/v1/webhooks/${kind}/ping`);
   await failDeliveries(call, failing);

@@ -97,7 +97,7 @@ describe('A server killed', () => {
     assert.equal(await git(work, ['ls-remote', url]), '', 'the new repository holds nothing of the old');
   });
 
-  test('at account-username-claimed has created no account, and the e-mail address is free', async () => {
+  test('at account-username-claimed has created no account, and the email address is free', async () => {
     await assert.rejects(createAccountByCommand(dying(strata, 'account-username-claimed'), 'bert'), /exited null/);
     await assert.rejects(createToken(strata, 'bert'), /no account/);
     // The claim expires after ten minutes; until then the username is taken.

@@ -1,5 +1,5 @@
 /**
- * A server that is killed between any two steps of a sign-up or of a change of the e-mail address leaves nothing half.
+ * A server that is killed between any two steps of a sign-up or of a change of the email address leaves nothing half.
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';

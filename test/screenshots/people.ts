@@ -38,8 +38,8 @@ export async function signUpAll(browser: Browser, url: string): Promise<void> {
   for (const person of [NEWCOMER, LONG, MAKER, GUARDED, LEAVER]) {
     const page = await browser.newPage({ baseURL: url });
     await page.goto('/sign-up');
-    await page.getByLabel('User name').fill(person.username);
-    await page.getByLabel('E-mail').fill(person.email);
+    await page.getByLabel('Username').fill(person.username);
+    await page.getByLabel('Email').fill(person.email);
     await page.getByLabel('Password').fill(person.password);
     await leave(page);
     if (person === GUARDED) await addApp(page);

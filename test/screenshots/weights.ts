@@ -2,12 +2,11 @@
  * What every pictured page must hold besides its looks: the strict policy, and its size.
  *
  * Must stay true: a page above `PAGE_BYTES_MAX`, a policy that allows inline code and a break of the policy fail the run.
- * Pages whose every name is as long as it may be are measured, but may be heavier.
  */
 import type { Page } from 'playwright-core';
+import { PAGE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { Shot } from './shots.ts';
 
-const PAGE_BYTES_MAX = 60_000;
 const STRICT = /default-src 'none'/;
 const LAX = /unsafe-|\*|data:/;
 
@@ -32,7 +31,7 @@ export function createWeights(): Weights {
         .toSorted(([, a], [, b]) => b - a)
         .slice(0, count)
         .map(([name, bytes]) => `${name} ${bytes} bytes`),
-    watch: ({ name, who }, page) => {
+    watch: ({ name }, page) => {
       page.on('console', (message) => {
         if (message.text().includes('Content Security Policy')) faults.push(`${name}: ${message.text()}`);
       });
@@ -43,7 +42,7 @@ export function createWeights(): Weights {
         const measure = async (): Promise<void> => {
           const { length } = await response.body();
           bytesByName.set(name, Math.max(length, bytesByName.get(name) ?? 0));
-          if (length > PAGE_BYTES_MAX && who !== 'long') faults.push(`${name}: ${length} bytes`);
+          if (length > PAGE_BYTES_MAX) faults.push(`${name}: ${length} bytes`);
         };
         // A page that was left before its end has no body any more.
         measuring.push(measure().catch(() => undefined));

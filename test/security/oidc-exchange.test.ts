@@ -259,6 +259,44 @@ describe('The exchange of an identity token', () => {
     assert.equal((await exchange(await issuer.token({ aud: [AUDIENCE] }))).statusCode, 200, 'a list of one');
   });
 
+  // The attack: an issuer whose name only looks like the trusted one, or a token that names several.
+  test('trusts the issuer that a rule names to the letter, and asks no other', async () => {
+    const { port } = new URL(issuer.url);
+    for (const iss of [
+      ...[`${issuer.url}/`, ` ${issuer.url}`, issuer.url.replace('https', 'HTTPS'), `${issuer.url}#`],
+      ...[`https://me@127.0.0.1:${port}`, `https://localhost:${port}`, [issuer.url], undefined, 5],
+    ]) {
+      await assertRefused(await issuer.token({ iss }), null, JSON.stringify(iss));
+    }
+    assert.deepEqual(issuer.requests, []);
+    assert.equal((await exchange(await issuer.token())).statusCode, 200);
+  });
+
+  // The attack: of two issuers that an account trusts, one signs in the name of the other, or uses up the ids of its tokens.
+  test('takes keys and ids of an issuer for its own tokens only', async (context) => {
+    const second = await startIssuer(context, network, { clock: fixture.clock, audience: AUDIENCE });
+    const body = { name: 'second', issuer: second.url, subject: 'repo:acme/*', grants: ['ALL'], scope: 'ALL_REPO' };
+    const made = await fixture.request('POST', '/v1/oidc/trust-rules', owner, { body });
+    assert.equal(made.statusCode, 201, made.body);
+    const { privateKey, publicKey } = await generateKeyPair('RS256');
+    for (const kid of ['key-1', 'key-2']) {
+      const key = { ...(await exportJWK(publicKey)), kid, alg: 'RS256', use: 'sig' };
+      second.answers.set(KEYS, (response) => json(response, { keys: [key] }));
+      const signed = (iss: string, jti: string): Promise<string> =>
+        new SignJWT({ iss, aud: AUDIENCE, sub: 'repo:acme/site', jti, iat: seconds(), exp: seconds() + 300 })
+          .setProtectedHeader({ alg: 'RS256', kid })
+          .sign(privateKey);
+      fixture.clock.advance(ISSUER_KEYS_KEPT_MS);
+      assert.equal((await exchange(await signed(second.url, kid))).statusCode, 200, kid);
+      await assertRefused(
+        await signed(issuer.url, `${kid} again`),
+        kid === 'key-1' ? 'signature-invalid' : 'key-unknown',
+      );
+      assert.equal((await exchange(await issuer.token({ jti: kid }))).statusCode, 200, 'the id is another one');
+      assert.deepEqual(await refusals(made.json().id), []);
+    }
+  });
+
   // The attack: a token that has expired, or is not valid yet, or for ever.
   test('takes a token only in its time, give or take 60 seconds', async () => {
     const now = seconds();

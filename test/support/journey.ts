@@ -26,8 +26,8 @@ export const WAYS: readonly Way[] = [
 
 export async function signUp(page: Page, username: string, check: Check = unchecked): Promise<void> {
   await page.goto('/sign-up');
-  await page.getByLabel('User name').fill(username);
-  await page.getByLabel('E-mail').fill(`${username}@example.org`);
+  await page.getByLabel('Username').fill(username);
+  await page.getByLabel('Email').fill(`${username}@example.org`);
   await page.getByLabel('Password').fill(PASSWORD);
   await check(page);
   await page.getByRole('button', { name: 'Sign up' }).click();
@@ -37,7 +37,7 @@ export async function signUp(page: Page, username: string, check: Check = unchec
 /** Sends the sign-in page's form; `next` is the path that the person wanted. */
 export async function signIn(page: Page, login: string, next: string, password = PASSWORD): Promise<void> {
   await page.goto(`/sign-in?next=${encodeURIComponent(next)}`);
-  await page.getByLabel('User name or e-mail').fill(login);
+  await page.getByLabel('Username or email').fill(login);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }

@@ -124,14 +124,34 @@ export function enteredOf({ bucket, settings, isDefault }: FoundBucket): Entered
   };
 }
 
+const LABELS = {
+  bucket_name: 'Bucket',
+  role_arn: 'Role',
+  region: 'Region',
+  endpoint_url: 'Endpoint',
+  access_key_id: 'Id of the access key',
+  secret_access_key: 'Secret access key',
+} as const;
+
+/** Says of each field that must not be empty and is that it is required: of all at once. A stored secret may stay. */
+function emptyFields({ provider, settings }: BucketKind, entered: EnteredBucket, isNew: boolean): FieldErrors {
+  const optional: readonly string[] = [provider === 'S3' ? 'endpoint_url' : '', isNew ? '' : 'secret_access_key'];
+  const needed = settings.filter((name) => !optional.includes(name));
+  const empty = (['bucket_name', ...needed] as const).filter((name) => entered[name] === '');
+  return Object.fromEntries(empty.map((name) => [name, `${LABELS[name]} is required`]));
+}
+
 /** Returns the settings in the form of the API, or the errors of a form that is not complete. */
 export function parseBucket(
-  { provider, authMode }: BucketKind,
+  kind: BucketKind,
   entered: EnteredBucket,
+  isNew: boolean,
 ): z.output<typeof NEW_STORAGE_BUCKET> | { readonly errors: FieldErrors } {
-  const parsed = NEW_STORAGE_BUCKET.safeParse({ ...entered, provider, auth_mode: authMode });
-  if (parsed.success) return parsed.data;
-  return { errors: Object.fromEntries(parsed.error.issues.map(({ path, message }) => [String(path[0]), message])) };
+  const empty = emptyFields(kind, entered, isNew);
+  const parsed = NEW_STORAGE_BUCKET.safeParse({ ...entered, provider: kind.provider, auth_mode: kind.authMode });
+  if (parsed.success) return Object.keys(empty).length === 0 ? parsed.data : { errors: empty };
+  const wrong = Object.fromEntries(parsed.error.issues.map(({ path, message }) => [String(path[0]), message]));
+  return { errors: { ...wrong, ...empty } };
 }
 
 /** Puts each refusal beside the field that caused it. */
@@ -146,15 +166,15 @@ export function bucketFields(kind: BucketKind, entered: EnteredBucket, errors: F
   const settings: { readonly [Setting in TextSetting]: () => Html } = {
     role_arn: () =>
       field('role_arn', {
-        label: 'Role',
+        label: LABELS.role_arn,
         hint: 'The ARN of the role that trusts this service, such as arn:aws:iam::123456789012:role/strata',
         required: true,
         lengthMax: BUCKET_ROLE_ARN_LENGTH_MAX,
       }),
-    region: () => field('region', { label: 'Region', required: true, lengthMax: BUCKET_REGION_LENGTH_MAX }),
+    region: () => field('region', { label: LABELS.region, required: true, lengthMax: BUCKET_REGION_LENGTH_MAX }),
     endpoint_url: () =>
       field('endpoint_url', {
-        label: 'Endpoint',
+        label: LABELS.endpoint_url,
         hint: kind.endpointHint,
         type: 'url',
         lengthMax: OUTGOING_URL_LENGTH_MAX,
@@ -162,14 +182,14 @@ export function bucketFields(kind: BucketKind, entered: EnteredBucket, errors: F
       }),
     access_key_id: () =>
       field('access_key_id', {
-        label: 'Id of the access key',
+        label: LABELS.access_key_id,
         required: true,
         lengthMax: BUCKET_ACCESS_KEY_ID_LENGTH_MAX,
         autocomplete: 'off',
       }),
     secret_access_key: () =>
       field('secret_access_key', {
-        label: 'Secret access key',
+        label: LABELS.secret_access_key,
         type: 'password',
         autocomplete: 'off',
         required: isNew,
@@ -184,7 +204,7 @@ export function bucketFields(kind: BucketKind, entered: EnteredBucket, errors: F
     hint: 'What you will know it by here. It stays in the record of your account.',
     required: true,
     lengthMax: STORAGE_BUCKET_NAME_LENGTH_MAX,
-  })}${field('bucket_name', { label: 'Bucket', required: true, lengthMax: 63 })}${field('key_prefix', {
+  })}${field('bucket_name', { label: LABELS.bucket_name, required: true, lengthMax: 63 })}${field('key_prefix', {
     label: 'Prefix (optional)',
     hint: 'Keys begin with it, so that the bucket can hold other things too.',
     lengthMax: BUCKET_KEY_PREFIX_LENGTH_MAX,
@@ -193,6 +213,5 @@ export function bucketFields(kind: BucketKind, entered: EnteredBucket, errors: F
     value: 'true',
     label: 'Use it for new repositories',
     checked: entered.is_default,
-    hint: 'Repositories whose creator names no bucket are in this one.',
-  })}</div>`;
+  })}<p class="hint">Repositories whose creator names no bucket are in this one.</p></div>`;
 }

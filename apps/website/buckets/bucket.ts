@@ -84,7 +84,7 @@ function facts(visit: PersonVisit, { bucket, settings }: FoundBucket): Html {
   }</dd>${
     lastFailure !== null &&
     html`<dt>Last failure</dt><dd>${bucketErrorText(lastFailure)}, ${timeAgo(lastFailure.at, visit.now)}</dd>`
-  }<dt>Made</dt><dd>${timeAgo(createdAt, visit.now)}</dd></dl></div></section>`;
+  }<dt>Created</dt><dd>${timeAgo(createdAt, visit.now)}</dd></dl></div></section>`;
 }
 
 function dependents({ person }: PersonVisit, { repositories }: FoundBucket): Html {
@@ -99,7 +99,7 @@ function dependents({ person }: PersonVisit, { repositories }: FoundBucket): Htm
 }
 
 function recent(visit: PersonVisit, found: FoundBucket, errors: readonly BucketErrorRow[], total: number): Html {
-  return html`<h2>Errors</h2>${errorTable(visit, errors, [found])}${
+  return html`<h2>Errors</h2>${errorTable(visit, errors, [found], { ofOne: true })}${
     total > errors.length && html`<p><a href="${BUCKETS}/errors">All errors</a></p>`
   }`;
 }

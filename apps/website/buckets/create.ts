@@ -35,7 +35,7 @@ export function createRoutes(site: Site): void {
     const kind = kindNamed(visit.params['kind'] ?? '');
     if (kind === null) return notFound(visit);
     const entered = enteredIn(fields);
-    const wanted = parseBucket(kind, entered);
+    const wanted = parseBucket(kind, entered, true);
     if ('errors' in wanted) return showForm(visit, kind, entered, wrongForm(wanted.errors));
     const { name, is_default: isDefault } = wanted;
     const bucket = { name, isDefault, settings: wantedSettings(wanted) };

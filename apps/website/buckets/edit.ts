@@ -30,7 +30,7 @@ export function editRoutes(site: Site): void {
     const found = await bucketOf(context, visit);
     if (found === null) return notFound(visit);
     const entered = enteredIn(fields);
-    const wanted = parseBucket(kindOf(found), entered);
+    const wanted = parseBucket(kindOf(found), entered, false);
     if ('errors' in wanted) return showForm(visit, found, entered, wrongForm(wanted.errors));
     const { secretAccessKey, ...shown } = wantedSettings(wanted);
     const kept = secretAccessKey === null || secretAccessKey === '';

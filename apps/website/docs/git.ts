@@ -16,7 +16,7 @@ export function gitOverHttps(visit: Visit): SiteAnswer {
 <p>A repository is at <code>${webUrl}/r/&lt;owner&gt;/&lt;name&gt;.git</code>. Upper and lower case are the same, and <code>.git</code> may be left out. There is no SSH.</p>
 ${commands('Clone a repository', `git clone ${webUrl}/r/${name}/hello.git`)}
 <h2>Signing in</h2>
-<p>Git asks for a user name and a password. The password is an <a href="${DOCS}/tokens">access token</a>; the user name may be any. To clone and fetch, a token needs <code>GIT_HTTP_READ</code>, to push <code>GIT_HTTP_WRITE</code>.</p>
+<p>Git asks for a username and a password. The password is an <a href="${DOCS}/tokens">access token</a>; the username may be any. To clone and fetch, a token needs <code>GIT_HTTP_READ</code>, to push <code>GIT_HTTP_WRITE</code>.</p>
 <p>So that git asks only once, let it remember the token, here for one hour:</p>
 ${commands('Let git remember the token for an hour', "git config --global credential.helper 'cache --timeout=3600'")}
 <p>Programs without a terminal read it from their environment, where no list of processes shows it:</p>

@@ -24,7 +24,7 @@ export function tokens(visit: Visit): SiteAnswer {
 <div class="row"><a class="button main" href="/access-tokens/create">Create a token</a></div>
 <h2>Its secret</h2>
 <p>A secret is <code>strata_</code> and 46 letters and digits. It is shown once, in the answer that creates it; nobody can read it again, not even the operator. If it may have leaked, revoke the token: it fails at its next request, everywhere.</p>
-<p>The API takes it as a bearer token, git as the password of any user name:</p>
+<p>The API takes it as a bearer token, git as the password of any username:</p>
 ${commands('Ask the API with a token', `curl -H "Authorization: Bearer $TOKEN" ${visit.baseUrl}/v1/repositories`)}
 <h2>Grants</h2>
 <div class="box scroll"><table><thead><tr><th scope="col">Grant</th><th scope="col">Allows</th></tr></thead><tbody>${rows}</tbody></table></div>

@@ -1,5 +1,5 @@
 /**
- * The settings of the account: what it is, its sessions, and the forms that change its password and e-mail address.
+ * The settings of the account: what it is, its sessions, and the forms that change its password and email address.
  *
  * Must stay true: every change of who may enter asks for the password again.
  */
@@ -58,7 +58,7 @@ export function accountRoutes(site: Site): void {
       const fieldOf = { 'email-invalid': 'email', 'email-taken': 'email', 'password-wrong': 'current_password' };
       return showEmail(visit, fields, refusedForm(changed.refused, fieldOf));
     }
-    return redirectTo('/settings', 'Your e-mail address is changed.');
+    return redirectTo('/settings', 'Your email address is changed.');
   });
 }
 
@@ -85,8 +85,8 @@ export function currentPassword(errors: FieldErrors): Html {
 function showSettings(visit: PersonVisit, email: string, sessions: Html): SiteAnswer {
   const { username } = visit.person;
   const content = html`<h1>Settings</h1>
-<section class="box"><header><h2>Account</h2></header><div class="inside stack"><dl class="facts"><dt>User name</dt><dd>${username}</dd><dt>E-mail</dt><dd>${email}</dd></dl>
-<div class="row"><a class="button" href="${EMAIL}">Change e-mail</a><a class="button" href="${PASSWORD}">Change password</a><a class="button" href="/mfa-tokens">MFA tokens</a></div></div></section>
+<section class="box"><header><h2>Account</h2></header><div class="inside stack"><dl class="facts"><dt>Username</dt><dd>${username}</dd><dt>Email</dt><dd>${email}</dd></dl>
+<div class="row"><a class="button" href="${EMAIL}">Change email</a><a class="button" href="${PASSWORD}">Change password</a><a class="button" href="/mfa-tokens">MFA tokens</a></div></div></section>
 ${sessions}
 <section class="box"><header><h2>Delete account</h2></header><div class="inside stack"><p class="soft">Closes your account at once. You can undo it for 14 days; then everything is erased.</p>
 <div class="row"><a class="button grave" href="/settings/delete">Delete account…</a></div></div></section>`;
@@ -123,20 +123,20 @@ ${postForm(
 }
 
 function showEmail(visit: PersonVisit, fields: Fields, { errors, status, headers }: RefusedForm): SiteAnswer {
-  const content = html`<h1>Change your e-mail address</h1>
+  const content = html`<h1>Change your email address</h1>
 <p class="soft">The address is shown to nobody and gets no mail. You can sign in with it.</p>
 ${postForm(
   { csrf: visit.csrf(), errors },
   html`${textField({
     name: 'email',
     type: 'email',
-    label: 'New e-mail',
+    label: 'New email',
     value: fields.text('email'),
     error: errors['email'],
     autocomplete: 'email',
     required: true,
     lengthMax: EMAIL_LENGTH_MAX,
-  })}${currentPassword(errors)}<div class="row"><button class="button main">Change e-mail</button><a class="button quiet" href="/settings">Cancel</a></div>`,
+  })}${currentPassword(errors)}<div class="row"><button class="button main">Change email</button><a class="button quiet" href="/settings">Cancel</a></div>`,
 )}`;
-  return showPage(page(visit, { title: 'Change your e-mail address', width: 'narrow' }, content), status, headers);
+  return showPage(page(visit, { title: 'Change your email address', width: 'narrow' }, content), status, headers);
 }

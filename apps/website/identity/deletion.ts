@@ -1,7 +1,7 @@
 /**
  * Deleting the account, and undoing that.
  *
- * Must stay true: the page says what ends and when, and asks for the user name and the password. Who signed in to a
+ * Must stay true: the page says what ends and when, and asks for the username and the password. Who signed in to a
  * closed account can only reopen it or sign out.
  */
 import { ACCOUNT_CLOSED_SPAN_MS } from '../../../core/kernel/limits.ts';
@@ -26,7 +26,7 @@ export function deletionRoutes(site: Site): void {
   site.page(DELETE, async (visit) => showDelete(visit, NO_FIELDS, NEW_FORM));
   site.form(DELETE, async (visit, fields) => {
     if (fields.text('username').trim() !== visit.person.username) {
-      return showDelete(visit, fields, wrongForm({ username: 'This is not your user name.' }));
+      return showDelete(visit, fields, wrongForm({ username: 'This is not your username.' }));
     }
     const closed = await closeAccount(context, await visit.origin(null), confirmationOf(visit, fields));
     if ('refused' in closed) {
@@ -59,7 +59,7 @@ ${postForm(
   { csrf: visit.csrf(), errors },
   html`${textField({
     name: 'username',
-    label: `Type your user name, ${username}`,
+    label: `Type your username, ${username}`,
     value: fields.text('username'),
     error: errors['username'],
     autocomplete: 'off',

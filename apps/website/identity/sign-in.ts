@@ -1,5 +1,5 @@
 /**
- * Sign-in with a user name or an e-mail address and the password.
+ * Sign-in with a username or an email address and the password.
  *
  * Must stay true: the answer to a wrong password and to an unknown account is the same page. The person is sent on only
  * to a path of this site.
@@ -61,7 +61,7 @@ function showSignIn(
     { action: '/sign-in', csrf: visit.csrf(), errors },
     html`${next !== null && hiddenField('next', next)}${textField({
       name: 'login',
-      label: 'User name or e-mail',
+      label: 'Username or email',
       value: fields.text('login'),
       autocomplete: 'username',
       required: true,

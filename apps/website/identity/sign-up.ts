@@ -53,7 +53,7 @@ function showSignUp(visit: Visit, fields: Fields, { errors, status, headers }: R
     { csrf: visit.csrf(), errors },
     html`${textField({
       name: 'username',
-      label: 'User name',
+      label: 'Username',
       value: fields.text('username'),
       error: errors['username'],
       hint: 'Part of the address of your repositories. Small letters, digits and single hyphens.',
@@ -64,7 +64,7 @@ function showSignUp(visit: Visit, fields: Fields, { errors, status, headers }: R
     })}${textField({
       name: 'email',
       type: 'email',
-      label: 'E-mail',
+      label: 'Email',
       value: fields.text('email'),
       error: errors['email'],
       hint: 'Shown to nobody. You can sign in with it.',

@@ -76,12 +76,11 @@ export function highlightedLines(text: string, language: string): readonly strin
 }
 
 /** Returns the lines that fit, with the number of all lines. A line feed ends a line: nothing follows the last. */
-export function codeLines({ text, language, from, lengthMax }: CodeJob): CodeLines {
-  const lines = language === null ? markInvisible(text).split('\n') : highlightedLines(text, language);
+export function codeLines({ text, language, from, bytesMax }: CodeJob): CodeLines {
+  const lines = language === null ? escapedText(markInvisible(text)).split('\n') : highlightedLines(text, language);
   const all = text === '' || text.endsWith('\n') ? lines.slice(0, -1) : lines;
-  const window = lineWindow(all, from, lengthMax);
-  const shown = all.slice(window.from - 1, window.to);
-  return { ...window, lines: language === null ? shown.map(escapedText) : shown };
+  const window = lineWindow(all, from, bytesMax);
+  return { ...window, lines: all.slice(window.from - 1, window.to) };
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

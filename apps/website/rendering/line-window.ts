@@ -11,16 +11,16 @@ export interface LineWindow {
 }
 
 /** The markup around one line: its number, its anchor and its cell. */
-const LINE_OVERHEAD_LENGTH = 50;
+const LINE_OVERHEAD_BYTES = 50;
 
-/** `from` is the first line wanted; `lengthMax` bounds the markup. At least one line is shown. */
-export function lineWindow(lines: readonly string[], from: number, lengthMax: number): LineWindow {
+/** `from` is the first line wanted; `bytesMax` bounds the markup. At least one line is shown. */
+export function lineWindow(lines: readonly string[], from: number, bytesMax: number): LineWindow {
   const first = Math.min(Math.max(1, from), Math.max(1, lines.length));
   let to = first - 1;
-  let length = 0;
+  let bytes = 0;
   while (to < lines.length) {
-    length += (lines[to] ?? '').length + LINE_OVERHEAD_LENGTH;
-    if (length > lengthMax && to >= first) break;
+    bytes += Buffer.byteLength(lines[to] ?? '') + LINE_OVERHEAD_BYTES;
+    if (bytes > bytesMax && to >= first) break;
     to += 1;
   }
   return { from: first, to: Math.max(to, first), total: lines.length };

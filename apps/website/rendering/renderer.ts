@@ -61,10 +61,10 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
       const rendered = await render(person, key, { kind: 'markdown', text, place });
       return typeof rendered === 'string' ? rendered : null;
     },
-    async code(person, { id, text, language, from, lengthMax }) {
+    async code(person, { id, text, language, from, bytesMax }) {
       const colours = text.length > RENDERED_CODE_LENGTH_MAX ? null : language;
-      const key = JSON.stringify(['code', id, text.length, colours, from, lengthMax]);
-      const rendered = await render(person, key, { kind: 'code', text, language: colours, from, lengthMax });
+      const key = JSON.stringify(['code', id, text.length, colours, from, bytesMax]);
+      const rendered = await render(person, key, { kind: 'code', text, language: colours, from, bytesMax });
       return typeof rendered === 'object' ? rendered : null;
     },
     close: () => pool.close(),

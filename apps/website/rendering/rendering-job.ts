@@ -20,9 +20,9 @@ export interface CodeJob {
   readonly text: string;
   /** Null: without colours. */
   readonly language: string | null;
-  /** The first line wanted, counted from 1, and how much markup may follow. */
+  /** The first line wanted, counted from 1, and how many bytes of markup may follow. */
   readonly from: number;
-  readonly lengthMax: number;
+  readonly bytesMax: number;
 }
 
 /** Some lines of a text, each as markup of its own. */

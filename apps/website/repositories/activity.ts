@@ -4,28 +4,28 @@
  * Must stay true: it names commits that no ref reaches any more, which have no page; only the owner comes here.
  */
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { pageNumbered } from '../../../core/kernel/page.ts';
 import type { ActivityKind, ActivityRow } from '../../../core/ports/activity.ts';
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { repositoryAddress } from './addresses.ts';
-import { type Asked, numberAsked } from './asked.ts';
+import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
-import { pager } from './pager.ts';
+import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { pusher } from './pushed-by.ts';
 import { shortId, shownName } from './shown-text.ts';
 
 export async function showActivity(asked: Asked): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
-  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
-  const { items, total } = await listActivity(context, repository, page);
+  const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
+  const { items, total } = await listActivity(context, repository, wanted);
+  const { rows, page } = rowsWithin(items, wanted, (change) => rowOf(asked, change));
   const content = html`<h1 class="unseen">Activity</h1>${
     total === 0
       ? html`<section class="box"><p class="empty">Nothing was pushed yet.</p></section>`
-      : html`<section class="box" aria-label="Changes of branches and tags"><ol class="strata">${items.map((row) =>
-          rowOf(asked, row),
+      : html`<section class="box" aria-label="Changes of branches and tags"><ol class="strata">${rows.map(
+          ({ row }) => row,
         )}</ol></section>`
   }${pager(`${repositoryAddress(repository)}/activity`, page, total)}`;
   return showRepositoryPage(asked, { title: 'Activity', tab: 'Activity' }, content);

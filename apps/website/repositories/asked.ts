@@ -89,7 +89,7 @@ export function showRefusal({ visit }: Pick<Asked, 'visit'>, { code }: Refusal):
 }
 
 /** Returns a number of the query, `otherwise` if it is missing or none. */
-export function numberAsked({ url }: PersonVisit, name: string, otherwise: number): number {
+export function numberAsked({ url }: Pick<PersonVisit, 'url'>, name: string, otherwise: number): number {
   const text = url.searchParams.get(name) ?? '';
   return /^\d{1,9}$/.test(text) ? Number(text) : otherwise;
 }

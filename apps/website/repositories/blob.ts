@@ -5,19 +5,20 @@
  * lets nothing run either.
  */
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
-import { PAGE_TEXT_LENGTH_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { Contents, FileContents, SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
+import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import { isMarkdown, languageOf } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import { type Asked, numberAsked, showRefusal } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
-import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
+import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
 import { imageType } from './raw.ts';
 import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
 import { counted, pathText, shownName } from './shown-text.ts';
@@ -27,10 +28,14 @@ export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<S
   const contents = await contentsAt(asked, { ref, names });
   if ('refused' in contents) return showRefusal(asked, contents.refused);
   if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
-  const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names });
+  const above = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>`;
+  // The head of the box has the path up to four times.
+  const addressBytes = 4 * placeAddress(repository, 'commits', contents.place.commit, names).length;
+  const room = bytesLeft(frameBytes(asked) + bytesOf(above) + addressBytes, ROOM_BYTES_MIN);
+  const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
-  const content = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>
+  const content = html`${above}
 <h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
 <section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${
     hasBytes && html`<a href="${raw}">Raw</a>`
@@ -43,6 +48,16 @@ export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<S
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
 }
 
+/** What a text has on a page of very long names. */
+const ROOM_BYTES_MIN = 8 * 1_024;
+/** The texts of a file are kept rendered by their size, so they have few sizes. */
+const ROOM_STEP_BYTES = 4 * 1_024;
+
+interface Place extends RefPath {
+  /** How many bytes of the page are left. */
+  readonly room: number;
+}
+
 interface Box {
   readonly box: Content;
   readonly facts: string;
@@ -51,7 +66,7 @@ interface Box {
 
 type Shown = Exclude<Contents, { readonly type: 'dir' }>;
 
-async function boxOf(asked: Asked, contents: Shown, place: RefPath): Promise<Box> {
+async function boxOf(asked: Asked, contents: Shown, place: Place): Promise<Box> {
   switch (contents.type) {
     case 'submodule':
       return {
@@ -70,7 +85,7 @@ function linkBox({ target }: SymlinkContents): Box {
   return { facts: 'link', box: html`<p class="empty">A link to <code><bdi>${text}</bdi></code></p>` };
 }
 
-async function fileBox(asked: Asked, file: FileContents, { ref, names }: RefPath): Promise<Box> {
+async function fileBox(asked: Asked, file: FileContents, { ref, names, room }: Place): Promise<Box> {
   const size = sizeText(file.sizeBytes);
   const name = decodeUtf8Lossy(names.at(-1) ?? new Uint8Array());
   const raw = placeAddress(asked.repository, 'raw', ref, names);
@@ -92,18 +107,20 @@ async function fileBox(asked: Asked, file: FileContents, { ref, names }: RefPath
   }
   const text = decodeUtf8Lossy(file.content.bytes);
   if (text === '') return { facts: size, box: html`<p class="empty">This file is empty.</p>` };
-  return textBox(asked, { id: file.id, text, ref, names }, { name, size });
+  return textBox(asked, { id: file.id, text, ref, names }, { name, size, room });
 }
 
 async function textBox(
   asked: Asked,
   file: TextFile,
-  { name, size }: { readonly name: string; readonly size: string },
+  about: { readonly name: string; readonly size: string; readonly room: number },
 ): Promise<Box> {
+  const { name, size } = about;
+  const room = Math.min(PAGE_TEXT_BYTES_MAX, Math.floor(about.room / ROOM_STEP_BYTES) * ROOM_STEP_BYTES);
   const view = asked.visit.url.searchParams.get('view');
   if (isMarkdown(name) && view !== 'source') {
     const markup = await renderedMarkdown(asked, file);
-    const isWhole = markup !== null && (view === 'whole' || markup.markup().length <= PAGE_TEXT_LENGTH_MAX);
+    const isWhole = markup !== null && (view === 'whole' || bytesOf(markup) <= room);
     if (isWhole) {
       const actions = [html`<a href="?view=source">Source</a>`];
       return {
@@ -112,17 +129,22 @@ async function textBox(
         actions,
       };
     }
-    if (markup !== null) return codeBox(asked, file, size, [html`<a href="?view=whole">Rendered</a>`]);
+    if (markup !== null) return codeBox(asked, file, { size, room }, [html`<a href="?view=whole">Rendered</a>`]);
   }
-  return codeBox(asked, file, size, isMarkdown(name) ? [html`<a href="?">Rendered</a>`] : []);
+  return codeBox(asked, file, { size, room }, isMarkdown(name) ? [html`<a href="?">Rendered</a>`] : []);
 }
 
-async function codeBox(asked: Asked, file: TextFile, size: string, actions: readonly Html[]): Promise<Box> {
+async function codeBox(
+  asked: Asked,
+  file: TextFile,
+  { size, room }: { readonly size: string; readonly room: number },
+  actions: readonly Html[],
+): Promise<Box> {
   const { visit } = asked;
   const { id, text } = file;
   const language = languageOf(decodeUtf8Lossy(file.names.at(-1) ?? new Uint8Array()));
-  const lengthMax = visit.url.searchParams.has('all') ? PAGE_WHOLE_LENGTH_MAX : PAGE_TEXT_LENGTH_MAX;
-  const job = { id, text, language, from: numberAsked(visit, 'from', 1), lengthMax };
+  const bytesMax = visit.url.searchParams.has('all') ? PAGE_WHOLE_BYTES_MAX : room;
+  const job = { id, text, language, from: numberAsked(visit, 'from', 1), bytesMax };
   const shown = (await renderedLines(asked, job)) ?? (await renderedLines(asked, { ...job, language: null }));
   if (shown === null) return { facts: size, box: startOfFile(text), actions };
   const rows = shown.lines.map(

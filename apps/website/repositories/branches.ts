@@ -1,48 +1,44 @@
 /** The branches of a repository, each with how far it is from the default branch. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { pageNumbered } from '../../../core/kernel/page.ts';
-import {
-  type BranchPage,
-  type ListedBranch,
-  listBranchPage,
-} from '../../../core/use-cases/reading/list-branch-page.ts';
+import { type ListedBranch, listBranchPage } from '../../../core/use-cases/reading/list-branch-page.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
-import { type Asked, numberAsked } from './asked.ts';
+import type { Asked } from './asked.ts';
 import { compareAddress } from './compare.ts';
 import { showRepositoryPage } from './frame.ts';
-import { pager } from './pager.ts';
+import { type Fitting, pageAsked, pager, rowsWithin } from './pager.ts';
 import { refsSearch, searchAsked } from './refs-search.ts';
 import { counted, shownName, subjectOf } from './shown-text.ts';
 
 export async function showBranches(asked: Asked): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const search = searchAsked(asked);
-  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
-  const list = await listBranchPage(context, repository, { search, page, signal: visit.signal });
+  const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
+  const list = await listBranchPage(context, repository, { search, page: wanted, signal: visit.signal });
   const { items, total } = list.branches;
+  const { rows, page } = rowsWithin(items, wanted, (branch) => rowOf(asked, branch));
   const address = `${repositoryAddress(repository)}/branches`;
   const content = html`<h1 class="unseen">Branches</h1>${refsSearch(
     address,
     'Find a branch',
     search,
     counted(total, 'branch', 'branches'),
-  )}${items.length > 0 && table(asked, list)}${pager(address, page, total, { query: search === '' ? {} : { q: search } })}`;
+  )}${items.length > 0 && table(list.defaultBranch, rows)}${pager(address, page, total, { query: search === '' ? {} : { q: search } })}`;
   return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
 }
 
-function table(asked: Asked, { branches, defaultBranch }: BranchPage): Html {
+function table(defaultBranch: string, rows: Fitting<ListedBranch>['rows']): Html {
   return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table><thead><tr><th scope="col">Branch</th><th scope="col">Compared with ${shownName(
     defaultBranch,
-  )}</th><th scope="col" class="wide">Last commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${branches.items.map(
-    (branch) => row(asked, branch),
+  )}</th><th scope="col" class="wide">Last commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows.map(
+    ({ row }) => row,
   )}</tbody></table></div></div>`;
 }
 
-function row({ visit, repository }: Asked, { name, isDefault, commit, apart }: ListedBranch): Html {
+function rowOf({ visit, repository }: Asked, { name, isDefault, commit, apart }: ListedBranch): Html {
   return html`<tr><td><a href="${placeAddress(repository, 'tree', name, [])}"><bdi>${shownName(name)}</bdi></a></td><td>${
     isDefault
       ? html`<span class="mark">default</span>`

@@ -1,7 +1,6 @@
 /** The commits of a ref, newest first, by day. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { pageNumbered } from '../../../core/kernel/page.ts';
 import type { CommitRow } from '../../../core/ports/history.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
@@ -11,9 +10,9 @@ import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
-import { type Asked, numberAsked, showRefusal } from './asked.ts';
+import { type Asked, showRefusal } from './asked.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
-import { pager } from './pager.ts';
+import { type ListPage, pageAsked, pager, rowsWithin } from './pager.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 
 /** The tab's address: the commits of the default branch. */
@@ -25,27 +24,29 @@ export async function showDefaultCommits(asked: Asked): Promise<SiteAnswer> {
 
 export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
-  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
-  const list = await listCommits(context, repository, { ref, page });
+  const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
+  const list = await listCommits(context, repository, { ref, page: wanted });
   if ('refused' in list) return showRefusal(asked, list.refused);
   const { items, total } = list.commits;
+  const { days, page } = daysOf(asked, items, wanted);
   const content = html`<div class="row">${await refPicker(asked, 'commits', ref, [])}</div><h1 class="unseen">Commits of ${shownName(
     ref,
-  )}</h1>${daysOf(asked, items)}${pager(placeAddress(repository, 'commits', ref, []), page, total)}`;
+  )}</h1>${days}${pager(placeAddress(repository, 'commits', ref, []), page, total)}`;
   return showRepositoryPage(asked, { title: `Commits of ${shownName(ref)}`, tab: 'Commits' }, content);
 }
 
 /** The history of one path: it need not exist any more. */
 export async function showHistory(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
-  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
   const path = { names, folder: false };
-  const list = await listCommitsOfPath(context, repository, { ref, path, page, signal: visit.signal });
+  const list = await listCommitsOfPath(context, repository, { ref, path, page: wanted, signal: visit.signal });
   if ('refused' in list) return showRefusal(asked, list.refused);
-  const shown = page.offset + list.commits.length;
+  const { days, page } = daysOf(asked, list.commits, wanted);
+  const shown = wanted.offset + list.commits.length;
   const address = placeAddress(repository, 'commits', ref, names);
   const content = html`<div class="row">${await refPicker(asked, 'commits', ref, names)}${breadcrumbs(asked, ref, names)}</div>
-<h1 class="unseen">History of ${pathText(names)}</h1>${daysOf(asked, list.commits)}${
+<h1 class="unseen">History of ${pathText(names)}</h1>${days}${
     list.truncated && html`<p class="note">Older commits may be missing: the search for them took too long.</p>`
   }${pager(address, page, list.hasMore ? shown + 1 : shown, { isExact: !list.hasMore })}`;
   return showRepositoryPage(
@@ -55,22 +56,30 @@ export async function showHistory(asked: Asked, { ref, names }: RefPath): Promis
   );
 }
 
-/** One list for each day on which commits were made, in UTC. */
-export function daysOf(asked: Asked, commits: readonly CommitRow[]): readonly Html[] {
-  const days: { readonly day: string; readonly rows: Html[] }[] = [];
-  for (const commit of commits) {
-    const day = commitTime(commit.committedAt).slice(0, 10);
-    const last = days.at(-1);
-    if (last?.day === day) last.rows.push(row(asked, commit));
-    else days.push({ day, rows: [row(asked, commit)] });
-  }
-  return days.map(
-    ({ day, rows }) =>
-      html`<section class="box"><header><h2><time datetime="${day}">${longDay(day)}</time></h2></header><ol class="commits">${rows}</ol></section>`,
-  );
+export interface Days {
+  readonly days: readonly Html[];
+  /** The page that they show. */
+  readonly page: ListPage;
 }
 
-function row({ visit, repository }: Asked, { id, message, author, committedAt }: CommitRow): Html {
+/** One list for each day on which commits were made, in UTC. */
+export function daysOf(asked: Asked, commits: readonly CommitRow[], wanted: ListPage, bytesMax?: number): Days {
+  const found = rowsWithin(commits, wanted, (commit) => rowOf(asked, commit), bytesMax);
+  const days: { readonly day: string; readonly rows: Html[] }[] = [];
+  for (const { item, row } of found.rows) {
+    const day = commitTime(item.committedAt).slice(0, 10);
+    const last = days.at(-1);
+    if (last?.day === day) last.rows.push(row);
+    else days.push({ day, rows: [row] });
+  }
+  return { days: days.map(dayView), page: found.page };
+}
+
+function dayView({ day, rows }: { readonly day: string; readonly rows: readonly Html[] }): Html {
+  return html`<section class="box"><header><h2><time datetime="${day}">${longDay(day)}</time></h2></header><ol class="commits">${rows}</ol></section>`;
+}
+
+function rowOf({ visit, repository }: Asked, { id, message, author, committedAt }: CommitRow): Html {
   const address = commitAddress(repository, id);
   return html`<li><a class="subject" dir="auto" href="${address}">${subjectOf(message)}</a><span class="soft"><bdi>${shownName(
     author.name,

@@ -1,16 +1,16 @@
 /** What one branch, tag or commit has that another lacks: the commits, and the lines since both were the same. */
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { pageNumbered } from '../../../core/kernel/page.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type Comparison, compareRefs } from '../../../core/use-cases/reading/compare-refs.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
+import { bytesOf } from '../layout/weight.ts';
 import { commitAddress, repositoryAddress } from './addresses.ts';
-import { type Asked, numberAsked, showRefusal } from './asked.ts';
+import { type Asked, showRefusal } from './asked.ts';
 import { daysOf } from './commits.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
-import { pager } from './pager.ts';
+import { type ListPage, pageAsked, pager } from './pager.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
 /** Refs are in the query: a name may hold any number of slashes. */
@@ -32,7 +32,7 @@ export async function showComparison(asked: Asked): Promise<SiteAnswer> {
     const content = html`<h1>Compare</h1>${form(asked, base, head)}<p class="soft">Name two branches, tags or commits.</p>`;
     return showRepositoryPage(asked, { ...frame, title: 'Compare' }, content);
   }
-  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
+  const page = pageAsked(visit, PAGE_COMMITS_MAX);
   const found = await compareRefs(context, repository, { base, head, page, signal: visit.signal });
   if ('refused' in found) {
     // The names stay in the form, so that one of them can be mended.
@@ -48,7 +48,8 @@ export async function showComparison(asked: Asked): Promise<SiteAnswer> {
     compareAddress(repository, base, head, file === null ? {} : { file: String(file) });
   const isAlone = visit.url.searchParams.has('file');
   const list = html`${!isAlone && commits(asked, found, { base, head, page })}`;
-  const diff = diffView(asked, address, found.diff, { beside: list.markup().length });
+  const beside = bytesOf(list);
+  const diff = diffView(asked, address, found.diff, { beside });
   const content = html`<h1>Compare</h1>${form(asked, base, head)}${summary(asked, found)}${list}${diff}`;
   const title = `${shownName(base)}…${shownName(head)}`;
   return showRepositoryPage(asked, { ...frame, title }, content);
@@ -87,15 +88,19 @@ function summary({ repository }: Asked, { mergeBase, apart, base, head }: Compar
 interface Shown {
   readonly base: string;
   readonly head: string;
-  readonly page: ReturnType<typeof pageNumbered>;
+  readonly page: ListPage;
 }
 
-function commits(asked: Asked, found: Comparison, { base, head, page }: Shown): Content {
+/** The rest of the page is for the diff. */
+const COMMITS_BYTES_MAX = 24_000;
+
+function commits(asked: Asked, found: Comparison, { base, head, page: wanted }: Shown): Content {
   if (found.commits === null) return html`<p class="note">The commits took too long to find.</p>`;
-  const end = page.offset + found.commits.length;
+  const end = wanted.offset + found.commits.length;
   // Without a count there may be one more page after a full one.
-  const total = found.apart?.ahead ?? (found.commits.length === page.limit ? end + 1 : end);
-  return html`${daysOf(asked, found.commits)}${pager(`${repositoryAddress(asked.repository)}/compare`, page, total, {
+  const total = found.apart?.ahead ?? (found.commits.length === wanted.limit ? end + 1 : end);
+  const { days, page } = daysOf(asked, found.commits, wanted, COMMITS_BYTES_MAX);
+  return html`${days}${pager(`${repositoryAddress(asked.repository)}/compare`, page, total, {
     query: { base, head },
     isExact: found.apart !== null,
   })}`;

@@ -5,22 +5,23 @@
  * a link that shows one of them alone.
  */
 import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
-import { PAGE_TEXT_LENGTH_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
+import { textBytes } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { type Asked, numberAsked } from './asked.ts';
 import { counted, shownName } from './shown-text.ts';
 
 /** The markup around a line, and around a file. */
-const LINE_OVERHEAD_LENGTH = 90;
-const FILE_OVERHEAD_LENGTH = 600;
+const LINE_OVERHEAD_BYTES = 90;
+const FILE_OVERHEAD_BYTES = 600;
 /** Files listed on one page; a commit may change thousands. */
 const FILES_SHOWN_MAX = 100;
 const FILES_SHOWN_MIN = 10;
 
 /**
- * `address` returns the page's address that shows one file alone, or all files. `beside` is the length of what else a
- * page shows.
+ * `address` returns the page's address that shows one file alone, or all files. `beside` is how many bytes what else a
+ * page shows takes.
  */
 export function diffView(
   asked: Asked,
@@ -30,14 +31,14 @@ export function diffView(
 ): Html {
   const first = numberAsked(asked.visit, 'file', 0);
   const isAlone = asked.visit.url.searchParams.has('file');
-  let room = PAGE_TEXT_LENGTH_MAX - beside;
+  let room = PAGE_TEXT_BYTES_MAX - beside;
   const shown = isAlone ? diff.files.slice(first, first + 1) : filesWithin(diff, room);
-  for (const file of shown) room -= foldedLengthOf(file);
+  for (const file of shown) room -= foldedBytesOf(file);
   const files = shown.map((whole, index) => {
-    const file = isAlone ? withinLength(whole, PAGE_WHOLE_LENGTH_MAX) : whole;
-    const length = lengthOf(file);
-    const fits = isAlone || length <= room;
-    if (fits) room -= length;
+    const file = isAlone ? withinBytes(whole, PAGE_WHOLE_BYTES_MAX) : whole;
+    const bytes = bytesOfLines(file);
+    const fits = isAlone || bytes <= room;
+    if (fits) room -= bytes;
     return fileView(file, { fits, address: address(index) });
   });
   return html`<div class="row"><h2>${countOf(diff)}</h2> <span class="plus">+${sumOf(
@@ -53,12 +54,12 @@ export function diffView(
 /** The files of which a page has room for the names, all folded. */
 function filesWithin({ files }: Diff, room: number): readonly ChangedFile[] {
   let left = room;
-  const count = files.slice(0, FILES_SHOWN_MAX).findIndex((file) => (left -= foldedLengthOf(file)) < 0);
+  const count = files.slice(0, FILES_SHOWN_MAX).findIndex((file) => (left -= foldedBytesOf(file)) < 0);
   return files.slice(0, count === -1 ? FILES_SHOWN_MAX : Math.max(count, FILES_SHOWN_MIN));
 }
 
-function foldedLengthOf(file: ChangedFile): number {
-  return FILE_OVERHEAD_LENGTH + nameOf(file).length;
+function foldedBytesOf(file: ChangedFile): number {
+  return FILE_OVERHEAD_BYTES + 2 * textBytes(nameOf(file));
 }
 
 function countOf({ files, filesTotal }: Diff): string {
@@ -81,20 +82,24 @@ function boundsNote({ truncated }: Diff): Content {
   return html`<p class="note">Not everything is shown: ${truncated.map((bound) => BOUNDS[bound]).join(', ')}. A clone shows all.</p>`;
 }
 
-function lengthOf({ hunks }: ChangedFile): number {
+function bytesOfLines({ hunks }: ChangedFile): number {
+  const bytesOfAll = (lines: readonly DiffLine[]): number => lines.reduce((sum, line) => sum + bytesOfLine(line), 0);
   return hunks.reduce(
-    (sum, { lines }) =>
-      sum + lines.reduce((length, { text }) => length + text.length + LINE_OVERHEAD_LENGTH, LINE_OVERHEAD_LENGTH),
+    (sum, { heading, lines }) => sum + textBytes(heading) + LINE_OVERHEAD_BYTES + bytesOfAll(lines),
     0,
   );
 }
 
-/** Leaves out the lines beyond a length. */
-function withinLength(file: ChangedFile, lengthMax: number): ChangedFile {
-  if (lengthOf(file) <= lengthMax) return file;
-  let room = lengthMax;
+function bytesOfLine({ text }: DiffLine): number {
+  return LINE_OVERHEAD_BYTES + textBytes(text);
+}
+
+/** Leaves out the lines beyond a weight. */
+function withinBytes(file: ChangedFile, bytesMax: number): ChangedFile {
+  if (bytesOfLines(file) <= bytesMax) return file;
+  let room = bytesMax;
   const hunks = file.hunks.map((hunk) => {
-    const lines = hunk.lines.filter(({ text }) => (room -= text.length + LINE_OVERHEAD_LENGTH) >= 0);
+    const lines = hunk.lines.filter((line) => (room -= bytesOfLine(line)) >= 0);
     return { ...hunk, lines };
   });
   return { ...file, hunks: hunks.filter(({ lines }) => lines.length > 0), cut: true };

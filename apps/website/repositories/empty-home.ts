@@ -24,7 +24,7 @@ export async function emptyHome(asked: Asked): Promise<SiteAnswer> {
   }</h2></header><div class="stack part">${copyBox(`git remote add origin ${url}`, 'the command that adds the repository as a remote')}${copyBox(
     `git push -u origin ${pushed}`,
     'the command that pushes',
-  )}<p class="soft">Git asks for a user name, which may be any, and a password, which is an access token: <a href="/access-tokens/create">create one</a> if you have none.</p></div></section>
+  )}<p class="soft">Git asks for a username, which may be any, and a password, which is an access token: <a href="/access-tokens/create">create one</a> if you have none.</p></div></section>
 <section class="box"><header><h2>Or start a new project</h2></header><div class="stack part">${copyBox(
     `git clone ${url} && cd ${owned.name}`,
     'the command that clones',

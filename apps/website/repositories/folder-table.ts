@@ -1,17 +1,23 @@
 /** The table of a folder's entries, each with the commit that last touched it. */
-import type { PageOf } from '../../../core/kernel/page.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import type { ListedEntry, TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
+import { type ListPage, rowsWithin } from './pager.ts';
 import { shortId, shownName, subjectOf } from './shown-text.ts';
 
 /** The drawings of the rows. They stand once on the page, since each row would repeat them. */
 const ICONS = html`<svg class="icons" aria-hidden="true"><symbol id="icon-folder" viewBox="0 0 16 16"><path fill="currentColor" d="M1.5 3.2c0-.7.5-1.2 1.2-1.2h3.1l1.5 1.6h6c.7 0 1.2.5 1.2 1.2v7.4c0 .7-.5 1.2-1.2 1.2H2.7c-.7 0-1.2-.5-1.2-1.2z"/></symbol><symbol id="icon-file" viewBox="0 0 16 16"><path fill="none" stroke="currentColor" stroke-width="1.2" d="M3.6 1.6h5.6l3.2 3.2v9.6H3.6zM9.2 1.6v3.2h3.2"/></symbol></svg>`;
 
-export function folderTable(asked: Asked, { place, entries }: TreeListing): Html {
+export interface FolderTable {
+  readonly table: Html;
+  /** The page that the table shows. */
+  readonly page: ListPage;
+}
+
+export function folderTable(asked: Asked, { place, entries }: TreeListing, wanted: ListPage): FolderTable {
   const parent =
     place.names.length > 0 &&
     html`<tr><td class="folder">${icon('folder')}<a href="${placeAddress(
@@ -20,12 +26,12 @@ export function folderTable(asked: Asked, { place, entries }: TreeListing): Html
       place.ref,
       place.names.slice(0, -1),
     )}" aria-label="The folder above">..</a></td><td></td><td></td></tr>`;
-  const rows = foldersFirst(entries).map((entry) => row(asked, place, entry));
-  return html`${ICONS}<table class="tree"><tbody>${parent}${rows}</tbody></table>`;
-}
-
-function foldersFirst({ items }: PageOf<ListedEntry>): readonly ListedEntry[] {
-  return [...items.filter(({ type }) => type === 'dir'), ...items.filter(({ type }) => type !== 'dir')];
+  const { rows, page } = rowsWithin(entries.items, wanted, (entry) => row(asked, place, entry));
+  const rowsOf = (isFolder: boolean): readonly Html[] =>
+    rows.filter(({ item }) => (item.type === 'dir') === isFolder).map((each) => each.row);
+  // Folders first.
+  const table = html`${ICONS}<table class="tree"><tbody>${parent}${rowsOf(true)}${rowsOf(false)}</tbody></table>`;
+  return { table, page };
 }
 
 function row(asked: Asked, { ref, names }: TreeListing['place'], entry: ListedEntry): Html {

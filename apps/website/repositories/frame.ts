@@ -5,6 +5,7 @@ import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.t
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
+import { bytesOf, textBytes } from '../layout/weight.ts';
 import { placeAddress, type PlaceKind, repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { shownName, shortId } from './shown-text.ts';
@@ -49,8 +50,22 @@ function tabsOf({ repository }: Asked, current: Tab): Content {
   );
 }
 
-/** How many branches and tags the picker lists; others are found by their names. */
+/** What the document around the content takes, without the names of its repository, and how often it has their address. */
+const FRAME_BYTES = 4_500;
+const FRAME_ADDRESSES = 16;
+
+/** Returns about how many bytes of a page are not its content. */
+export function frameBytes({ repository }: Asked): number {
+  const description = shownName(repository.owned.description ?? '');
+  return FRAME_BYTES + FRAME_ADDRESSES * repositoryAddress(repository).length + textBytes(description);
+}
+
+/**
+ * How many branches and tags the picker lists, and the bytes that each of both lists takes; others are found by their
+ * names.
+ */
 const PICKED_MAX = 20;
+const PICKED_BYTES_MAX = 3_000;
 
 /** A list of branches and tags that lead to the same path, and a field for the name of any other ref or commit. */
 export async function refPicker(
@@ -65,12 +80,15 @@ export async function refPicker(
     html`<li><a href="${placeAddress(repository, kind, address, names)}"${
       address === ref && html` aria-current="true"`
     }>${shownName(label)}</a></li>`;
+  const listed = (links: readonly Html[]): readonly Html[] =>
+    links.filter((_, index) => bytesOf(...links.slice(0, index + 1)) <= PICKED_BYTES_MAX);
   const shown = parseObjectId(ref) === null ? shownName(ref) : shortId(ref);
   return html`<details class="pop"><summary class="button">${shown} ▾</summary><form class="menu" action="${repositoryAddress(
     repository,
   )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false"><input type="hidden" name="page" value="${kind}">
-<h3>Branches</h3><ul class="refs">${branches.map((name) => link(name, name))}</ul>${
-    tags.length > 0 && html`<h3>Tags</h3><ul class="refs">${tags.map((name) => link(name, `refs/tags/${name}`))}</ul>`
+<h3>Branches</h3><ul class="refs">${listed(branches.map((name) => link(name, name)))}</ul>${
+    tags.length > 0 &&
+    html`<h3>Tags</h3><ul class="refs">${listed(tags.map((name) => link(name, `refs/tags/${name}`)))}</ul>`
   }</form></details>`;
 }
 
@@ -85,15 +103,29 @@ async function refsToPick({ context, repository }: Asked) {
   return { branches: findDefaultBranch(repository) === null ? others : [repository.defaultBranch, ...others], tags };
 }
 
-/** The path as links to its folders; its own name is last and no link. */
+/** The bytes of the links to a path's folders: each holds the path up to it, so those of a deep one weigh its square. */
+const CRUMBS_BYTES_MAX = 3_000;
+
+/** The path as links to its folders; its own name is last and no link. Of a very long path the last folders are named. */
 export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Array[]): Html {
   const { repository } = asked;
+  const folders: Html[] = [];
+  let left = CRUMBS_BYTES_MAX;
+  for (let count = names.length - 1; count > 0; count -= 1) {
+    if (left < 0) {
+      folders.unshift(html`/…`);
+      break;
+    }
+    const address = placeAddress(repository, 'tree', ref, names.slice(0, count));
+    const link = html`/<a href="${address}">${shownName(names[count - 1] ?? '')}</a>`;
+    left -= bytesOf(link);
+    folders.unshift(link);
+  }
   const root = html`<a href="${placeAddress(repository, 'tree', ref, [])}">${repository.owned.name}</a>`;
-  const parts = names.map((name, index) => {
-    if (index === names.length - 1) return html`/<strong>${shownName(name)}</strong>`;
-    return html`/<a href="${placeAddress(repository, 'tree', ref, names.slice(0, index + 1))}">${shownName(name)}</a>`;
-  });
-  return html`<nav class="crumbs" aria-label="Path"><bdi>${root}${parts}</bdi></nav>`;
+  const last = names.at(-1);
+  return html`<nav class="crumbs" aria-label="Path"><bdi>${root}${folders}${
+    last !== undefined && html`/<strong>${shownName(last)}</strong>`
+  }</bdi></nav>`;
 }
 
 /** The address that git clones from, without a secret. */

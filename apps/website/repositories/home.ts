@@ -8,10 +8,11 @@ import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
+import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderPage, lastCommit } from './tree.ts';
-import { cloneUrl, refPicker, showRepositoryPage } from './frame.ts';
+import { cloneUrl, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
 import { folderTable } from './folder-table.ts';
 import { pusher } from './pushed-by.ts';
 import { pager } from './pager.ts';
@@ -21,26 +22,26 @@ import { placeAddress } from './addresses.ts';
 export async function showHome(asked: Asked): Promise<SiteAnswer> {
   const { context, repository } = asked;
   if (findDefaultBranch(repository) === null) return emptyHome(asked);
-  const page = folderPage(asked);
-  const wanted = { ref: null, path: { names: [], folder: true }, entries: page, signal: asked.visit.signal };
+  const entries = folderPage(asked);
+  const wanted = { ref: null, path: { names: [], folder: true }, entries, signal: asked.visit.signal };
   const listing = await listTree(context, repository, wanted);
   if ('refused' in listing) return showRefusal(asked, listing.refused);
-  const more = pager(placeAddress(repository, 'tree', listing.place.ref, []), page, listing.entries.total);
-  const content = html`<div class="beside"><div class="stack"><div class="row">${await refPicker(
-    asked,
-    'tree',
-    listing.place.ref,
-    [],
-  )}</div>
-<section class="box" aria-label="Files">${lastCommit(asked, listing)}${folderTable(asked, listing)}</section>${more}${await readmeOf(
-    asked,
-    listing,
-  )}</div><aside class="stack">${cloneBox(asked)}${await facts(asked)}</aside></div>`;
+  const { table, page } = folderTable(asked, listing, entries);
+  const { ref } = listing.place;
+  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, [])}</div>
+<section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${pager(
+    placeAddress(repository, 'tree', ref, []),
+    page,
+    listing.entries.total,
+  )}`;
+  const beside = html`<aside class="stack">${cloneBox(asked)}${await facts(asked)}</aside>`;
+  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above, beside)));
+  const content = html`<div class="beside"><div class="stack">${above}${readme}</div>${beside}</div>`;
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 
 function cloneBox(asked: Asked): Html {
-  return html`<section class="clone stack tight"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any user name; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
+  return html`<section class="clone stack tight"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any username; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
 }
 
 async function facts({ context, visit, repository }: Asked): Promise<Html> {

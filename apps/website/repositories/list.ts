@@ -1,6 +1,5 @@
 /** The repositories of an account, which only their owner sees. */
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { pageNumbered } from '../../../core/kernel/page.ts';
 import { asciiLowerCase } from '../../../core/kernel/text.ts';
 import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import { searchRepositories } from '../../../core/use-cases/reading/search-repositories.ts';
@@ -13,8 +12,7 @@ import { notFound } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { numberAsked } from './asked.ts';
-import { pager } from './pager.ts';
+import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { counted, shownName } from './shown-text.ts';
 
 const SEARCH_LENGTH_MAX = 100;
@@ -23,15 +21,16 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
   const { account, username } = visit.person;
   if (asciiLowerCase(visit.params['username'] ?? '') !== username) return notFound(visit);
   const text = (visit.url.searchParams.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
-  const at = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
-  const { items, total } = await searchRepositories(context, { account, text, seen: visit.position, page: at });
+  const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
+  const { items, total } = await searchRepositories(context, { account, text, seen: visit.position, page: wanted });
+  const { rows, page: at } = rowsWithin(items, wanted, (repository) => tableRow(visit, repository));
   const isEmpty = total === 0 && text === '';
   const head = html`<div class="row"><h1>${username}</h1>${
     !isEmpty && html`<a class="button main end" href="/new">New repository</a>`
   }</div>`;
   const content = isEmpty
     ? firstRepository(visit)
-    : html`${searchForm(username, text, total)}${items.length > 0 && table(visit, items)}${pager(
+    : html`${searchForm(username, text, total)}${rows.length > 0 && table(rows.map(({ row }) => row))}${pager(
         `/${username}`,
         at,
         total,
@@ -50,10 +49,8 @@ function foundText(total: number): string {
   return total === 0 ? 'Nothing found' : `${counted(total, 'repository', 'repositories')} found`;
 }
 
-function table(visit: PersonVisit, rows: readonly RepositoryRow[]): Html {
-  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Repositories"><table><thead><tr><th scope="col">Repository</th><th scope="col" class="wide">Last push</th><th scope="col" class="number">Size</th></tr></thead><tbody>${rows.map(
-    (row) => tableRow(visit, row),
-  )}</tbody></table></div></div>`;
+function table(rows: readonly Html[]): Html {
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Repositories"><table><thead><tr><th scope="col">Repository</th><th scope="col" class="wide">Last push</th><th scope="col" class="number">Size</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
 }
 
 function tableRow(visit: PersonVisit, { username, name, description, pushedAt, sizeBytes }: RepositoryRow): Html {

@@ -1,6 +1,53 @@
-/** Links to the pages before and after one. */
-import { hasMore, type Page } from '../../../core/kernel/page.ts';
+/**
+ * The pages of a list, and the links between them.
+ *
+ * Must stay true: a page with fewer rows than usual begins where the usual one does, and the next page begins where it
+ * ends, so that every row is on a page.
+ */
+import { PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import { html, type Html, NOTHING } from '../layout/html.ts';
+import type { Visit } from '../layout/visit.ts';
+import { bytesOf } from '../layout/weight.ts';
+import { numberAsked } from './asked.ts';
+
+export interface ListPage extends Page {
+  /** How many rows a page of this list has, if none of them is very long. */
+  readonly usual: number;
+}
+
+/** Returns the page that the address asks for. */
+export function pageAsked(visit: Pick<Visit, 'url'>, usual: number): ListPage {
+  const size = numberAsked(visit, 'size', usual);
+  let limit = usual;
+  while (limit > size && limit > 1) limit = smaller(limit);
+  return { ...pageNumbered(numberAsked(visit, 'page', 0), limit), usual };
+}
+
+/** Each size divides the one before, so that a page of it begins where a larger one does. */
+function smaller(limit: number): number {
+  return limit % 2 === 0 ? limit / 2 : limit % 5 === 0 ? limit / 5 : 1;
+}
+
+export interface Fitting<Item> {
+  readonly rows: readonly { readonly item: Item; readonly row: Html }[];
+  /** The page that these rows are. */
+  readonly page: ListPage;
+}
+
+/** Makes the rows of a page; fewer than the page has if they take too many bytes. */
+export function rowsWithin<Item>(
+  items: readonly Item[],
+  page: ListPage,
+  rowOf: (item: Item) => Html,
+  bytesMax = PAGE_ROWS_BYTES_MAX,
+): Fitting<Item> {
+  const rows = items.map((item) => ({ item, row: rowOf(item) }));
+  let { limit } = page;
+  const bytes = (): number => bytesOf(...rows.slice(0, limit).map(({ row }) => row));
+  while (limit > 1 && bytes() > bytesMax) limit = smaller(limit);
+  return { rows: rows.slice(0, limit), page: { ...page, limit } };
+}
 
 export interface PagerOptions {
   readonly query?: Readonly<Record<string, string>>;
@@ -9,12 +56,13 @@ export interface PagerOptions {
 }
 
 /** `address` is without a query; pages are counted from 0 in the query `page`. */
-export function pager(address: string, page: Page, total: number, options: PagerOptions = {}): Html {
+export function pager(address: string, page: ListPage, total: number, options: PagerOptions = {}): Html {
   const { query = {}, isExact = true } = options;
   const number = Math.floor(page.offset / page.limit);
   if (number === 0 && !hasMore(page, total)) return NOTHING;
+  const size = page.limit === page.usual ? {} : { size: String(page.limit) };
   const link = (to: number, label: string, rel: string): Html => {
-    const search = new URLSearchParams({ ...query, page: String(to) }).toString();
+    const search = new URLSearchParams({ ...query, page: String(to), ...size }).toString();
     return html`<a class="button" rel="${rel}" href="${address}?${search}">${label}</a>`;
   };
   const last = Math.min(page.offset + page.limit, total);

@@ -2,9 +2,10 @@
 import type { TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
-import { PAGE_TEXT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { PAGE_TEXT_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { html, type Html, NOTHING } from '../layout/html.ts';
 import { markInvisible } from '../rendering/invisible.ts';
+import { bytesOf, textBytes } from '../layout/weight.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
@@ -14,11 +15,13 @@ import { shownName } from './shown-text.ts';
 
 /** The names of READMEs, the one to show first. */
 const NAMES: readonly RegExp[] = [/^readme\.(md|markdown)$/i, /^readme(\.txt|\.rst|\.adoc)?$/i];
-/** About how much of a page each entry of the folder takes; a README has what they leave, but at least this much. */
-const ENTRY_LENGTH = 420;
-const MARKUP_LENGTH_MIN = 8 * 1_024;
+/** The box around it. */
+const BOX_BYTES = 300;
+/** Below this, only its name is shown. */
+const MARKUP_BYTES_MIN = 2_000;
 
-export async function readmeOf(asked: Asked, folder: TreeListing): Promise<Html> {
+/** `room` is how many bytes of the page are left. */
+export async function readmeOf(asked: Asked, folder: TreeListing, room: number): Promise<Html> {
   const { repository } = asked;
   const entry = readmeEntry(folder.entries.items);
   if (entry === undefined) return NOTHING;
@@ -28,8 +31,8 @@ export async function readmeOf(asked: Asked, folder: TreeListing): Promise<Html>
   const address = placeAddress(repository, 'blob', folder.place.ref, names);
   const text = decodeUtf8Lossy(file.content.bytes);
   const readme = { id: file.id, text, ref: folder.place.ref, names };
-  const room = Math.max(MARKUP_LENGTH_MIN, PAGE_TEXT_LENGTH_MAX - ENTRY_LENGTH * folder.entries.items.length);
-  const { markup, isWhole } = await shortened(asked, readme, room);
+  const left = Math.min(PAGE_TEXT_BYTES_MAX, room - BOX_BYTES - 2 * address.length - textBytes(shownName(entry.name)));
+  const { markup, isWhole } = await shortened(asked, readme, left);
   return html`<section class="box"><header><h2><bdi><a href="${address}">${shownName(entry.name)}</a></bdi></h2></header>${markup}${
     !isWhole && html`<p class="more"><a class="button" href="${address}">Read all of it</a></p>`
   }</section>`;
@@ -55,25 +58,30 @@ interface Shortened {
 }
 
 /** A README that weighs too much is cut between two of its paragraphs. */
-async function shortened(asked: Asked, readme: Readme, lengthMax: number): Promise<Shortened> {
+async function shortened(asked: Asked, readme: Readme, bytesMax: number): Promise<Shortened> {
+  if (bytesMax < MARKUP_BYTES_MIN) return { markup: NOTHING, isWhole: false };
   const { text } = readme;
   const name = decodeUtf8Lossy(readme.names.at(-1) ?? new Uint8Array());
   const whole = isMarkdown(name) ? await renderedMarkdown(asked, readme) : null;
-  if (whole === null) return plain(text, lengthMax);
-  if (whole.markup().length <= lengthMax) return { markup: article(whole), isWhole: true };
-  const part = startOf(text, Math.floor(text.length * (lengthMax / whole.markup().length)));
+  if (whole === null) return plain(text, bytesMax);
+  const bytes = bytesOf(whole);
+  if (bytes <= bytesMax) return { markup: article(whole), isWhole: true };
+  const part = startOf(text, Math.floor(text.length * (bytesMax / bytes)));
   // The links of the part may be defined at the end of the text.
   const definitions = text.slice(part.length).match(/^ {0,3}\[[^\]\n]+\]:[^\n]*$/gm) ?? [];
   const start = await renderedMarkdown(asked, { ...readme, text: [part, '', ...definitions].join('\n') });
-  return start === null ? plain(text, lengthMax) : { markup: article(start), isWhole: false };
+  // The start of a text may weigh more than the rest of it.
+  if (start === null || bytesOf(start) > bytesMax) return plain(text, bytesMax);
+  return { markup: article(start), isWhole: false };
 }
 
 function article(markup: Html): Html {
   return html`<article class="prose">${markup}</article>`;
 }
 
-function plain(text: string, lengthMax: number): Shortened {
-  const start = startOf(text, lengthMax);
+function plain(text: string, bytesMax: number): Shortened {
+  let start = startOf(text, bytesMax);
+  while (textBytes(markInvisible(start)) > bytesMax) start = startOf(text, Math.floor(start.length / 2));
   return {
     markup: html`<pre class="plain" tabindex="0">${markInvisible(start)}</pre>`,
     isWhole: start.length === text.length,

@@ -1,34 +1,34 @@
 /** The tags of a repository, the highest version first. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { pageNumbered } from '../../../core/kernel/page.ts';
 import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
-import { type Asked, numberAsked } from './asked.ts';
+import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { shellWord } from './empty-home.ts';
-import { pager } from './pager.ts';
+import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { refsSearch, searchAsked } from './refs-search.ts';
 import { counted, shortId, shownName, subjectOf } from './shown-text.ts';
 
 export async function showTags(asked: Asked): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const search = searchAsked(asked);
-  const page = pageNumbered(numberAsked(visit, 'page', 0), PAGE_COMMITS_MAX);
-  const { tags } = await listTagPage(context, repository, { search, order: 'version', page });
+  const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
+  const { tags } = await listTagPage(context, repository, { search, order: 'version', page: wanted });
+  const { rows, page } = rowsWithin(tags.items, wanted, (tag) => rowOf(asked, tag));
   const address = `${repositoryAddress(repository)}/tags`;
   const isEmpty = tags.total === 0 && search === '';
   const content = html`<h1 class="unseen">Tags</h1>${
     isEmpty
       ? noTags(repository.defaultBranch)
       : html`${refsSearch(address, 'Find a tag', search, counted(tags.total, 'tag'))}${
-          tags.items.length > 0 &&
-          html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table><tbody>${tags.items.map(
-            (tag) => row(asked, tag),
+          rows.length > 0 &&
+          html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table><tbody>${rows.map(
+            ({ row }) => row,
           )}</tbody></table></div></div>`
         }${pager(address, page, tags.total, { query: search === '' ? {} : { q: search } })}`
   }`;
@@ -42,7 +42,7 @@ function noTags(branch: string): Html {
   )}</div></section>`;
 }
 
-function row({ visit, repository }: Asked, { name, target, annotation, commit }: ListedTag): Html {
+function rowOf({ visit, repository }: Asked, { name, target, annotation, commit }: ListedTag): Html {
   const shown = html`<bdi>${shownName(name)}</bdi>`;
   // The full name: a branch may have the same short one. A tag of a tree or a file has no page.
   const link = html`<a href="${placeAddress(repository, 'tree', `refs/tags/${name}`, [])}">${shown}</a>`;

@@ -1,42 +1,42 @@
 /** A folder of a repository. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_ENTRIES_MAX } from '../../../core/kernel/limits.ts';
-import { type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { listTree, type TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
+import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
-import { type Asked, numberAsked, showRefusal } from './asked.ts';
+import { type Asked, showRefusal } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
 import { folderTable } from './folder-table.ts';
-import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
-import { pager } from './pager.ts';
+import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
+import { type ListPage, pageAsked, pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 
-export function folderPage({ visit }: Asked): Page {
-  return pageNumbered(numberAsked(visit, 'page', 0), PAGE_ENTRIES_MAX);
+export function folderPage({ visit }: Asked): ListPage {
+  return pageAsked(visit, PAGE_ENTRIES_MAX);
 }
 
 export async function showTree(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository } = asked;
-  const page = folderPage(asked);
+  const wanted = folderPage(asked);
   const path = { names, folder: false };
-  const listing = await listTree(context, repository, { ref, path, entries: page, signal: asked.visit.signal });
+  const listing = await listTree(context, repository, { ref, path, entries: wanted, signal: asked.visit.signal });
   if ('refused' in listing) {
     const file = await contentsAt(asked, { ref, names });
     if ('refused' in file) return showRefusal(asked, file.refused);
     return redirectTo(placeAddress(repository, 'blob', ref, names));
   }
+  const { table, page } = folderTable(asked, listing, wanted);
   const more = pager(placeAddress(repository, 'tree', ref, names), page, listing.entries.total);
-  const content = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a></div>
+  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a></div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
-<section class="box" aria-label="Files">${lastCommit(asked, listing)}${folderTable(asked, listing)}</section>${more}${await readmeOf(
-    asked,
-    listing,
-  )}`;
+<section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${more}`;
+  const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above)));
+  const content = html`${above}${readme}`;
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
 }
 

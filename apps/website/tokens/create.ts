@@ -59,7 +59,7 @@ export async function makeToken(context: SiteContext, visit: PersonVisit, fields
 <p class="note" role="status"><strong>This is the only time that you see it.</strong> Nobody can look it up later, not even the operator: only its digest is kept.</p>
 ${copyBox(secret, 'the token')}
 <dl class="facts"><dt>Name</dt><dd>${markInvisible(token.name)}</dd><dt>Permissions</dt><dd>${grantsText(token.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(token, own)}</dd><dt>Expires</dt><dd>${expiryText(token.expiresAt, visit.now)}</dd></dl>
-<p class="soft">Git asks for a user name, which may be any, and a password, which is the token. The API takes it in the header <code>Authorization: Bearer</code>.</p>
+<p class="soft">Git asks for a username, which may be any, and a password, which is the token. The API takes it in the header <code>Authorization: Bearer</code>.</p>
 <div class="row"><a class="button main" href="/access-tokens">I have copied it</a></div>`;
   return showPage(page(visit, { title, width: 'middle' }, content));
 }

@@ -157,7 +157,7 @@ export function ruleFields(choice: RuleChoice, own: readonly OwnRepository[], er
     verbatim: true,
   })}${textArea({
     name: 'claims',
-    label: 'Further claims (not needed)',
+    label: 'Further claims (optional)',
     value: choice.claims,
     hint: html`One a line, such as <code>environment = production</code>. All must match.`,
     error: errors['claims'],

@@ -39,8 +39,8 @@ function showRule(visit: PersonVisit, found: TrustRuleWithLastUse, { refusals, o
   const used = lastUsedAt === null ? 'never used' : html`last used ${timeAgo(lastUsedAt, visit.now)}`;
   const head = html`<h1 class="title">${name}</h1><p>Created ${timeAgo(rule.createdAt, visit.now)} · ${used}</p>`;
   const content = html`<div class="row"><a class="button" href="${pathOf(rule.id, '/edit')}">Edit</a><a class="button" href="${TRUST}/try">Try a token</a><a class="button" href="/docs/ci">Examples</a><a class="button grave end" href="${pathOf(rule.id, '/delete')}">Delete…</a></div>
-<section class="box"><header><h2>Lets in</h2></header><dl class="facts"><dt>Issuer</dt><dd class="wrap"><code>${markInvisible(rule.issuer)}</code></dd><dt>Subject</dt><dd class="wrap"><code>${markInvisible(conditions.subject)}</code></dd>${claims}</dl></section>
-<section class="box"><header><h2>Gives</h2></header><dl class="facts"><dt>May</dt><dd>${grantsText(rule.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(rule.repositories, own)}</dd><dt>For</dt><dd>15 minutes</dd></dl></section>
+<section class="box"><header><h2>Lets in</h2></header><div class="inside"><dl class="facts"><dt>Issuer</dt><dd class="wrap"><code>${markInvisible(rule.issuer)}</code></dd><dt>Subject</dt><dd class="wrap"><code>${markInvisible(conditions.subject)}</code></dd>${claims}</dl></div></section>
+<section class="box"><header><h2>Gives</h2></header><div class="inside"><dl class="facts"><dt>May</dt><dd>${grantsText(rule.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(rule.repositories, own)}</dd><dt>For</dt><dd>15 minutes</dd></dl></div></section>
 ${refusals.length === 0 ? noRefusals() : refusalTable(visit, refusals)}`;
   return showPage(page(visit, { title: `Trust rule ${name}`, head }, content));
 }

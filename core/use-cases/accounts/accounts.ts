@@ -1,5 +1,5 @@
 /**
- * Creates accounts across three streams, those of the username, of the e-mail address and of the account; finds them,
+ * Creates accounts across three streams, those of the username, of the email address and of the account; finds them,
  * and changes their plan and password.
  *
  * Must stay true: names are claimed before the account is created and confirmed after. So a crash at any step leaves

@@ -1,5 +1,5 @@
 /**
- * Changes the e-mail address of an account, across the streams of the account and of both addresses.
+ * Changes the email address of an account, across the streams of the account and of both addresses.
  *
  * Must stay true: the new address is claimed before `EmailChanged`, the commit point, and the old one is released after
  * it. The event is guarded by the claim's stream, and the release by the account's, so an account always holds the claim

@@ -3,7 +3,7 @@
  *
  * Must stay true: `AccountErased` is the commit point. All steps after it are idempotent. An interrupted erasure is
  * finished by the same command or by the sweep of the vault, which reads every event. The username remains claimed,
- * because the log names the account by it; the e-mail address is released. The data key is destroyed after the event,
+ * because the log names the account by it; the email address is released. The data key is destroyed after the event,
  * and after the address was read, so that the data of an account that still exists is never unreadable.
  */
 import type { AccountCommand } from '../../account/commands.ts';

@@ -1,5 +1,5 @@
 /**
- * What a signed-in person changes about who may enter: password, e-mail address, and the account itself.
+ * What a signed-in person changes about who may enter: password, email address, and the account itself.
  *
  * Must stay true: each change asks for the password again, and its append is guarded by the session. So a password that
  * was right is still the account's at the commit, and nobody who only found a signed-in browser takes the account over.
@@ -119,7 +119,7 @@ export async function reopenAccount(
   return 'refused' in reopened ? reopened : { reopened: true };
 }
 
-/** Returns the account's e-mail address, for its person; null if the account is not open. */
+/** Returns the account's email address, for its person; null if the account is not open. */
 export async function readOwnEmail(
   context: Pick<OwnAccountContext, 'entities' | 'vault'>,
   account: AccountId,

@@ -1,5 +1,5 @@
 /**
- * Signs a person in by user name or e-mail address, and password.
+ * Signs a person in by username or email address, and password.
  *
  * Must stay true: the answer is the same, in words and in time, for an unknown account, one that cannot be used, and a
  * wrong password. So each of them costs one comparison of a password, and the answer does not wait for the event of a
@@ -43,7 +43,7 @@ export interface Origin {
 }
 
 export interface SignInAttempt {
-  /** A user name or an e-mail address, as typed. */
+  /** A username or an email address, as typed. */
   readonly login: string;
   readonly password: string;
   /**

@@ -84,7 +84,7 @@ describe('webhooks', () => {
     for (const [url, words] of [
       ['receiver.example', /not a URL/],
       ['http://receiver.example/', /https/],
-      ['https://user:canary-password@receiver.example/', /user name/],
+      ['https://user:canary-password@receiver.example/', /username/],
       ['https://127.0.0.1/', /public/],
       ['https://2130706433/', /public/],
       ['https://[::ffff:169.254.169.254]/', /public/],

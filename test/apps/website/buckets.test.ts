@@ -105,7 +105,7 @@ describe('The pages of storage buckets', () => {
       ['s3', { ...ROLE, name: 'x', bucket_name: 'a/../b' }, 'bucket_name', /3 to 63/],
       ['s3', { ...ROLE, name: 'x', key_prefix: '../other' }, 'key_prefix', /single slashes/],
       ['minio', { ...KEYS, endpoint_url: 'https://127.0.0.1' }, 'endpoint_url', /public address/],
-      ['minio', { ...KEYS, endpoint_url: 'https://me:canary@minio.example' }, 'endpoint_url', /user name/],
+      ['minio', { ...KEYS, endpoint_url: 'https://me:canary@minio.example' }, 'endpoint_url', /username/],
       ['minio', { ...KEYS, endpoint_url: '' }, 'endpoint_url', /required/],
       ['minio', { ...KEYS, secret_access_key: '' }, 'secret_access_key', /required/],
       ['r2', { ...KEYS, region: 'evil.example/' }, 'region', /small letters/],
@@ -119,6 +119,9 @@ describe('The pages of storage buckets', () => {
       assert.ok(!html.includes(SECRET), 'the secret is typed again');
       assert.match(html, /value="layers"|value="a\/\.\.\/b"/);
     }
+    const { html } = await browser.submit(`${CREATE}/minio`, { ...KEYS, bucket_name: '', region: '' });
+    const errors = [...html.matchAll(/<a href="#\w+">([^<]*)/g)].map(([, text]) => text);
+    assert.deepEqual(errors, ['Bucket is required', 'Region is required'], 'all at once');
   });
 
   test('attack: no field of any form runs a script', async () => {

@@ -47,7 +47,7 @@ describe('The settings', () => {
     assert.ok(await isIn(await signIn('ada', 'a longer password')));
   });
 
-  test('changing the e-mail address asks for the password', async () => {
+  test('changing the email address asks for the password', async () => {
     await fixture.account('bob');
     await fixture.account('rob');
     const bob = await signIn('bob');
@@ -108,7 +108,7 @@ describe('The settings', () => {
     await fixture.account('finn');
     const [here, there] = [await signIn('finn'), await signIn('finn')];
     const wrongName = await here.submit('/settings/delete', { username: 'fin', current_password: PASSWORD });
-    assert.match(wrongName.html, /<a href="#username">This is not your user name\./);
+    assert.match(wrongName.html, /<a href="#username">This is not your username\./);
     const wrong = await here.submit('/settings/delete', { username: 'finn', current_password: 'wrong' });
     assert.match(wrong.html, /<a href="#current_password">/);
     const deleted = await here.submit('/settings/delete', { username: 'finn', current_password: PASSWORD });

@@ -88,7 +88,7 @@ describe('Sign-in', () => {
   });
   afterAll(() => fixture.close());
 
-  test('takes the user name or the e-mail address, in any case of letters', async () => {
+  test('takes the username or the email address, in any case of letters', async () => {
     for (const login of ['ada', 'ADA', ' ada ', 'ada@example.org', 'Ada@Example.org']) {
       const browser = fixture.browser();
       const signedIn = await browser.submit('/sign-in', { login, password: PASSWORD });

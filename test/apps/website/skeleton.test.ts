@@ -120,21 +120,22 @@ describe('The website', () => {
     assert.equal((await ask('POST', '/robots.txt')).statusCode, 404, 'no account can have the name');
   });
 
-  // The attack: a body without end to an address that takes none.
-  test('does not wait for the body of a request that it refuses for its method', async (context) => {
+  // The attack: a form without end to an address that takes none.
+  test('does not wait for the body of a request that it refuses for its path or method', async (context) => {
     const { site, close } = await createWebsiteFixture();
     cleanUp(context, close);
-    const address = new URL(await site.listen({ port: 0, host: '127.0.0.1' }));
-    const sent = request({
-      port: address.port,
-      method: 'POST',
-      path: '/docs',
-      headers: { 'transfer-encoding': 'chunked' },
-    });
-    sent.write('x');
-    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
-    assert.equal(answer.statusCode, 405);
-    sent.destroy();
+    const { port } = new URL(await site.listen({ port: 0, host: '127.0.0.1' }));
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', 'transfer-encoding': 'chunked' };
+    for (const [path, status] of [
+      ['/docs', 405],
+      ['/no/such/page', 404],
+    ] as const) {
+      const sent = request({ port, method: 'POST', path, headers });
+      sent.write('x=');
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      assert.deepEqual([answer.statusCode, answer.headers.connection], [status, 'close'], path);
+      sent.destroy();
+    }
   });
 
   test('leads on when its storage is away, and shows nobody as signed in', async () => {

@@ -95,7 +95,7 @@ describe('The pages of webhooks', () => {
       [{ url: 'http://receiver.example/' }, 'url', /must start with https/],
       [{ url: 'https://127.0.0.1/' }, 'url', /public address/],
       [{ url: 'https://to-10-0-0-1.example/' }, 'url', /public address/],
-      [{ url: 'https://me:secret@receiver.example/' }, 'url', /user name or a password/],
+      [{ url: 'https://me:secret@receiver.example/' }, 'url', /username or a password/],
       [{ url: 'not a URL' }, 'url', /not a URL/],
       [{ url: `https://receiver.example/${'x'.repeat(OUTGOING_URL_LENGTH_MAX)}` }, 'url', /at most/],
       [{ events: [] }, 'events', /at least one event/],

@@ -1,4 +1,4 @@
-/** The rules for the names of accounts and repositories, and for e-mail addresses. */
+/** The rules for the names of accounts and repositories, and for email addresses. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import {
@@ -101,7 +101,7 @@ describe('The name of a repository', () => {
   });
 });
 
-describe('An e-mail address', () => {
+describe('An email address', () => {
   test('has text on both sides of one @, no blanks, and at most 254 characters', () => {
     for (const email of ['a@b', 'ada@example.org', 'ü@müller.example', `${'a'.repeat(252)}@b`]) {
       assert.equal(emailRefusal(email), null, email);

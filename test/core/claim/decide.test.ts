@@ -81,7 +81,7 @@ describe('A name', () => {
     }
   });
 
-  test('has the same rules as an e-mail address, on streams of its own category', () => {
+  test('has the same rules as an email address, on streams of its own category', () => {
     assert.deepEqual([usernameClaims.category, emailClaims.category], ['username', 'email']);
     assert.deepEqual(given(emailClaims, claimed(ada), confirmed(ada)), { status: 'held', account: ada });
   });

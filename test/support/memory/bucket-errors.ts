@@ -3,7 +3,13 @@ import { categoryOf, LOG_START } from '../../../core/kernel/envelope.ts';
 import { timestamp, uuid } from '../../../core/kernel/ids.ts';
 import type { BucketErrorLists } from '../../../core/ports/bucket-error-lists.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import { bucketErrorOf } from '../../../projections/bucket-errors/row.ts';
+import { BUCKET_ERRORS_LISTED_MAX } from '../../../core/kernel/limits.ts';
+import { bucketErrorOf, type StoredBucketError } from '../../../projections/bucket-errors/row.ts';
+
+/** Returns whether no more than the listed errors of the same bucket follow. */
+function isListed({ bucket_id }: StoredBucketError, index: number, all: readonly StoredBucketError[]): boolean {
+  return all.slice(index + 1).filter((later) => later.bucket_id === bucket_id).length < BUCKET_ERRORS_LISTED_MAX;
+}
 
 export function createMemoryBucketErrors(events: Pick<EventStore, 'readAll'>): BucketErrorLists {
   return {
@@ -13,6 +19,7 @@ export function createMemoryBucketErrors(events: Pick<EventStore, 'readAll'>): B
       const items = concerned
         .map(bucketErrorOf)
         .filter((row) => row !== null)
+        .filter(isListed)
         .filter((row) => row.account_id === account && buckets.some((id) => id === row.bucket_id))
         .filter(
           ({ repository_id }) =>

@@ -47,14 +47,14 @@ describe('Coloured code', () => {
 describe('Lines of code', () => {
   test('without a language are text, and only those that fit are returned with the number of all', () => {
     const text = '<b>&"\n\u202Etwo\r\nthree\n';
-    const job = { text, language: null, from: 1, lengthMax: 1_000 };
+    const job = { text, language: null, from: 1, bytesMax: 1_000 };
     assert.deepEqual(codeLines(job), {
       lines: ['&lt;b&gt;&amp;&quot;', '⟨U+202E⟩two', 'three'],
       from: 1,
       to: 3,
       total: 3,
     });
-    assert.deepEqual(codeLines({ ...job, from: 3, lengthMax: 1 }), { lines: ['three'], from: 3, to: 3, total: 3 });
+    assert.deepEqual(codeLines({ ...job, from: 3, bytesMax: 1 }), { lines: ['three'], from: 3, to: 3, total: 3 });
     assert.deepEqual(codeLines({ ...job, language: 'c', from: 2 }).lines.length, 2);
     assert.deepEqual(codeLines({ ...job, text: '' }), { lines: [], from: 1, to: 1, total: 0 });
   });

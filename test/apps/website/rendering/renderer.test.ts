@@ -12,7 +12,7 @@ import {
 } from '../../../../core/kernel/limits.ts';
 
 const PLACE = { blobs: '/ada/r/blob/main', raw: '/ada/r/raw/main', folder: '' };
-const WINDOW = { from: 1, lengthMax: 100 };
+const WINDOW = { from: 1, bytesMax: 100 };
 const LINES = { lines: ['x'], from: 1, to: 1, total: 1 };
 const idOf = (number: number) => objectId(number.toString(16).padStart(40, '0'));
 

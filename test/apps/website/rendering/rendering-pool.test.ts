@@ -14,7 +14,7 @@ function poolFor(context: Ending, spans: { readonly spanMs?: number; readonly wa
   return pool;
 }
 
-const code = (text: string): RenderingJob => ({ kind: 'code', text, language: 'c', from: 1, lengthMax: 1_000 });
+const code = (text: string): RenderingJob => ({ kind: 'code', text, language: 'c', from: 1, bytesMax: 1_000 });
 
 describe('A rendering pool', () => {
   test('renders a text with the real program', async (context) => {

@@ -1,7 +1,12 @@
 /** The pages of repositories: what real git pushed, read in a browser without scripts on a real server. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { PAGE_COMMITS_MAX, PAGE_ENTRIES_MAX, PAGE_WHOLE_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import {
+  PAGE_BYTES_MAX,
+  PAGE_COMMITS_MAX,
+  PAGE_ENTRIES_MAX,
+  PAGE_WHOLE_BYTES_MAX,
+} from '../../../../core/kernel/limits.ts';
 import path from 'node:path';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
@@ -19,8 +24,6 @@ import {
 } from '../../../support/strata.ts';
 import { sharedParts, startNode } from '../../../support/strata-on-postgres.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
-
-const PAGE_BYTES_MAX = 60 * 1024;
 
 describe('The pages of repositories', () => {
   const ending = suiteEnding();
@@ -170,7 +173,7 @@ describe('The pages of repositories', () => {
     const whole = await page('/ada/engine/blob/main/long.txt?all=yes');
     assert.equal(whole.html.match(/<a id="L\d+"/g)?.length, 3_000);
     const hostile = await page('/ada/engine/blob/main/newlines?all=yes');
-    assert.ok(hostile.bytes.length < 2 * PAGE_WHOLE_LENGTH_MAX, `${hostile.bytes.length} bytes`);
+    assert.ok(hostile.bytes.length < 2 * PAGE_WHOLE_BYTES_MAX, `${hostile.bytes.length} bytes`);
     assert.match(textOf(hostile), /1,000,000 lines/);
     assert.match((await page('/ada/engine/blob/main/long.txt?from=99999999')).html, /<a id="L3000"/);
   });

@@ -1,6 +1,7 @@
 /** Comparisons, and what branches, commits and activity say of pushes: what real git pushed, in a browser without scripts. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
+import { PAGE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
 import { signIn } from '../../../support/site-browser.ts';
@@ -15,7 +16,6 @@ import {
 } from '../../../support/strata.ts';
 import { sharedParts, startNode } from '../../../support/strata-on-postgres.ts';
 
-const PAGE_BYTES_MAX = 60 * 1024;
 const HOSTILE = '<img/src=x>"onerror=alert(1)';
 
 /** A branch of as many commits and files as a page lists, for git fast-import. */

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { encodeName, segmentsOf } from '../../../../apps/website/repositories/addresses.ts';
 import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
+import { html } from '../../../../apps/website/layout/html.ts';
+import { pageAsked, rowsWithin } from '../../../../apps/website/repositories/pager.ts';
 import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
 import { bodyOf, shownName, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
-import { PAGE_TEXT_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import { PAGE_ROWS_BYTES_MAX, PAGE_TEXT_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 import { execFileSync } from 'node:child_process';
 
@@ -49,24 +51,24 @@ describe('A text of a repository', () => {
 
 describe('A window of lines', () => {
   test('ends before the line that would make its page too heavy', () => {
-    const lines = ['x'.repeat(PAGE_TEXT_LENGTH_MAX - 100), '', 'last'];
-    assert.deepEqual(lineWindow(lines, 1, PAGE_TEXT_LENGTH_MAX), { from: 1, to: 2, total: 3 });
-    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_LENGTH_MAX - 99), '', 'last'], 1, PAGE_TEXT_LENGTH_MAX), {
+    const lines = ['x'.repeat(PAGE_TEXT_BYTES_MAX - 100), '', 'last'];
+    assert.deepEqual(lineWindow(lines, 1, PAGE_TEXT_BYTES_MAX), { from: 1, to: 2, total: 3 });
+    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_BYTES_MAX - 99), '', 'last'], 1, PAGE_TEXT_BYTES_MAX), {
       from: 1,
       to: 1,
       total: 3,
     });
-    assert.deepEqual(lineWindow(lines, 3, PAGE_TEXT_LENGTH_MAX), { from: 3, to: 3, total: 3 });
+    assert.deepEqual(lineWindow(lines, 3, PAGE_TEXT_BYTES_MAX), { from: 3, to: 3, total: 3 });
   });
 
   test('has one line at least, and stays within the text', () => {
-    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_LENGTH_MAX * 2), 'y'], 1, PAGE_TEXT_LENGTH_MAX), {
+    assert.deepEqual(lineWindow(['x'.repeat(PAGE_TEXT_BYTES_MAX * 2), 'y'], 1, PAGE_TEXT_BYTES_MAX), {
       from: 1,
       to: 1,
       total: 2,
     });
-    assert.deepEqual(lineWindow(['a', 'b'], 99, PAGE_TEXT_LENGTH_MAX), { from: 2, to: 2, total: 2 });
-    assert.deepEqual(lineWindow(['a', 'b'], 0, PAGE_TEXT_LENGTH_MAX), { from: 1, to: 2, total: 2 });
+    assert.deepEqual(lineWindow(['a', 'b'], 99, PAGE_TEXT_BYTES_MAX), { from: 2, to: 2, total: 2 });
+    assert.deepEqual(lineWindow(['a', 'b'], 0, PAGE_TEXT_BYTES_MAX), { from: 1, to: 2, total: 2 });
   });
 });
 
@@ -77,4 +79,25 @@ test('a branch called like a command is one word to the shell', async (context) 
     assert.equal(echoed, branch);
   }
   assert.throws(() => execFileSync('ls', ['hacked'], { cwd: folder, stdio: 'pipe' }));
+});
+
+describe('The rows of a page', () => {
+  const usual = (query: string) => pageAsked({ url: new URL(`http://localhost/${query}`) }, 100);
+  const row = (length: number) => html`${'x'.repeat(length)}`;
+
+  test('are all of them up to their weight, and half as many at one byte more', () => {
+    const lengths = [PAGE_ROWS_BYTES_MAX - 99, ...Array<number>(99).fill(1)];
+    assert.equal(rowsWithin(lengths, usual(''), row).rows.length, 100);
+    const fewer = rowsWithin([...lengths.slice(1), (lengths[0] ?? 0) + 1], usual('?page=3'), row);
+    assert.deepEqual([fewer.rows.length, fewer.page], [50, { offset: 300, limit: 50, usual: 100 }]);
+    assert.equal(rowsWithin([PAGE_ROWS_BYTES_MAX + 1], usual(''), row).rows.length, 1, 'at least one');
+  });
+
+  test('are of a size that divides the usual one, whatever is asked for', () => {
+    const sizes = ['', '?size=100', '?size=99', '?size=25', '?size=6', '?size=1', '?size=0', '?size=1000', '?size=x'];
+    assert.deepEqual(
+      sizes.map((query) => usual(query).limit),
+      [100, 100, 50, 25, 5, 1, 1, 100, 100],
+    );
+  });
 });

@@ -1,4 +1,4 @@
-/** A change of an account's e-mail address, even if the process stops between any two steps. */
+/** A change of an account's email address, even if the process stops between any two steps. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';

@@ -65,7 +65,7 @@ async function started() {
 }
 
 describe('A person', () => {
-  test('signs in by user name or by e-mail address, in any case and with blanks around it', async () => {
+  test('signs in by username or by email address, in any case and with blanks around it', async () => {
     const { attempt, account } = await started();
     for (const login of ['ada', 'ADA', ' ada ', 'ada@example.org', 'Ada@EXAMPLE.org']) {
       const person = { account, username: 'ada', status: 'open', epoch: 0, secondFactor: false };

@@ -1,0 +1,26 @@
+/**
+ * How many bytes parts of a page take, as they are sent.
+ *
+ * Must stay true: a page stays below `PAGE_BYTES_MAX` whatever names and texts it shows, unless somebody asked for a
+ * longer one. A list shows fewer rows instead, and a text fewer lines; what is left out is on the next page.
+ */
+import { PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import type { Html } from './html.ts';
+
+export function bytesOf(...parts: readonly Html[]): number {
+  return parts.reduce((sum, part) => sum + Buffer.byteLength(part.markup()), 0);
+}
+
+/** `html` writes each of these characters as a reference of five bytes. */
+const ESCAPED = /[&<>"'=]/g;
+const ESCAPED_MORE_BYTES = 4;
+
+/** Returns the bytes of a text in a page. */
+export function textBytes(text: string): number {
+  return Buffer.byteLength(text) + ESCAPED_MORE_BYTES * (text.match(ESCAPED)?.length ?? 0);
+}
+
+/** Returns how many bytes are left beside `used`; at least `least`. */
+export function bytesLeft(used: number, least = 0): number {
+  return Math.max(least, PAGE_BYTES_MAX - used);
+}
