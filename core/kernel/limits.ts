@@ -34,6 +34,14 @@ export const REPLACED_LAYERS_KEPT_MS_MIN = 60 * 60_000;
 export const COMPACTIONS_AT_ONCE_MAX = 2;
 /** Larger layers are not compacted again: rewriting one would cost more than its request saves. */
 export const COMPACTED_LAYER_BYTES_MAX = GIB;
+/** The layers of a repository of which a compaction drops what no ref reaches: it needs twice their size of disk. */
+export const DROPPING_BYTES_MAX = 8 * GIB;
+/** Tips left within the retention that such a compaction keeps; if there are more, it drops nothing. */
+export const DROPPING_TIPS_MAX = 200_000;
+/** Pushes that may commit between the check of such a compaction and its append, one after the other. */
+export const DROPPING_RACES_MAX = 100;
+/** When such a compaction is tried again after a failure: it may have read the whole repository. */
+export const DROPPING_RETRY_MS = 6 * 60 * 60_000;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 

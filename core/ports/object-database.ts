@@ -33,6 +33,8 @@ export interface CommittedObjects {
   readonly revision: number | 'none';
   /** Raised by every event that removes layers. While it does not change, layers are only added at the end. */
   readonly shrinkEpoch: number;
+  /** The shrink epoch since which no object was dropped: these layers hold all that they held then. Null: not known. */
+  readonly keptSinceEpoch: number | null;
   readonly layers: Sequence<Layer>;
 }
 

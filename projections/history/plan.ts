@@ -73,7 +73,8 @@ export async function planRepository(
   const storageBucketId =
     change.storageBucketId === undefined ? (before?.storageBucketId ?? null) : change.storageBucketId;
   const shrinkEpoch = before?.shrinkEpoch ?? 0;
-  const layers = change.layers.reduce(changeLayers, { layers: stored, shrinkEpoch });
+  // The row does not say which epochs dropped objects.
+  const layers = change.layers.reduce(changeLayers, { layers: stored, shrinkEpoch, keptSinceEpoch: null });
   const committed = { repository: change.id, storageBucketId, revision, ...layers };
   const layersKept = change.returned === null && layers.shrinkEpoch === shrinkEpoch ? stored.length : null;
   const after: Head = {

@@ -10,6 +10,7 @@ objectReaderContract('in memory', async ({ database }) => {
     storageBucketId: null,
     revision: 'none',
     shrinkEpoch: 0,
+    keptSinceEpoch: 0,
     layers: [],
   });
   return { reader, close: async () => undefined };

@@ -73,6 +73,7 @@ export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = 
       storageBucketId: null,
       revision: 'none',
       shrinkEpoch: 0,
+      keptSinceEpoch: 0,
       layers: [],
     }),
     receive,

@@ -58,7 +58,7 @@ export interface LayerCacheOptions {
   readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
   /** A folder with this many packs is merged. */
   readonly packsMax: number;
-  /** Called when a folder begins with packs of another one of the same repository. */
+  /** Called when a folder begins with packs of another one of the same repository, and will hold all its objects. */
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
 }
 

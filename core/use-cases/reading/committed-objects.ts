@@ -6,7 +6,7 @@ import type { Entity } from '../../runtime/entity.ts';
 /** Returns the layers of a repository at a revision, in the form that the object database expects. */
 export function committedObjects(
   { id: repository, storageBucketId }: Pick<OwnedRepository, 'id' | 'storageBucketId'>,
-  { state: { layers, shrinkEpoch }, revision }: Entity<OpenRepository>,
+  { state: { layers, shrinkEpoch, keptSinceEpoch }, revision }: Entity<OpenRepository>,
 ): CommittedObjects {
-  return { repository, storageBucketId, revision, shrinkEpoch, layers };
+  return { repository, storageBucketId, revision, shrinkEpoch, keptSinceEpoch, layers };
 }

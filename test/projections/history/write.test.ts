@@ -13,7 +13,7 @@ function planOf(kept: number, gained: number): RepositoryPlan {
   const id = newUuid<RepositoryId>();
   const ids = Array.from({ length: gained }, (_, n) => objectId(n.toString(16).padStart(40, '0')));
   const head = { accountId: newUuid(), initialDefaultBranch: null, defaultBranch: null, revision: 0, orderedTip: null };
-  const stored = { storageBucketId: null, shrinkEpoch: 0 };
+  const stored = { storageBucketId: null, shrinkEpoch: 0, keptSinceEpoch: null };
   const none = {
     removed: null,
     returned: null,
