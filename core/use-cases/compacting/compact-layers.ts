@@ -57,12 +57,13 @@ export async function compactLayers(
   }
 }
 
-interface StoredLayer extends Layer {
+export interface StoredLayer extends Layer {
   readonly storedAt: Timestamp;
 }
 
-async function storeMerged(
-  { ids, layers, clock }: CompactionContext,
+/** Stores a pack as a layer, which is durable when this resolves. */
+export async function storeMerged(
+  { ids, layers, clock }: Pick<CompactionContext, 'ids' | 'layers' | 'clock'>,
   repository: RepositoryId,
   merged: MergedLayers,
 ): Promise<StoredLayer> {

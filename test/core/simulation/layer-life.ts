@@ -8,15 +8,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { refName } from '../../../core/git/ref-name.ts';
 import { type AccountId, type ObjectId, plusMs, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
-import type { FailpointName } from '../../../core/ports/failpoints.ts';
+import { FAILPOINTS, type FailpointName } from '../../../core/ports/failpoints.ts';
 import type { LayerKey, LayerStore } from '../../../core/ports/layer-store.ts';
 import { type FoundRepository, findRepositoryById } from '../../../core/use-cases/accounts/repositories.ts';
 import { compactLayers } from '../../../core/use-cases/compacting/compact-layers.ts';
+import { dropUnreached } from '../../../core/use-cases/compacting/drop-unreached.ts';
 import { type PushCommand, type PushOutcome, pushRefs } from '../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../core/use-cases/reading/committed-objects.ts';
 import { expireLayers } from '../../../core/use-cases/sweeping/expire-layers.ts';
@@ -34,9 +35,13 @@ import { createTestClock } from '../../support/test-clock.ts';
 /** The steps of one seed. */
 const STEPS = 60;
 const HOUR_MS = 60 * 60_000;
-const RETENTION_MS = 48 * HOUR_MS;
+const RETENTION_MS = 20 * HOUR_MS;
+/** Tips left last that stale clients know: about the older half of them may be dropped. */
+const RECENT = 8;
 const BRANCHES = ['a', 'b', 'c', 'd', 'e'].map((name) => refName(`refs/heads/${name}`));
 const NEVER = new AbortController().signal;
+
+const COMPACTION_POINTS = FAILPOINTS.filter((point) => /^(compaction|dropping)-/.test(point));
 
 class Killed extends Error {
   override readonly name = 'Killed';
@@ -104,10 +109,10 @@ class LayerLife {
       [2, 'return of a left tip', () => this.#returnTip()],
       [2, 'half refused push', () => this.#halfRefused()],
       [2, 'killed push', () => this.#killedPush()],
-      [4, 'compaction', () => this.#compact(LIVES)],
-      [3, 'raced compaction', () => this.#compact(this.#racing())],
-      [2, 'killed compaction', () => this.#killedCompaction()],
-      [5, 'hours', async () => this.#clock.advance((1 + this.#dice.below(30)) * HOUR_MS)],
+      [3, 'compaction', () => this.#compact(LIVES)],
+      [6, 'raced compaction', () => this.#compact(this.#racing())],
+      [3, 'killed compaction', () => this.#killedCompaction()],
+      [5, 'hours', async () => this.#clock.advance((1 + this.#dice.below(24)) * HOUR_MS)],
       [2, 'expiry', () => this.#expire()],
       [1, 'sweep', () => this.#sweep()],
       [1, 'restart', () => this.kill()],
@@ -179,15 +184,17 @@ class LayerLife {
 
   /** The client believes that the server still has what refs left: its pack is thin on objects that may be gone. */
   async #stalePush(): Promise<void> {
-    if (this.#left.length === 0) return this.#pushOn();
-    const { id } = this.#dice.pick(this.#left);
-    await this.#push([[this.#branch(), this.#commit(id)]], { believed: this.#left.map((tip) => tip.id) });
+    const recent = this.#left.slice(-RECENT);
+    if (recent.length === 0) return this.#pushOn();
+    const { id } = this.#dice.pick(recent);
+    await this.#push([[this.#branch(), this.#commit(id)]], { believed: recent.map((tip) => tip.id) });
   }
 
   /** The pack is empty: only the committed layers can hold the tip. */
   async #returnTip(): Promise<void> {
-    if (this.#left.length === 0) return this.#pushOn();
-    const { id } = this.#dice.pick(this.#left);
+    const recent = this.#left.slice(-RECENT);
+    if (recent.length === 0) return this.#pushOn();
+    const { id } = this.#dice.pick(recent);
     await this.#push([[this.#branch(), id]], { believed: [...this.#commits] });
   }
 
@@ -282,6 +289,8 @@ class LayerLife {
         ['forced push', () => this.#forcePush()],
         ['deletion', () => this.#delete()],
         ['stale push', () => this.#stalePush()],
+        ['stale push', () => this.#stalePush()],
+        ['return', () => this.#returnTip()],
         ['return', () => this.#returnTip()],
       ] as const);
       await push();
@@ -290,7 +299,7 @@ class LayerLife {
 
   async #killedCompaction(): Promise<void> {
     try {
-      await this.#compact(killAt(this.#dice.pick(['compaction-layer-stored', 'compaction-appended'] as const)));
+      await this.#compact(killAt(this.#dice.pick(COMPACTION_POINTS)));
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
       await this.kill();
@@ -298,14 +307,14 @@ class LayerLife {
   }
 
   async #compact(failpoint: FailpointHook): Promise<void> {
+    // Most compactions are to find something that has just become old enough to be dropped.
+    if (this.#dice.chance(0.7)) this.#clock.advance(this.#dice.below(16) * HOUR_MS);
     const { node, database } = await this.#running();
     const context = { ...node, layers: this.#layers, objects: database.database, failpoint };
     const of = { account: this.#account ?? assert.fail(), repository: this.#repository ?? assert.fail() };
-    for (;;) {
-      const outcome = await compactLayers(context, of, NEVER);
-      this.#note(`compaction: ${outcome}`);
-      if (outcome !== 'compacted') return;
-    }
+    const outcome = await dropUnreached({ ...context, retentionMs: RETENTION_MS }, of, NEVER);
+    this.#note(`dropping: ${outcome}`);
+    while ((await compactLayers(context, of, NEVER)) === 'compacted') this.#note('compaction: compacted');
   }
 
   async #expire(): Promise<void> {
@@ -330,15 +339,16 @@ class LayerLife {
     assert.deepEqual([...there].sort(), [...this.#refs].sort());
     const bare = join(this.#folder.path, 'bare');
     rmSync(bare, { recursive: true, force: true });
-    runGit(['init', '-q', '--bare', bare]);
+    mkdirSync(join(bare, 'objects', 'pack'), { recursive: true });
+    mkdirSync(join(bare, 'refs'));
+    writeFileSync(join(bare, 'HEAD'), 'ref: refs/heads/a\n');
     for (const layer of layers) await this.#untar(layer.key, layer.id, join(bare, 'objects', 'pack'));
     const oldest = plusMs(this.#clock.now(), -RETENTION_MS);
-    const kept = this.#left.filter(({ leftAt }) => leftAt >= oldest).map(({ id }) => id);
+    const kept = this.#left.filter(({ leftAt }) => leftAt > oldest).map(({ id }) => id);
     const tips = [...this.#refs.values(), ...kept];
     runGit(['-C', bare, 'rev-list', '--objects', '--quiet', '--stdin'], {
       input: tips.map((id) => `${id}\n`).join(''),
     });
-    for (const [name, id] of this.#refs) runGit(['-C', bare, 'update-ref', name, id]);
     // Not only what refs reach: later pushes are checked against every object of the layers.
     runGit(['-C', bare, 'fsck', '--full', '--no-dangling']);
     this.#checks += 1;
