@@ -1,6 +1,7 @@
 /**
  * The sweeps that every worker runs: they remove layers and vault records that no event names, layers that a compaction
- * replaced, expired secrets, and counts of rate limits whose span is over, and erase closed accounts.
+ * replaced, expired secrets, and counts of rate limits whose span is over, erase closed accounts, and ask for compactions
+ * of repositories that hold what no ref reaches.
  *
  * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
@@ -12,6 +13,7 @@ import { createPostgresVaultReferences } from '../../adapters/postgres/vault-ref
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
+import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { expireLayers } from '../../core/use-cases/sweeping/expire-layers.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
@@ -60,6 +62,14 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
       LAYER_EXPIRY_INTERVAL_MS,
       (signal) => expireLayers(layerExpiry, signal),
       (cause) => onFault('layer-expiry', cause),
+    ),
+  );
+  const dropRequests = { ...context, marks, retentionMs: retentionDays * DAY_MS };
+  parts.add(
+    every(
+      LAYER_EXPIRY_INTERVAL_MS,
+      (signal) => askForDrops(dropRequests, signal),
+      (cause) => onFault('unreached-objects', cause),
     ),
   );
   const references = createPostgresVaultReferences(pool);
