@@ -11,7 +11,7 @@ import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { msBetween } from '../../core/kernel/ids.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
@@ -35,7 +35,7 @@ export const WORKFLOWS: readonly Workflow[] = [deviceLogin, webhookDelivery];
 
 export interface WorkflowsOptions {
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly objects: LayerMerges & LayerDrops;
   readonly retentionDays: number;
   readonly timers: Timers;

@@ -2,7 +2,7 @@
  * The step of a compaction: it drops what is due to be dropped, and merges the small layers.
  *
  * Must stay true: a process makes few compactions at once, whatever the engine starts, and no account has all of them.
- * A repository whose objects cannot be read is read again after hours, not at every look.
+ * A repository whose objects cannot be read or stored is read again after hours, not at every look.
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { plusMs, type RepositoryId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
@@ -10,6 +10,7 @@ import { COMPACTIONS_AT_ONCE_MAX, DROPPING_RETRY_MS } from '../../core/kernel/li
 import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
+import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
@@ -63,7 +64,7 @@ function createDropping(context: CompactionStepsContext) {
       if (outcome === 'lost') throw new Error(`The layers of ${repository} changed too often`);
       return null;
     } catch (error) {
-      if (!(error instanceof ObjectDatabaseError)) throw error;
+      if (!(error instanceof ObjectDatabaseError || error instanceof LayerStoreError)) throw error;
       log.warn({ err: error, repository }, 'What no ref reaches could not be dropped');
       const againAt = plusMs(clock.now(), DROPPING_RETRY_MS);
       postponed.delete(repository);

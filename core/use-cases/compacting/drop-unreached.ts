@@ -10,7 +10,6 @@
  * - it raises the shrink epoch, and a push that was checked before is checked again;
  * - every exit before the append leaves at most orphaned layers. The replaced layers stay in storage.
  */
-import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import type { StreamName } from '../../kernel/envelope.ts';
 import { type AccountId, later, type ObjectId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
@@ -26,7 +25,7 @@ import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unrea
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { envelop } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { findRepositoryById } from '../accounts/repositories.ts';
+import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type CompactionContext, storeMerged, type StoredLayer } from './compact-layers.ts';
@@ -66,9 +65,9 @@ export async function dropUnreached(
   });
   if (window === null) return 'nothing';
   const tips = { refs: tipsOf(begun.state), left: [...window.left] };
-  const kept = await context.objects.keep(committedObjects(found.owned, begun), tips, signal);
+  const kept = await context.objects.keep(committedObjects(found, begun), tips, signal);
   try {
-    return await new Dropping(context, { ...of, owned: found.owned, begun, kept, signal }).run();
+    return await new Dropping(context, { ...of, found, begun, kept, signal }).run();
   } finally {
     await kept.discard();
   }
@@ -130,7 +129,7 @@ async function changesBetween(
 interface Run {
   readonly account: AccountId;
   readonly repository: RepositoryId;
-  readonly owned: OwnedRepository;
+  readonly found: FoundRepository;
   /** The repository whose layers are replaced. */
   readonly begun: OpenEntity;
   readonly kept: KeptObjects;
@@ -177,12 +176,14 @@ class Dropping {
 
   async #add(pack: MergedLayers | null, holds: Added['holds']): Promise<void> {
     if (pack === null) return;
-    this.#added.push({ layer: await storeMerged(this.#context, this.#run.repository, pack), holds, pack });
+    const { repository, found } = this.#run;
+    const store = this.#context.layers.of(placeOf(found), 'maintenance');
+    this.#added.push({ layer: await storeMerged(this.#context, store, repository, pack), holds, pack });
   }
 
   /** Adds what the layers and tips since the last check need of the objects that are not kept. */
   async #supplement(current: OpenEntity): Promise<void> {
-    const { owned, kept } = this.#run;
+    const { found, kept } = this.#run;
     const { revision, state } = this.#checked;
     if (current.revision === revision) return;
     const changes = await changesBetween(this.#context, current.stream, { from: current.revision, after: revision });
@@ -191,7 +192,7 @@ class Dropping {
     const added = [...current.state.layers].filter(({ id }) => !known.has(id));
     const tips = { refs: tipsOf(current.state), left: [...changes.left] };
     // Every layer comes with a push, or holds what other layers held.
-    const pack = changes.moved ? await kept.supplement(committedObjects(owned, current), added, tips) : null;
+    const pack = changes.moved ? await kept.supplement(committedObjects(found, current), added, tips) : null;
     await this.#add(pack, 'retention');
     this.#clean &&= pack === null && !changes.leaves;
     this.#checked = current;
@@ -199,7 +200,7 @@ class Dropping {
 
   async #append(): Promise<DroppingOutcome | 'raced'> {
     const { clock, ids, events, entities, failpoint } = this.#context;
-    const { account, begun, owned } = this.#run;
+    const { account, begun, found } = this.#run;
     const { state, stream, revision: expected, lastAt } = this.#checked;
     // The sweep may soon remove a layer that no event names.
     const oldest = this.#added[0]?.layer.storedAt;
@@ -222,7 +223,7 @@ class Dropping {
     await failpoint('dropping-appended');
     const after = repositories.evolve(state, event, later(clock.now(), lastAt));
     if (after.status === 'open') {
-      const objects = committedObjects(owned, { ...this.#checked, state: after, revision: nextRevision(expected) });
+      const objects = committedObjects(found, { ...this.#checked, state: after, revision: nextRevision(expected) });
       for (const { layer, pack } of this.#added) await pack.install(objects, layer);
     }
     entities.observe(stream, nextRevision(expected), result.position, enveloped);

@@ -27,6 +27,10 @@ import { runGit, temporaryFolder, type TestRepository, testRepository } from '..
 import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../support/memory/layer-store.ts';
+import { keepLog } from '../../support/log.ts';
+import { layersIn } from '../../support/layers-in.ts';
+import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
+import { createPastEntities } from '../../../core/runtime/past-entities.ts';
 import { CAUSE, startNode, type TestNode } from '../../support/node.ts';
 import { once, type TestDatabase, testDatabase } from '../../support/object-database.ts';
 import { createDice, type Dice } from '../../support/seeded.ts';
@@ -233,7 +237,7 @@ class LayerLife {
     const have = [...this.#refs.values(), ...(more.believed ?? [])].map((id) => `^${id}`);
     const context = {
       ...node,
-      layers: this.#layers,
+      layers: layersIn(this.#layers),
       objects: database.database,
       failpoint: more.failpoint ?? LIVES,
       onLayer: () => undefined,
@@ -310,7 +314,7 @@ class LayerLife {
     // Most compactions are to find something that has just become old enough to be dropped.
     if (this.#dice.chance(0.7)) this.#clock.advance(this.#dice.below(16) * HOUR_MS);
     const { node, database } = await this.#running();
-    const context = { ...node, layers: this.#layers, objects: database.database, failpoint };
+    const context = { ...node, layers: layersIn(this.#layers), objects: database.database, failpoint };
     const of = { account: this.#account ?? assert.fail(), repository: this.#repository ?? assert.fail() };
     const outcome = await dropUnreached({ ...context, retentionMs: RETENTION_MS }, of, NEVER);
     this.#note(`dropping: ${outcome}`);
@@ -319,13 +323,20 @@ class LayerLife {
 
   async #expire(): Promise<void> {
     const { node } = await this.#running();
-    await expireLayers({ ...node, marks: this.#marks, layers: this.#layers, retentionMs: RETENTION_MS }, NEVER);
+    const past = createPastEntities({
+      ...{ ...node, snapshots: createMemorySnapshots(), onFault: () => undefined },
+      complete: async (event) => event,
+    });
+    const parts = { marks: this.#marks, layers: layersIn(this.#layers), past, log: keepLog() };
+    await expireLayers({ ...node, ...parts, retentionMs: RETENTION_MS }, NEVER);
   }
 
   async #sweep(): Promise<void> {
     const { node } = await this.#running();
-    const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-    await sweepLayers({ ...node, layers: this.#layers, log, onSwept: () => this.#note('swept layer') }, NEVER);
+    await sweepLayers(
+      { ...node, layers: this.#layers, log: keepLog(), onSwept: () => this.#note('swept layer') },
+      NEVER,
+    );
   }
 
   /**
@@ -374,10 +385,10 @@ class LayerLife {
   }
 
   /** Reads every tip on a node with an empty cache. */
-  async #readCold({ owned, entity }: FoundRepository): Promise<void> {
+  async #readCold(repository: FoundRepository): Promise<void> {
     const cold = await testDatabase({ layers: this.#layers });
     try {
-      const reader = await cold.database.open(committedObjects(owned, entity));
+      const reader = await cold.database.open(committedObjects(repository, repository.entity));
       const tips = [...this.#refs.values()];
       const reached = await reader.reachable(tips, tips, 'all');
       assert.equal(reached.size, new Set(tips).size);

@@ -17,6 +17,7 @@ import { changeRepository } from '../../../../core/use-cases/accounts/repositori
 import { type PushOutcome, pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
+import { layersIn } from '../../../support/layers-in.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { once, testDatabase } from '../../../support/object-database.ts';
 import { putUncheckedLayer } from '../../../support/unchecked-layer.ts';
@@ -59,7 +60,7 @@ async function ofRepository(reading: GitReading) {
 
 function contextOf({ node, database }: GitReading, { onFailpoint, events }: Parts): DroppingContext {
   const parts = {
-    layers: database.layers,
+    layers: layersIn(database.layers),
     objects: database.database,
     failpoint: onFailpoint ?? (async () => undefined),
   };
@@ -74,8 +75,9 @@ async function stateOf(reading: GitReading) {
 async function found(reading: GitReading, ids: readonly ObjectId[]): Promise<readonly boolean[]> {
   const cold = await testDatabase({ layers: reading.database.layers });
   try {
-    const { owned, entity } = await reading.current();
-    const reader = await cold.database.open(committedObjects(owned, entity));
+    const repository = await reading.current();
+    const { entity } = repository;
+    const reader = await cold.database.open(committedObjects(repository, entity));
     const infos = await reader.lookup(ids);
     const tips = [...entity.state.refs.entries()].map(([, { id }]) => id);
     assert.equal((await reader.reachable(tips, tips, 'all')).size, new Set(tips).size);
@@ -102,7 +104,7 @@ async function pushPack(
 ): Promise<PushOutcome> {
   const { node, database } = reading;
   const context = {
-    ...{ ...node, layers: database.layers, objects: database.database, onLayer: () => undefined },
+    ...{ ...node, layers: layersIn(database.layers), objects: database.database, onLayer: () => undefined },
     usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },
     failpoint: async (point: FailpointName) => {
       if (point === 'push-pack-received') await onReceived();
