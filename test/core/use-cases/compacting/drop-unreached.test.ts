@@ -7,9 +7,10 @@ import { describe, test, type TestContext } from 'vitest';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
-import { DROPPING_RACES_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
+import type { LayerDrops } from '../../../../core/ports/layer-drops.ts';
 import type { LayersCompacted } from '../../../../core/repository/events.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { type DroppingContext, dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
@@ -218,6 +219,45 @@ describe('A compaction that drops', () => {
     assert.equal(await drop({ onFailpoint }), 'lost');
     assert.deepEqual(await found(reading, [gone]), [true]);
   });
+});
+
+describe('The tips that a dropping compaction keeps', () => {
+  for (const [count, outcome] of [
+    [DROPPING_TIPS_MAX, 'kept'],
+    [DROPPING_TIPS_MAX + 1, 'nothing'],
+  ] as const) {
+    test(`are bounded: ${count} of them, ${outcome}`, async (context) => {
+      const { reading } = await deletedBranch(context);
+      const { events } = reading.node;
+      const update = (n: number) => ({
+        ...{ ref: `refs/heads/b${n}`, before: n.toString(16).padStart(40, '0'), after: '0'.repeat(40) },
+        ...{ type: null, peeled: null, kind: 'delete' },
+      });
+      // Event and tips are made here: as many pushes would take minutes.
+      const wide: EventStore = {
+        ...events,
+        readStream: async (stream, options) => {
+          const page = await events.readStream(stream, options);
+          if (options.direction === 'forwards') return page;
+          const updates = Array.from({ length: count }, (_, n) => update(n + 1));
+          const occurredAt = reading.node.clock.now();
+          return page.map((event, at) => (at > 0 ? event : { ...event, occurredAt, data: { ...event.data, updates } }));
+        },
+      };
+      const given: number[] = [];
+      const objects: LayerDrops = {
+        keep: async (_objects, { left }) => {
+          given.push(left.length);
+          throw new Error('kept');
+        },
+      };
+      const dropping = { ...contextOf(reading, { events: wide }), objects };
+      const ended = await dropUnreached(dropping, await ofRepository(reading), NEVER).catch(
+        (error: Error) => error.message,
+      );
+      assert.deepEqual([ended, given], [outcome, outcome === 'kept' ? [count] : []]);
+    });
+  }
 });
 
 describe('A push that races with a dropping compaction', () => {
