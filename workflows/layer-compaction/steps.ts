@@ -2,7 +2,7 @@
  * The step of a compaction: it drops what is due to be dropped, and merges the small layers.
  *
  * Must stay true: a process makes few compactions at once, whatever the engine starts, and no account has all of them.
- * A repository whose objects cannot be read or stored is read again after hours, not at every look.
+ * After a drop that failed the repository is read again after hours, not at every look.
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { plusMs, type RepositoryId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
@@ -10,9 +10,7 @@ import { COMPACTIONS_AT_ONCE_MAX, DROPPING_RETRY_MS } from '../../core/kernel/li
 import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
 import { type CompactionContext, compactLayers } from '../../core/use-cases/compacting/compact-layers.ts';
 import { type DroppingContext, dropUnreached } from '../../core/use-cases/compacting/drop-unreached.ts';
@@ -51,26 +49,30 @@ export function createCompactionSteps(context: CompactionStepsContext): StepActi
 
 /** Returns a function that drops what is due, and returns when it is to be tried again; null if that is not needed. */
 function createDropping(context: CompactionStepsContext) {
+  const { clock, log } = context;
   const postponed = new Map<RepositoryId, Timestamp>();
+  // Each try may read and write the whole repository.
+  const postpone = (repository: RepositoryId): Timestamp => {
+    const againAt = plusMs(clock.now(), DROPPING_RETRY_MS);
+    const [oldest] = postponed.keys();
+    if (postponed.size >= POSTPONED_MAX && oldest !== undefined) postponed.delete(oldest);
+    postponed.set(repository, againAt);
+    return againAt;
+  };
   return async (wanted: WantedCompaction, signal: AbortSignal): Promise<Timestamp | null> => {
-    const { clock, log } = context;
     const { repository } = wanted;
     const until = postponed.get(repository);
     if (until !== undefined && clock.now() < until) return until;
+    postponed.delete(repository);
     try {
-      const outcome = await dropUnreached(context, wanted, signal);
-      postponed.delete(repository);
-      // Pushes or another compaction were faster: the row stays, and the engine tries again.
-      if (outcome === 'lost') throw new Error(`The layers of ${repository} changed too often`);
-      return null;
+      if ((await dropUnreached(context, wanted, signal)) !== 'lost') return null;
+      log.warn({ repository }, 'What no ref reaches was not dropped: pushes or another compaction were faster');
+      return postpone(repository);
     } catch (error) {
-      if (!(error instanceof ObjectDatabaseError || error instanceof LayerStoreError)) throw error;
+      const againAt = postpone(repository);
+      // The engine stops, or its time for a step is over.
+      if (signal.aborted) throw error;
       log.warn({ err: error, repository }, 'What no ref reaches could not be dropped');
-      const againAt = plusMs(clock.now(), DROPPING_RETRY_MS);
-      postponed.delete(repository);
-      const [oldest] = postponed.keys();
-      if (postponed.size >= POSTPONED_MAX && oldest !== undefined) postponed.delete(oldest);
-      postponed.set(repository, againAt);
       return againAt;
     }
   };

@@ -28,6 +28,8 @@ const POLICY = 'unreached-objects';
  * Rejects if the log, the marks or the rows cannot be reached. Resolves early when the signal is aborted.
  */
 export async function askForDrops(context: DropRequestsContext, signal: { readonly aborted: boolean }): Promise<void> {
+  // An event is passed only once, so the repositories in memory must be as new as the events.
+  await context.entities.barrier();
   await passEvents(context, POLICY, (recorded) => pass(context, recorded), signal);
 }
 

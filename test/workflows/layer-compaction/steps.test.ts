@@ -6,7 +6,6 @@ import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import { DROPPING_RETRY_MS } from '../../../core/kernel/limits.ts';
 import type { LayerCompactions } from '../../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../../core/ports/layer-drops.ts';
-import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
 import { startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
@@ -43,7 +42,7 @@ async function fixture(context: TestContext, keep?: LayerDrops['keep']) {
     ...{ failpoint: async () => undefined, retentionMs: RETENTION_MS },
   });
   const due = { id, step: 'compact', revision: 7, at: node.clock.now() } as const;
-  const run = () => steps.compact(due, NEVER);
+  const run = (signal = NEVER) => steps.compact(due, signal);
   const layers = async () => [...(await reading.current()).entity.state.layers].length;
   return { reading, clock: node.clock, run, layers, rows, done, log };
 }
@@ -66,7 +65,7 @@ describe('The step of a compaction', () => {
     let tried = 0;
     const keep = async (): Promise<never> => {
       tried += 1;
-      throw new ObjectDatabaseError('reading-too-costly', 'too costly');
+      throw new Error('the disk is full');
     };
     const { clock, run, layers, rows, done, log } = await fixture(context, keep);
     clock.advance(RETENTION_MS);
@@ -78,5 +77,19 @@ describe('The step of a compaction', () => {
     clock.set(again);
     await run();
     assert.equal(tried, 2);
+  });
+
+  test('takes the time of an engine for a drop only once', async (context) => {
+    const ending = new AbortController();
+    const keep = async (): Promise<never> => {
+      ending.abort(new Error('the time is over'));
+      throw new Error('killed');
+    };
+    const { clock, run, rows, done } = await fixture(context, keep);
+    clock.advance(RETENTION_MS);
+    await assert.rejects(run(ending.signal), /killed/);
+    assert.deepEqual([rows, done], [[], []]);
+    await run();
+    assert.deepEqual([rows, done], [[plusMs(clock.now(), DROPPING_RETRY_MS)], [7]]);
   });
 });
