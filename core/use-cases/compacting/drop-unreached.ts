@@ -188,9 +188,11 @@ class Dropping {
     if (current.revision === revision) return;
     const changes = await changesBetween(this.#context, current.stream, { from: current.revision, after: revision });
     if (changes === null) throw new RangeError(`More than ${DROPPING_TIPS_MAX} tips were left meanwhile`);
-    const known = new Set([...state.layers].map(({ id }) => id));
-    const added = [...current.state.layers].filter(({ id }) => !known.has(id));
-    const tips = { refs: tipsOf(current.state), left: [...changes.left] };
+    const layers = new Set([...state.layers].map(({ id }) => id));
+    const added = [...current.state.layers].filter(({ id }) => !layers.has(id));
+    // Of many thousand refs few are new.
+    const before = new Set(tipsOf(state));
+    const tips = { refs: tipsOf(current.state).filter((id) => !before.has(id)), left: [...changes.left] };
     // Every layer comes with a push, or holds what other layers held.
     const pack = changes.moved ? await kept.supplement(committedObjects(found, current), added, tips) : null;
     await this.#add(pack, 'retention');

@@ -346,8 +346,8 @@ class LayerLife {
   async check(): Promise<void> {
     const found = await this.#found();
     const { refs, layers } = found.entity.state;
-    const there = new Map([...refs.entries()].map(([name, ref]) => [name as string, ref.id]));
-    assert.deepEqual([...there].sort(), [...this.#refs].sort());
+    const there = [...refs.entries()].map(([name, ref]) => `${ref.id} ${name}`);
+    assert.deepEqual(there.toSorted(byText), Array.from(this.#refs, ([name, id]) => `${id} ${name}`).toSorted(byText));
     const bare = join(this.#folder.path, 'bare');
     rmSync(bare, { recursive: true, force: true });
     mkdirSync(join(bare, 'objects', 'pack'), { recursive: true });
@@ -397,6 +397,10 @@ class LayerLife {
       await cold.close();
     }
   }
+}
+
+function byText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 function killAt(dies: FailpointName): FailpointHook {

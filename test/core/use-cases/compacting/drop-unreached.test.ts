@@ -252,9 +252,10 @@ describe('The tips that a dropping compaction keeps', () => {
         },
       };
       const dropping = { ...contextOf(reading, { events: wide }), objects };
-      const ended = await dropUnreached(dropping, await ofRepository(reading), NEVER).catch(
-        (error: Error) => error.message,
-      );
+      const ended = await dropUnreached(dropping, await ofRepository(reading), NEVER).catch((error: unknown) => {
+        assert.ok(error instanceof Error);
+        return error.message;
+      });
       assert.deepEqual([ended, given], [outcome, outcome === 'kept' ? [count] : []]);
     });
   }
