@@ -4,12 +4,14 @@
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
 import { join, resolve } from 'node:path';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerDrops } from '../../core/ports/layer-drops.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { createCommitGraphs } from './cache/commit-graphs.ts';
+import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createGit } from './process/git-commands.ts';
@@ -32,7 +34,7 @@ const GIB = 1024 * MIB;
 export interface GitObjectDatabaseOptions {
   /** Used by this process only; created when missing. It should be on a fast local disk. */
   readonly directory: string;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   /** Absolute path of git; by default the first git on the PATH. */
   readonly gitPath?: string;
   /** Bytes of packs and indexes kept on disk. Only repositories in use can exceed it. */
@@ -47,7 +49,7 @@ export interface GitObjectDatabaseOptions {
   readonly packsMax?: number;
 }
 
-export interface GitObjectDatabase extends ObjectDatabase, LayerMerges {
+export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops {
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
@@ -110,7 +112,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
         await graphs.prepareReplacement(folder, merged);
         return merged;
       },
-      // A merge drops no commit, so the graph of an older folder holds for the newer one.
+      // The newer folder lacks no commit of the older one, so the graph holds for it.
       onBegun: (from, to) => graphs.prepareReplacement(from, to),
     });
     const views = createViewFolders((error) => log.warn({ error }, 'A view of refs could not be removed'));
@@ -127,7 +129,8 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
       open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
-      merge: (objects, merged, signal) => mergeLayers({ git, cache, memory, log }, objects, merged, signal),
+      merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
+      keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       drop: async (repository) => cache.drop(repository),
       settled: async () => {
         await bitmaps.settled();

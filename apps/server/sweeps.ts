@@ -1,6 +1,7 @@
 /**
  * The sweeps that every worker runs: they remove layers and vault records that no event names, layers that a compaction
- * replaced, expired secrets, and counts of rate limits whose span is over, and erase closed accounts.
+ * replaced, expired secrets, and counts of rate limits whose span is over, erase closed accounts, and ask for compactions
+ * of repositories that hold what no ref reaches.
  *
  * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
@@ -9,20 +10,23 @@ import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-stor
 import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
+import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { expireLayers } from '../../core/use-cases/sweeping/expire-layers.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
+import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
 
 /** Layers are swept days after they were stored, so a rare sweep is enough; it lists the whole store. */
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** Reads only the events appended since the last time. */
-const LAYER_EXPIRY_INTERVAL_MS = 10 * 60_000;
+const RETENTION_INTERVAL_MS = 10 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
@@ -33,7 +37,7 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 
 export interface SweepsOptions {
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly retentionDays: number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -42,10 +46,10 @@ export interface SweepsOptions {
 
 /** Starts the sweeps; the returned function stops them. */
 export function startSweeps(options: SweepsOptions): () => Promise<void> {
-  const { foundation, layers, retentionDays, metrics, log, onFault } = options;
+  const { foundation, layers, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
-  const layerSweep = { ...context, layers, log, onSwept: () => metrics.swept('layer') };
+  const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
   parts.add(
     every(
       LAYERS_INTERVAL_MS,
@@ -54,14 +58,7 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
     ),
   );
   const marks = createPostgresPolicyMarks(pool);
-  const layerExpiry = { ...context, marks, layers, retentionMs: retentionDays * DAY_MS };
-  parts.add(
-    every(
-      LAYER_EXPIRY_INTERVAL_MS,
-      (signal) => expireLayers(layerExpiry, signal),
-      (cause) => onFault('layer-expiry', cause),
-    ),
-  );
+  parts.add(startRetention(options, marks));
   const references = createPostgresVaultReferences(pool);
   const vaultSweep = { ...context, references, log, onSwept: () => metrics.swept('vault-record') };
   parts.add(
@@ -102,6 +99,32 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
         await sessions.removeExpired(context.clock.now(), SESSIONS_AT_ONCE_MAX);
       },
       (cause) => onFault('session-expiry', cause),
+    ),
+  );
+  return () => parts.close();
+}
+
+/** What leaves when the retention is over: layers that a compaction replaced, and what no ref reaches. */
+function startRetention(
+  { foundation, layers, retentionDays, log, onFault }: SweepsOptions,
+  marks: PolicyMarks,
+): () => Promise<void> {
+  const { context } = foundation;
+  const parts = closer();
+  const retention = { ...context, marks, retentionMs: retentionDays * DAY_MS };
+  const layerExpiry = { ...retention, layers, past: composePastEntities(foundation, onFault), log };
+  parts.add(
+    every(
+      RETENTION_INTERVAL_MS,
+      (signal) => expireLayers(layerExpiry, signal),
+      (cause) => onFault('layer-expiry', cause),
+    ),
+  );
+  parts.add(
+    every(
+      RETENTION_INTERVAL_MS,
+      (signal) => askForDrops(retention, signal),
+      (cause) => onFault('unreached-objects', cause),
     ),
   );
   return () => parts.close();

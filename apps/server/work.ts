@@ -6,8 +6,9 @@
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
@@ -27,8 +28,8 @@ const DELETIONS_INTERVAL_MS = 5_000;
 export interface WorkOptions {
   readonly settings: Settings;
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
-  readonly objects: ObjectDatabase & LayerMerges;
+  readonly layers: LayerStores;
+  readonly objects: ObjectDatabase & LayerMerges & LayerDrops;
   readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
@@ -51,7 +52,8 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
   try {
     const finishDeletions = createDeletionFinisher({ ...foundation.context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    const workflows = await startWorkflows({ foundation, layers, objects, timers, temporal, metrics, log, onFault });
+    const engine = { timers, temporal, retentionDays };
+    const workflows = await startWorkflows({ foundation, layers, objects, ...engine, metrics, log, onFault });
     parts.add(workflows.stop);
     parts.add(startSweeps({ foundation, layers, retentionDays, metrics, log, onFault }));
     const webhooks = startWebhooks({

@@ -9,8 +9,9 @@ import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { msBetween } from '../../core/kernel/ids.ts';
+import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
@@ -34,8 +35,9 @@ export const WORKFLOWS: readonly Workflow[] = [deviceLogin, webhookDelivery];
 
 export interface WorkflowsOptions {
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
-  readonly objects: LayerMerges;
+  readonly layers: LayerStores;
+  readonly objects: LayerMerges & LayerDrops;
+  readonly retentionDays: number;
   readonly timers: Timers;
   /** Null: the embedded engine. */
   readonly temporal: TemporalSettings | null;
@@ -47,16 +49,18 @@ export interface WorkflowsOptions {
 /** The engine is degraded if an event older than this was not sent to Temporal, though Temporal answers. */
 const BEHIND_MS = 30_000;
 const CONNECTION_CHECK_INTERVAL_MS = 500;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** Starts the engine. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
-  const { foundation, layers, objects, metrics, temporal } = options;
+  const { foundation, layers, objects, metrics, temporal, log } = options;
   const { context } = foundation;
+  const compacting = { ...context, layers, objects, log, retentionMs: options.retentionDays * DAY_MS };
   const workflows = [
     carriedOut(deviceLogin, createDeviceLoginSteps(context)),
     carriedOut(deviceRequest(context.deviceRequests), createDeviceRequestSteps(context)),
     carriedOut(webhookDelivery, createWebhookDeliverySteps(context)),
-    carriedOut(layerCompaction(context.compactions), createCompactionSteps({ ...context, layers, objects })),
+    carriedOut(layerCompaction(context.compactions), createCompactionSteps(compacting)),
   ].map((workflow) => counted(workflow, metrics));
   return temporal === null ? startEmbedded(options, workflows) : startOnTemporal(options, workflows, temporal);
 }

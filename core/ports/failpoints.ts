@@ -15,6 +15,8 @@ export const FAILPOINTS = [
   'push-answered',
   'compaction-layer-stored',
   'compaction-appended',
+  'dropping-layers-stored',
+  'dropping-appended',
   'repository-created',
   'repository-closed',
   'account-username-claimed',

@@ -43,6 +43,18 @@ export type RepositoryCommand =
       readonly added: Layer;
     }
   | {
+      /** Replaces the layers of a revision by layers that hold what tips reach, and drops the other objects. */
+      readonly type: 'DropUnreached';
+      /** The revision of the stream whose layers were read. */
+      readonly revision: number;
+      /** All layers of that revision. */
+      readonly removed: readonly LayerId[];
+      /** Together with the layers committed since, they are closed under reachability. */
+      readonly added: readonly { readonly layer: Layer; readonly holds: 'refs' | 'retention' }[];
+      /** Whether refs reach every object that these and the layers committed since hold. */
+      readonly clean: boolean;
+    }
+  | {
       /** Records that the layers that a compaction replaced leave storage. */
       readonly type: 'ExpireReplacedLayers';
       /** The revision of the `LayersCompacted`. */

@@ -29,6 +29,8 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
         : accept<RepositoryEvent>({ type: 'RepositoryClosed', data: {} });
     case 'MergeLayers':
       return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : mergeLayers(state, command);
+    case 'DropUnreached':
+      return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : dropUnreached(state, command);
     case 'ExpireReplacedLayers':
       return expireReplacedLayers(state.status === 'closed' ? state.before : state, command);
   }
@@ -67,6 +69,27 @@ function mergeLayers(
       added: [{ ...recordedLayer(added), holds: 'merged' }],
       shrink_epoch: shrinkEpoch + 1,
       // The objects are the same.
+      clean,
+    },
+  });
+}
+
+/** Accepts nothing if another compaction has replaced one of the layers: the list begins with them until then. */
+function dropUnreached(
+  { layers, shrinkEpoch }: OpenRepository,
+  { revision, removed, added, clean }: Extract<RepositoryCommand, { type: 'DropUnreached' }>,
+): Decision<RepositoryEvent> {
+  const found = [...layers].slice(0, removed.length);
+  if (found.length < removed.length || found.some(({ id }, index) => id !== removed[index])) {
+    return accept<RepositoryEvent>();
+  }
+  return accept<RepositoryEvent>({
+    type: 'LayersCompacted',
+    data: {
+      revision,
+      removed: found.map(({ id, sizeBytes }) => ({ id, size_bytes: sizeBytes })),
+      added: added.map(({ layer, holds }) => ({ ...recordedLayer(layer), holds })),
+      shrink_epoch: shrinkEpoch + 1,
       clean,
     },
   });

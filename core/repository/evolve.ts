@@ -14,7 +14,8 @@ import {
   repositoryEventKinds,
   type RecordedLayer,
 } from './events.ts';
-import { changeLayers, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
+import { changeLayers, dropsObjects, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
+import { leavesObjects } from './unreached.ts';
 import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
@@ -26,8 +27,10 @@ function evolveRepository(state: Repository, event: RepositoryEvent, at: Timesta
     case 'LayersCompacted': {
       const { clean } = event.data;
       const compacted = withLayersOf(open(state, event), event);
+      const since = dropsObjects(event) ? at : compacted.uncleanSince;
       // If the layers are clean, objects that only earlier tips reach are gone, so nobody can fetch those tips.
-      return { ...compacted, clean, leftTips: clean ? NO_LEFT_TIPS : compacted.leftTips };
+      const leftTips = clean ? NO_LEFT_TIPS : compacted.leftTips;
+      return { ...compacted, clean, uncleanSince: clean ? null : since, leftTips };
     }
     case 'LayersExpired': {
       if (state.status === 'open') return withExpired(state, event);
@@ -68,11 +71,12 @@ function evolveRefs(state: OpenRepository, event: RefsUpdated, at: Timestamp): O
   if (data.parts !== null && data.updates.length === 0) {
     throw new TypeError(`The updates of push ${data.push_id} are in parts that were not read`);
   }
+  const clean = state.clean && !leavesObjects(data);
   return {
     ...withLayersOf(state, event),
     refs: state.refs.with(data.updates.map((update) => [refName(update.ref), storedRef(update)] as const)),
-    clean:
-      state.clean && data.refused === 0 && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
+    clean,
+    uncleanSince: clean ? null : (state.uncleanSince ?? at),
     hadBranch:
       state.hadBranch || data.updates.some(({ ref, kind }) => kind === 'create' && branchOfRef(refName(ref)) !== null),
     pushedAt: at,
@@ -115,7 +119,9 @@ type RepositorySnapshot = {
   readonly refs: readonly (readonly [string, string, ObjectType, string | null])[];
   readonly layers: readonly RecordedLayer[];
   readonly shrinkEpoch: number;
+  readonly keptSinceEpoch: number | null;
   readonly clean: boolean;
+  readonly uncleanSince: string | null;
   readonly hadBranch: boolean;
   readonly pushedAt: string | null;
   readonly leftTips: readonly (readonly [string, string])[];
@@ -128,10 +134,11 @@ function parseSnapshot(snapshot: JsonObject): RepositorySnapshot {
 }
 
 const repositorySnapshots: SnapshotCodec<Repository> = {
-  version: 3,
+  version: 4,
   write(state) {
     if (state.status === 'closed') return null;
-    const { defaultBranch, shrinkEpoch, clean, hadBranch, pushedAt, expiredThrough } = state;
+    const { defaultBranch, shrinkEpoch, keptSinceEpoch, clean, uncleanSince, hadBranch, pushedAt, expiredThrough } =
+      state;
     const refs = [...state.refs.entries()].map(([name, ref]) => [name, ref.id, ref.type, ref.peeled] as const);
     const layers = [...state.layers].map((layer) => ({
       id: layer.id,
@@ -141,8 +148,18 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       pack: layer.pack,
     }));
     const leftTips = state.leftTips.map(({ id, leftAt }) => [id, leftAt] as const);
-    const snapshot = { defaultBranch, refs, layers, shrinkEpoch, clean, hadBranch, pushedAt, leftTips, expiredThrough };
-    return snapshot satisfies RepositorySnapshot;
+    const listed = { refs, layers, leftTips };
+    const snapshot = {
+      defaultBranch,
+      shrinkEpoch,
+      keptSinceEpoch,
+      clean,
+      uncleanSince,
+      hadBranch,
+      pushedAt,
+      expiredThrough,
+    };
+    return { ...snapshot, ...listed } satisfies RepositorySnapshot;
   },
   read(snapshot) {
     const stored = parseSnapshot(snapshot);
@@ -159,7 +176,9 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       layers: AppendList.from(layers),
       layersSizeBytes: layers.reduce((sum, layer) => sum + layer.sizeBytes, 0),
       shrinkEpoch: stored.shrinkEpoch,
+      keptSinceEpoch: stored.keptSinceEpoch,
       clean: stored.clean,
+      uncleanSince: stored.uncleanSince === null ? null : timestamp(stored.uncleanSince),
       hadBranch: stored.hadBranch,
       pushedAt: stored.pushedAt === null ? null : timestamp(stored.pushedAt),
       leftTips: stored.leftTips.map(([id, leftAt]) => ({ id: objectId(id), leftAt: timestamp(leftAt) })),
@@ -178,6 +197,7 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
     ...NO_LAYERS,
     layersSizeBytes: 0,
     clean: true,
+    uncleanSince: null,
     hadBranch: false,
     pushedAt: null,
     leftTips: NO_LEFT_TIPS,

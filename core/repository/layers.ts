@@ -8,15 +8,17 @@ import { AppendList } from '../kernel/append-list.ts';
 import { type LayerId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import { type LayerKey, layerKey } from '../ports/layer-store.ts';
 import type { Layer } from '../ports/object-database.ts';
-import type { RecordedLayer, RepositoryEvent } from './events.ts';
+import type { LayersCompacted, RecordedLayer, RepositoryEvent } from './events.ts';
 
 export interface CommittedLayers {
   readonly layers: AppendList<Layer>;
   /** Every event that removes layers from the list raises it. */
   readonly shrinkEpoch: number;
+  /** The shrink epoch since which no event has dropped an object. Null: not known. */
+  readonly keptSinceEpoch: number | null;
 }
 
-export const NO_LAYERS: CommittedLayers = { layers: AppendList.from([]), shrinkEpoch: 0 };
+export const NO_LAYERS: CommittedLayers = { layers: AppendList.from([]), shrinkEpoch: 0, keptSinceEpoch: 0 };
 
 export type LayersChange =
   | { readonly kind: 'appended'; readonly layer: Layer }
@@ -27,6 +29,8 @@ export type LayersChange =
       /** Inserted where the first removed layer was. */
       readonly added: readonly Layer[];
       readonly shrinkEpoch: number;
+      /** False if the added layers hold every object of the removed ones. */
+      readonly drops: boolean;
     };
 
 /** Returns how an event changes the list of layers; null if it does not. */
@@ -35,7 +39,10 @@ export function layersChangeOf(event: RepositoryEvent): LayersChange | null {
     case 'RefsUpdated':
       return event.data.layer === null ? null : { kind: 'appended', layer: layerOf(event.data.layer) };
     case 'LayersCompacted':
-      return replacement(event.data.removed, event.data.added.map(layerOf), event.data.shrink_epoch);
+      return {
+        ...replacement(event.data.removed, event.data.added.map(layerOf), event.data.shrink_epoch),
+        drops: dropsObjects(event),
+      };
     case 'LayersExpired': {
       const current = event.data.layers.filter((layer) => layer.current);
       return current.length === 0 ? null : replacement(current, [], event.data.shrink_epoch);
@@ -47,17 +54,23 @@ export function layersChangeOf(event: RepositoryEvent): LayersChange | null {
   }
 }
 
+/** Whether a compaction left objects out, instead of merging layers. */
+export function dropsObjects({ data: { added } }: LayersCompacted): boolean {
+  return added.length === 0 || added.some(({ holds }) => holds !== 'merged');
+}
+
 function replacement(
   removed: readonly { readonly id: string; readonly size_bytes: number }[],
   added: readonly Layer[],
   shrinkEpoch: number,
-): LayersChange {
+): Extract<LayersChange, { kind: 'replaced' }> {
   return {
     kind: 'replaced',
     removed: new Set(removed.map(({ id }) => uuid<LayerId>(id))),
     removedSizeBytes: removed.reduce((sum, layer) => sum + layer.size_bytes, 0),
     added,
     shrinkEpoch,
+    drops: true,
   };
 }
 
@@ -71,8 +84,9 @@ export function grownBytes(change: LayersChange): number {
  * Returns the layers after a change. Throws a TypeError if the change removes no layer, removes one that is not in the
  * list, or removes layers without raising the epoch.
  */
-export function changeLayers({ layers, shrinkEpoch }: CommittedLayers, change: LayersChange): CommittedLayers {
-  if (change.kind === 'appended') return { layers: layers.append(change.layer), shrinkEpoch };
+export function changeLayers(before: CommittedLayers, change: LayersChange): CommittedLayers {
+  const { layers, shrinkEpoch, keptSinceEpoch } = before;
+  if (change.kind === 'appended') return { layers: layers.append(change.layer), shrinkEpoch, keptSinceEpoch };
   if (change.shrinkEpoch <= shrinkEpoch) {
     throw new TypeError(`Layers are removed at shrink epoch ${change.shrinkEpoch}, but it is ${shrinkEpoch} already`);
   }
@@ -89,7 +103,11 @@ export function changeLayers({ layers, shrinkEpoch }: CommittedLayers, change: L
   if (removed === 0 || removed !== change.removed.size) {
     throw new TypeError(`${change.removed.size} layers are removed, of which ${removed} are in the list`);
   }
-  return { layers: AppendList.from(kept), shrinkEpoch: change.shrinkEpoch };
+  return {
+    layers: AppendList.from(kept),
+    shrinkEpoch: change.shrinkEpoch,
+    keptSinceEpoch: change.drops ? change.shrinkEpoch : keptSinceEpoch,
+  };
 }
 
 export function layerOf(stored: RecordedLayer): Layer {

@@ -26,6 +26,11 @@ export interface OpenRepository extends CommittedLayers {
    * the objects that no ref reaches.
    */
   readonly clean: boolean;
+  /**
+   * Since when the layers may hold objects that no ref reaches; null while they are clean. After a compaction that
+   * dropped some of them and kept others for the retention: since that compaction.
+   */
+  readonly uncleanSince: Timestamp | null;
   /** Whether a push ever created a branch. The first push that does may choose the default branch. */
   readonly hadBranch: boolean;
   readonly pushedAt: Timestamp | null;

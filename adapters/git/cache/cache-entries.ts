@@ -48,7 +48,7 @@ export interface CacheEntriesOptions {
   readonly paths: CachePaths;
   readonly cacheBytesMax: number;
   readonly log: GitLog;
-  /** Called when a folder begins with packs of another one of the same repository. */
+  /** Called when a folder begins with packs of another one of the same repository, and will hold all its objects. */
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
 }
 
@@ -208,7 +208,11 @@ export class CacheEntries {
    * Links the committed layers that another folder of the repository has into a new one. A pack that also holds objects
    * of other layers stays behind: the folder's objects are exactly those of the committed layers.
    */
-  async #beginWith(other: CacheEntry, folder: CacheFolder, { layers }: CommittedObjects): Promise<void> {
+  async #beginWith(
+    other: CacheEntry,
+    folder: CacheFolder,
+    { layers, keptSinceEpoch }: CommittedObjects,
+  ): Promise<void> {
     const from = this.#take(other);
     try {
       if (!(await isUsable(from))) return;
@@ -220,7 +224,9 @@ export class CacheEntries {
         folder,
         present.filter(({ pack }) => !mixed.has(pack)),
       );
-      await this.#onBegun(from.folder, folder);
+      // Objects of an older folder may be dropped since, and what it says of them would pass for their presence.
+      const keepsAll = keptSinceEpoch !== null && from.folder.shrinkEpoch >= keptSinceEpoch;
+      if (keepsAll) await this.#onBegun(from.folder, folder);
     } catch (error) {
       // What was not linked is fetched again.
       this.#log.warn({ folder: folder.path, error }, 'Cached layers could not be kept');

@@ -93,6 +93,11 @@ export async function writeMergedPack(git: Git, { folder, packs, target, signal 
   let answer = '';
   const names = Array.from(packs, (pack) => `pack-${pack}.pack`);
   for await (const chunk of git.stream(command, lines(names))) answer += chunk.toString('latin1');
+  return packNameIn(answer);
+}
+
+/** Returns the checksum that git pack-objects printed, hex. */
+export function packNameIn(answer: string): string {
   const pack = /^([0-9a-f]{40})\n$/.exec(answer)?.[1];
   if (pack === undefined) throw new TypeError(`git pack-objects printed ${JSON.stringify(answer)}`);
   return pack;

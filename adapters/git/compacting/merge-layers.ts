@@ -39,14 +39,19 @@ export async function mergeLayers(
     signal.throwIfAborted();
     const packs = new Set(layers.map(({ pack }) => pack));
     const name = await writeMergedPack(git, { folder, packs, target: join(scratch, 'pack'), signal });
-    const file = (extension: string) => join(scratch, 'pack', `pack-${name}.${extension}`);
-    const merged = await openFreshPack(context.memory, name, file('pack'), file('idx'));
+    const merged = await openWritten(context, scratch, name);
     for (const pack of packs) await assertHasAllOf(context, merged, folder, pack);
     return mergedLayers(context, scratch, merged);
   } catch (error) {
     await cache.incoming.remove(scratch);
     throw error;
   }
+}
+
+/** Opens a pack that git wrote into a folder of incoming files. */
+export function openWritten({ memory }: MergingContext, scratch: string, name: string): Promise<OpenPack> {
+  const file = (extension: string) => join(scratch, 'pack', `pack-${name}.${extension}`);
+  return openFreshPack(memory, name, file('pack'), file('idx'));
 }
 
 async function assertHasAllOf(
@@ -60,7 +65,8 @@ async function assertHasAllOf(
   throw new ObjectDatabaseError('object-database-unavailable', `A merged pack lacks objects of pack ${pack}`);
 }
 
-function mergedLayers({ cache, memory, log }: MergingContext, scratch: string, merged: OpenPack): MergedLayers {
+/** Takes over the folder, which holds nothing else that is needed. */
+export function mergedLayers({ cache, memory, log }: MergingContext, scratch: string, merged: OpenPack): MergedLayers {
   const { name, index, file } = merged;
   const fileOf = (extension: string) => join(scratch, 'pack', `pack-${name}.${extension}`);
   let ended = false;

@@ -74,6 +74,22 @@ describe('a commit-graph', () => {
     await database.close();
   });
 
+  test('goes with the layers into a new epoch, but not into one that dropped objects', async () => {
+    for (const keptSinceEpoch of [0, 1, null]) {
+      const database = await testDatabase();
+      const repository = testRepository(join(folder.path, `epoch-${keptSinceEpoch}`));
+      const tip = line(repository, null, 1_000);
+      const objects = await database.push(database.newObjects(), repository.pack([tip]));
+      await historyOf(database, objects, tip);
+      await database.database.settled();
+      const reader = await database.database.open({ ...objects, revision: 9, shrinkEpoch: 1, keptSinceEpoch });
+      const inNewEpoch = (await graphsIn(database)).filter((name) => /\/1-[0-9a-f]{12}\//.test(name));
+      assert.equal(inNewEpoch.length, keptSinceEpoch === 0 ? 1 : 0, `kept since ${keptSinceEpoch}`);
+      reader.close();
+      await database.close();
+    }
+  });
+
   test('is not written for a short history', async () => {
     const database = await testDatabase();
     const repository = testRepository(join(folder.path, 'short'));

@@ -1,0 +1,36 @@
+/**
+ * Keeping what tips reach: the objects of a repository's layers in packs of their own, without those that no tip
+ * reaches.
+ *
+ * Must stay true: the packs that `keep` returns hold the closure of every tip, and no other object. It is checked for
+ * that before anybody gets them.
+ */
+import type { ObjectId } from '../kernel/ids.ts';
+import type { MergedLayers } from './layer-merges.ts';
+import type { CommittedObjects, Layer } from './object-database.ts';
+
+export interface KeptTips {
+  /** What refs name now. */
+  readonly refs: readonly ObjectId[];
+  /** What they named earlier. */
+  readonly left: readonly ObjectId[];
+}
+
+export interface KeptObjects {
+  /** The closure of the refs' tips; null if there are none. */
+  readonly refs: MergedLayers | null;
+  /** What the earlier tips reach beyond that; null if that is nothing. */
+  readonly left: MergedLayers | null;
+  /**
+   * Returns what later layers and tips need of the layers' other objects; null if that is nothing. Each call takes the
+   * layers committed since the call before, and the tips that are new since then.
+   */
+  supplement(later: CommittedObjects, added: readonly Layer[], tips: KeptTips): Promise<MergedLayers | null>;
+  /** Removes all packs that were not installed. */
+  discard(): Promise<void>;
+}
+
+export interface LayerDrops {
+  /** Rejects with an ObjectDatabaseError, and leaves no files then. */
+  keep(objects: CommittedObjects, tips: KeptTips, signal: AbortSignal): Promise<KeptObjects>;
+}

@@ -1,0 +1,234 @@
+/**
+ * A compaction that drops what no ref has reached within the retention: it replaces all layers of a repository by one
+ * with the closure of the refs, and one with what earlier tips of the retention reach beyond that.
+ *
+ * Must stay true (docs/architecture.md, invariants 2, 3 and 4):
+ * - it takes every layer that was committed at its revision, and what it adds holds the closure of every tip that a ref
+ *   has, or had within the retention;
+ * - the append of `LayersCompacted` is the only commit point. It expects the revision up to which later layers and tips
+ *   were checked against what is kept; what they lack is added first. So the committed layers stay closed;
+ * - it raises the shrink epoch, and a push that was checked before is checked again;
+ * - every exit before the append leaves at most orphaned layers. The replaced layers stay in storage.
+ */
+import { readEvent } from '../../kernel/decider.ts';
+import type { StreamName } from '../../kernel/envelope.ts';
+import { type AccountId, later, type ObjectId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { KeptObjects, LayerDrops } from '../../ports/layer-drops.ts';
+import type { MergedLayers } from '../../ports/layer-merges.ts';
+import { decideRepository } from '../../repository/decide.ts';
+import { repositoryEventKinds } from '../../repository/events.ts';
+import { repositories } from '../../repository/evolve.ts';
+import type { OpenRepository } from '../../repository/state.ts';
+import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unreached.ts';
+import { type Entity, nextRevision } from '../../runtime/entity.ts';
+import { envelop } from '../../runtime/execute.ts';
+import { systemCause } from '../../runtime/system-cause.ts';
+import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
+import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
+import { committedObjects } from '../reading/committed-objects.ts';
+import { type CompactionContext, storeMerged, type StoredLayer } from './compact-layers.ts';
+
+export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
+  readonly objects: LayerDrops;
+  readonly digest: Digest;
+  readonly retentionMs: number;
+}
+
+/**
+ * `nothing`: it is not due, or the repository is gone or beyond a limit. `lost`: another compaction was faster, or pushes
+ * were, `DROPPING_RACES_MAX` times.
+ */
+export type DroppingOutcome = 'dropped' | 'nothing' | 'lost';
+
+/** A small page, because each event may be almost as large as an append may be. */
+const PAGE_EVENTS_MAX = 100;
+
+type OpenEntity = Entity<OpenRepository> & { readonly revision: number };
+
+/** Drops once what is due. Rejects if the log, the store or the layers cannot be read or written. */
+export async function dropUnreached(
+  context: DroppingContext,
+  of: { readonly account: AccountId; readonly repository: RepositoryId },
+  signal: AbortSignal,
+): Promise<DroppingOutcome> {
+  await context.entities.barrier();
+  const found = await findRepositoryById(context, of.account, of.repository);
+  if (found === null || typeof found.entity.revision !== 'number') return 'nothing';
+  const begun: OpenEntity = { ...found.entity, revision: found.entity.revision };
+  const now = context.clock.now();
+  if (!isDroppingDue(begun.state, now, context.retentionMs)) return 'nothing';
+  const window = await changesBetween(context, begun.stream, {
+    from: begun.revision,
+    since: plusMs(now, -context.retentionMs),
+  });
+  if (window === null) return 'nothing';
+  const tips = { refs: tipsOf(begun.state), left: [...window.left] };
+  const kept = await context.objects.keep(committedObjects(found, begun), tips, signal);
+  try {
+    return await new Dropping(context, { ...of, found, begun, kept, signal }).run();
+  } finally {
+    await kept.discard();
+  }
+}
+
+function tipsOf({ refs }: OpenRepository): readonly ObjectId[] {
+  return [...new Set([...refs.entries()].map(([, { id }]) => id))];
+}
+
+interface Changes {
+  /** The tips that refs left, but for those that the ref's new tip reaches. */
+  readonly left: ReadonlySet<ObjectId>;
+  /** Whether refs were changed at all. */
+  readonly moved: boolean;
+  /** Whether a push left objects that no ref may reach. */
+  readonly leaves: boolean;
+}
+
+/**
+ * Reads the pushes of a stream backwards: those after a revision, or since a time. Returns null if they left more than
+ * `DROPPING_TIPS_MAX` tips.
+ */
+async function changesBetween(
+  context: Pick<DroppingContext, 'events' | 'digest'>,
+  stream: StreamName,
+  {
+    from,
+    after = -1,
+    since = null,
+  }: { readonly from: number; readonly after?: number; readonly since?: Timestamp | null },
+): Promise<Changes | null> {
+  const left = new Set<ObjectId>();
+  let moved = false;
+  let leaves = false;
+  for (let next = from; next > after; ) {
+    const page = await context.events.readStream(stream, {
+      direction: 'backwards',
+      from: next,
+      limit: PAGE_EVENTS_MAX,
+    });
+    if (page.length === 0) break;
+    for (const recorded of page) {
+      // The times of a stream never go back.
+      if (recorded.revision <= after || (since !== null && recorded.occurredAt <= since))
+        return { left, moved, leaves };
+      if (recorded.type !== 'RefsUpdated') continue;
+      const event = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, recorded));
+      if (event.type !== 'RefsUpdated') continue;
+      moved = true;
+      leaves ||= leavesObjects(event.data);
+      for (const tip of leftTipsOf(event.data)) left.add(tip);
+      if (left.size > DROPPING_TIPS_MAX) return null;
+    }
+    next -= page.length;
+  }
+  return { left, moved, leaves };
+}
+
+interface Run {
+  readonly account: AccountId;
+  readonly repository: RepositoryId;
+  readonly found: FoundRepository;
+  /** The repository whose layers are replaced. */
+  readonly begun: OpenEntity;
+  readonly kept: KeptObjects;
+  readonly signal: AbortSignal;
+}
+
+interface Added {
+  readonly layer: StoredLayer;
+  readonly holds: 'refs' | 'retention';
+  readonly pack: MergedLayers;
+}
+
+/** From the packs to the append. */
+class Dropping {
+  readonly #context: DroppingContext;
+  readonly #run: Run;
+  readonly #added: Added[] = [];
+  /** The revision up to which layers and tips are checked against what is kept. */
+  #checked: OpenEntity;
+  #clean: boolean;
+
+  constructor(context: DroppingContext, run: Run) {
+    this.#context = context;
+    this.#run = run;
+    this.#checked = run.begun;
+    this.#clean = run.kept.left === null;
+  }
+
+  async run(): Promise<DroppingOutcome> {
+    const { kept, repository, signal } = this.#run;
+    await this.#add(kept.refs, 'refs');
+    await this.#add(kept.left, 'retention');
+    await this.#context.failpoint('dropping-layers-stored');
+    for (let race = 0; race < DROPPING_RACES_MAX; race += 1) {
+      signal.throwIfAborted();
+      const { state, revision, ...rest } = await this.#context.entities.reload(repositories, repository);
+      if (state.status === 'closed' || typeof revision !== 'number') return 'nothing';
+      await this.#supplement({ ...rest, state, revision });
+      const outcome = await this.#append();
+      if (outcome !== 'raced') return outcome;
+    }
+    return 'lost';
+  }
+
+  async #add(pack: MergedLayers | null, holds: Added['holds']): Promise<void> {
+    if (pack === null) return;
+    const { repository, found } = this.#run;
+    const store = this.#context.layers.of(placeOf(found), 'maintenance');
+    this.#added.push({ layer: await storeMerged(this.#context, store, repository, pack), holds, pack });
+  }
+
+  /** Adds what the layers and tips since the last check need of the objects that are not kept. */
+  async #supplement(current: OpenEntity): Promise<void> {
+    const { found, kept } = this.#run;
+    const { revision, state } = this.#checked;
+    if (current.revision === revision) return;
+    const changes = await changesBetween(this.#context, current.stream, { from: current.revision, after: revision });
+    if (changes === null) throw new RangeError(`More than ${DROPPING_TIPS_MAX} tips were left meanwhile`);
+    const layers = new Set([...state.layers].map(({ id }) => id));
+    const added = [...current.state.layers].filter(({ id }) => !layers.has(id));
+    // Of many thousand refs few are new.
+    const before = new Set(tipsOf(state));
+    const tips = { refs: tipsOf(current.state).filter((id) => !before.has(id)), left: [...changes.left] };
+    // Every layer comes with a push, or holds what other layers held.
+    const pack = changes.moved ? await kept.supplement(committedObjects(found, current), added, tips) : null;
+    await this.#add(pack, 'retention');
+    this.#clean &&= pack === null && !changes.leaves;
+    this.#checked = current;
+  }
+
+  async #append(): Promise<DroppingOutcome | 'raced'> {
+    const { clock, ids, events, entities, failpoint } = this.#context;
+    const { account, begun, found } = this.#run;
+    const { state, stream, revision: expected, lastAt } = this.#checked;
+    // The sweep may soon remove a layer that no event names.
+    const oldest = this.#added[0]?.layer.storedAt;
+    if (oldest !== undefined && clock.now() > plusMs(oldest, PUSH_COMMIT_SPAN_MS)) return 'lost';
+    const decision = decideRepository(state, {
+      type: 'DropUnreached',
+      revision: begun.revision,
+      removed: [...begun.state.layers].map(({ id }) => id),
+      added: this.#added,
+      clean: this.#clean,
+    });
+    if ('refused' in decision) return 'nothing';
+    const [event] = decision.events;
+    if (event === undefined) return 'lost';
+    const cause = systemCause(ids, 'layer-compaction');
+    const enveloped = envelop(this.#context, repositories, [event], { account, cause, lastAt });
+    // The commit point.
+    const result = await events.append({ stream, expected, events: enveloped });
+    if (result.outcome === 'conflict') return 'raced';
+    await failpoint('dropping-appended');
+    const after = repositories.evolve(state, event, later(clock.now(), lastAt));
+    if (after.status === 'open') {
+      const objects = committedObjects(found, { ...this.#checked, state: after, revision: nextRevision(expected) });
+      for (const { layer, pack } of this.#added) await pack.install(objects, layer);
+    }
+    entities.observe(stream, nextRevision(expected), result.position, enveloped);
+    return 'dropped';
+  }
+}

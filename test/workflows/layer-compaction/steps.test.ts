@@ -1,0 +1,95 @@
+/** The step of a compaction, on a repository of the real git. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { describe, test, type TestContext } from 'vitest';
+import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
+import { DROPPING_RETRY_MS } from '../../../core/kernel/limits.ts';
+import type { LayerCompactions } from '../../../core/ports/layer-compactions.ts';
+import type { LayerDrops } from '../../../core/ports/layer-drops.ts';
+import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
+import { startGitReading } from '../../support/git-reading.ts';
+import { layersIn } from '../../support/layers-in.ts';
+import { keepLog } from '../../support/log.ts';
+
+const NEVER = new AbortController().signal;
+const RETENTION_MS = 30 * 24 * 60 * 60_000;
+
+/** A repository of 12 layers, with something to drop. */
+async function fixture(context: TestContext, keep?: LayerDrops['keep']) {
+  const reading = await startGitReading();
+  context.onTestFinished(() => reading.close());
+  const { node, git, account, database } = reading;
+  for (let n = 0; n < 11; n += 1) {
+    await reading.push({ 'refs/heads/main': git.commit({ [`file-${n}`]: randomBytes(200) }) });
+  }
+  await reading.push({ 'refs/heads/main': git.commit({ forced: randomBytes(200) }, { parents: [] }) });
+  const { id } = await reading.current();
+  const rows: Timestamp[] = [];
+  const done: number[] = [];
+  const compactions: LayerCompactions = {
+    find: async () => ({ account, repository: id }),
+    want: async (_wanted, dueAt) => {
+      rows.push(dueAt);
+    },
+    done: async (_repository, revision) => {
+      done.push(revision);
+    },
+  };
+  const log = keepLog();
+  const steps = createCompactionSteps({
+    ...{ ...node, layers: layersIn(database.layers), compactions, log },
+    objects: keep === undefined ? database.database : { ...database.database, keep },
+    ...{ failpoint: async () => undefined, retentionMs: RETENTION_MS },
+  });
+  const due = { id, step: 'compact', revision: 7, at: node.clock.now() } as const;
+  const run = (signal = NEVER) => steps.compact(due, signal);
+  const layers = async () => [...(await reading.current()).entity.state.layers].length;
+  return { reading, clock: node.clock, run, layers, rows, done, log };
+}
+
+describe('The step of a compaction', () => {
+  test('merges small layers, and drops nothing that is inside the retention', async (context) => {
+    const { run, reading, layers, done, rows } = await fixture(context);
+    await run();
+    assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done, rows], [1, false, [7], []]);
+  });
+
+  test('drops what is due to be dropped', async (context) => {
+    const { run, reading, clock, layers, done } = await fixture(context);
+    clock.advance(RETENTION_MS);
+    await run();
+    assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done], [1, true, [7]]);
+  });
+
+  test('tries again after hours, when the objects cannot be read, and merges meanwhile', async (context) => {
+    let tried = 0;
+    const keep = async (): Promise<never> => {
+      tried += 1;
+      throw new Error('the disk is full');
+    };
+    const { clock, run, layers, rows, done, log } = await fixture(context, keep);
+    clock.advance(RETENTION_MS);
+    const again = plusMs(clock.now(), DROPPING_RETRY_MS);
+    await run();
+    assert.deepEqual([tried, rows, done, log.lines.length, await layers()], [1, [again], [7], 1, 1]);
+    await run();
+    assert.deepEqual([tried, rows], [1, [again, again]], 'not at every look');
+    clock.set(again);
+    await run();
+    assert.equal(tried, 2);
+  });
+
+  test('takes the time of an engine for a drop only once', async (context) => {
+    const ending = new AbortController();
+    const keep = async (): Promise<never> => {
+      ending.abort(new Error('the time is over'));
+      throw new Error('killed');
+    };
+    const { clock, run, rows, done } = await fixture(context, keep);
+    clock.advance(RETENTION_MS);
+    await assert.rejects(run(ending.signal), /killed/);
+    assert.deepEqual([rows, done], [[], []]);
+    await run();
+    assert.deepEqual([rows, done], [[plusMs(clock.now(), DROPPING_RETRY_MS)], [7]]);
+  });
+});
