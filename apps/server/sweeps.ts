@@ -12,7 +12,8 @@ import { createPostgresVaultReferences } from '../../adapters/postgres/vault-ref
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
-import { expireLayers } from '../../core/use-cases/sweeping/expire-layers.ts';
+import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
+import { type ManifestContext, removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
@@ -34,6 +35,7 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 export interface SweepsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStore;
+  readonly manifestContext: ManifestContext;
   readonly retentionDays: number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -42,7 +44,7 @@ export interface SweepsOptions {
 
 /** Starts the sweeps; the returned function stops them. */
 export function startSweeps(options: SweepsOptions): () => Promise<void> {
-  const { foundation, layers, retentionDays, metrics, log, onFault } = options;
+  const { foundation, layers, manifestContext, retentionDays, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
   const layerSweep = { ...context, layers, log, onSwept: () => metrics.swept('layer') };
@@ -54,7 +56,8 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
     ),
   );
   const marks = createPostgresPolicyMarks(pool);
-  const layerExpiry = { ...context, marks, layers, retentionMs: retentionDays * DAY_MS };
+  const beforeRemoval: LayerExpiryContext['beforeRemoval'] = (of) => removeManifestsBefore(manifestContext, layers, of);
+  const layerExpiry = { ...context, marks, layers, retentionMs: retentionDays * DAY_MS, beforeRemoval };
   parts.add(
     every(
       LAYER_EXPIRY_INTERVAL_MS,

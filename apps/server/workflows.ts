@@ -13,6 +13,7 @@ import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
+import type { ManifestContext } from '../../core/use-cases/manifests/write-manifest.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { deviceRequest } from '../../workflows/device-request/logic.ts';
@@ -20,6 +21,8 @@ import { createDeviceRequestSteps } from '../../workflows/device-request/steps.t
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import { layerCompaction } from '../../workflows/layer-compaction/logic.ts';
 import { createCompactionSteps } from '../../workflows/layer-compaction/steps.ts';
+import { manifestWriting } from '../../workflows/manifest-writing/logic.ts';
+import { createManifestSteps } from '../../workflows/manifest-writing/steps.ts';
 import type { TemporalEngine } from '../../workflows/temporal/engine.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
@@ -36,6 +39,7 @@ export interface WorkflowsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStore;
   readonly objects: LayerMerges;
+  readonly manifestContext: ManifestContext;
   readonly timers: Timers;
   /** Null: the embedded engine. */
   readonly temporal: TemporalSettings | null;
@@ -50,13 +54,14 @@ const CONNECTION_CHECK_INTERVAL_MS = 500;
 
 /** Starts the engine. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
-  const { foundation, layers, objects, metrics, temporal } = options;
+  const { foundation, layers, objects, manifestContext, metrics, temporal } = options;
   const { context } = foundation;
   const workflows = [
     carriedOut(deviceLogin, createDeviceLoginSteps(context)),
     carriedOut(deviceRequest(context.deviceRequests), createDeviceRequestSteps(context)),
     carriedOut(webhookDelivery, createWebhookDeliverySteps(context)),
     carriedOut(layerCompaction(context.compactions), createCompactionSteps({ ...context, layers, objects })),
+    carriedOut(manifestWriting(context.manifests), createManifestSteps({ ...context, ...manifestContext })),
   ].map((workflow) => counted(workflow, metrics));
   return temporal === null ? startEmbedded(options, workflows) : startOnTemporal(options, workflows, temporal);
 }

@@ -7,7 +7,7 @@
  */
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
-import { type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import { type AccountId, type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { decideRepository } from '../../repository/decide.ts';
@@ -21,6 +21,12 @@ import { systemCause } from '../../runtime/system-cause.ts';
 export interface LayerExpiryContext extends Context, Pick<PassingContext, 'marks'> {
   readonly layers: Pick<LayerStore, 'delete'>;
   readonly retentionMs: number;
+  /** Called before layers are removed that a compaction at this revision replaced: no manifest may name them then. */
+  readonly beforeRemoval: (of: {
+    readonly account: AccountId;
+    readonly repository: RepositoryId;
+    readonly revision: number;
+  }) => Promise<void>;
 }
 
 const POLICY = 'layer-expiry';
@@ -47,6 +53,9 @@ async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promi
   await execute(context, repositories, repository, about, (state) =>
     decideRepository(state, { type: 'ExpireReplacedLayers', compactedAt: recorded.revision, layers }),
   );
+  if (recorded.accountId !== null) {
+    await context.beforeRemoval({ account: recorded.accountId, repository, revision: recorded.revision });
+  }
   for (const { id } of layers) await context.layers.delete(layerKeyOf(repository, uuid<LayerId>(id)));
   return true;
 }

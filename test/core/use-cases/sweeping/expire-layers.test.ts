@@ -38,6 +38,7 @@ async function compacted(context: TestContext, retentionMs = RETENTION_MS) {
       },
     },
     retentionMs,
+    beforeRemoval: async () => undefined,
   };
   const types = async () => {
     const stream = streamName('repository', id);

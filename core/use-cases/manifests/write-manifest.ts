@@ -1,0 +1,258 @@
+/**
+ * Writes the manifest of a repository into the store of its layers, and removes those that nobody needs any more
+ * (docs/bucket-layout.md).
+ *
+ * Must stay true:
+ * - a manifest is stored after its refs, and both after every layer that it names, so that whoever finds it finds all;
+ * - of two writers that race, the newer revision is the newest manifest, in whatever order they store;
+ * - only manifests at revisions that the log has stay: others are of a log that was restored to an earlier state;
+ * - a manifest is removed before its refs. The newest is never removed before a newer one is stored.
+ */
+import { accounts } from '../../account/evolve.ts';
+import type { OwnedRepository } from '../../account/repositories/state.ts';
+import { byRefOrder, type RefName } from '../../git/ref-name.ts';
+import { decodeUtf8, encodeUtf8 } from '../../git/utf8.ts';
+import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import { MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
+import { type NextTurn, sortInTurns } from '../../kernel/turns.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
+import type { LayerKey, LayerStore } from '../../ports/layer-store.ts';
+import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
+import type { Log } from '../../ports/log.ts';
+import { repositories } from '../../repository/evolve.ts';
+import {
+  MANIFEST_REFS_HEADER,
+  manifestEventLine,
+  manifestFilesIn,
+  manifestKey,
+  manifestPrefix,
+  manifestRefLines,
+  manifestRefsFile,
+  manifestRefsKey,
+  manifestsLeaveAt,
+  manifestText,
+  type ManifestRefs,
+} from '../../repository/manifest.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
+import type { Context } from '../../runtime/execute.ts';
+
+export interface ManifestContext extends Context {
+  readonly layers: Pick<LayerStores, 'of'>;
+  readonly digest: Pick<Digest, 'startSha256'>;
+  readonly failpoint: Failpoint;
+  readonly log: Log;
+  /** How long the last manifest of a day stays. */
+  readonly retentionMs: number;
+}
+
+export interface ManifestOf {
+  readonly account: AccountId;
+  readonly repository: RepositoryId;
+}
+
+/** `kept`: the repository was deleted, so its manifests stay as they are. */
+export type ManifestOutcome =
+  | { readonly outcome: 'kept' }
+  | {
+      readonly outcome: 'written';
+      /** When a manifest that is kept for the retention is to leave; null if there is none. */
+      readonly nextAt: Timestamp | null;
+    };
+
+type ManifestFiles = ReturnType<typeof manifestFilesIn>;
+
+/** Rejects with a LayerStoreError if the store cannot be read or written. Nobody sees half of a manifest then. */
+export async function writeManifest(context: ManifestContext, of: ManifestOf): Promise<ManifestOutcome> {
+  const { repository } = of;
+  await context.entities.barrier();
+  const before = await findRepository(context, of);
+  if (before === null) return { outcome: 'kept' };
+  const store = context.layers.of({ account: of.account, storageBucketId: before.owned.storageBucketId });
+  const files = await listFiles(store, repository);
+  // Read after the listing, so that the log has each revision in it by now, if it is of this log.
+  await context.entities.barrier();
+  const found = await findRepository(context, of);
+  if (found === null) return { outcome: 'kept' };
+  const written = await storeManifest(context, store, found, files);
+  return { outcome: 'written', nextAt: await removeOld(context, store, [...files, ...written], found) };
+}
+
+/**
+ * Removes the manifests of revisions before this one, for a caller that will remove layers which they name. An open
+ * repository has a newer manifest then.
+ */
+export async function removeManifestsBefore(
+  context: ManifestContext,
+  store: LayerStore,
+  { account, repository, revision }: ManifestOf & { readonly revision: number },
+): Promise<void> {
+  const files = await listFiles(store, repository);
+  const old = files.filter((file) => file.revision < revision);
+  if (old.length === 0) return;
+  const isReplaced = files.some((file) => file.kind === 'manifest' && file.revision >= revision);
+  if (!isReplaced) await writeManifest(context, { account, repository });
+  await remove(context, store, old);
+}
+
+/** Returns where a repository's manifests are stored; null if this node does not know the repository. */
+export async function manifestPlace(context: Context, { account, repository }: ManifestOf): Promise<LayerPlace | null> {
+  const { state: owner } = await context.entities.get(accounts, account);
+  const owned = 'repositories' in owner ? owner.repositories.get(repository) : undefined;
+  return owned === undefined ? null : { account, storageBucketId: owned.storageBucketId };
+}
+
+async function listFiles(store: LayerStore, repository: RepositoryId): Promise<ManifestFiles> {
+  return manifestFilesIn(await Array.fromAsync(store.list(manifestPrefix(repository))));
+}
+
+interface Found {
+  /** `<username>/<name>`. */
+  readonly name: string;
+  readonly owned: OwnedRepository;
+  readonly state: OpenRepository;
+  readonly revision: number;
+  /** The id and time of the event at this revision. */
+  readonly eventId: EventId;
+  readonly asOf: Timestamp;
+}
+
+/**
+ * Returns null for a repository that was deleted or never pushed to. Finds those of a closed account as well: its owner
+ * may come back.
+ */
+async function findRepository(context: ManifestContext, { account, repository }: ManifestOf): Promise<Found | null> {
+  const { state: owner } = await context.entities.get(accounts, account);
+  if (owner.status !== 'open' && owner.status !== 'closed') return null;
+  const owned = owner.repositories.get(repository);
+  const { state, revision, lastEventId, lastAt } = await context.entities.get(repositories, repository);
+  if (owned === undefined || state.status === 'closed') return null;
+  if (revision === 'none' || lastEventId === null || lastAt === null) return null;
+  return { name: `${owner.username}/${owned.name}`, owned, state, revision, eventId: lastEventId, asOf: lastAt };
+}
+
+/** Returns what it stored: nothing if this manifest was there. */
+async function storeManifest(
+  context: ManifestContext,
+  store: LayerStore,
+  found: Found,
+  files: ManifestFiles,
+): Promise<ManifestFiles> {
+  const { owned, state, revision } = found;
+  const repository = owned.id;
+  const key = manifestKey(repository, revision);
+  const isThere = files.some((file) => file.key === key);
+  if (isThere && (await isOfEvent(store, key, found.eventId))) return [];
+  const refs = await storeRefs(context, store, found);
+  await context.failpoint('manifest-refs-stored');
+  // It is of another log, in which this revision was another event.
+  if (isThere) await store.delete(key);
+  const text = encodeUtf8(
+    manifestText({
+      repository,
+      name: found.name,
+      revision,
+      eventId: found.eventId,
+      asOf: found.asOf,
+      head: `refs/heads/${state.defaultBranch ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH}`,
+      refs,
+      layers: [...state.layers],
+    }),
+  );
+  await store.put(key, inOnePart(text), text.length);
+  await context.failpoint('manifest-stored');
+  const storedAt = context.clock.now();
+  return [{ key, sizeBytes: text.length, storedAt, repository, revision, kind: 'manifest' }];
+}
+
+async function* inOnePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** The line of the event is among the first bytes. Whoever owns the bucket may have written anything there. */
+const EVENT_LINE_WITHIN_BYTES = 1_024;
+
+async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Promise<boolean> {
+  const parts: number[] = [];
+  for await (const part of await store.get(key, { start: 0, end: EVENT_LINE_WITHIN_BYTES })) parts.push(...part);
+  return decodeUtf8(Uint8Array.from(parts))?.includes(manifestEventLine(event)) ?? false;
+}
+
+/** Refs that are written between two turns of the event loop. */
+const REFS_PART = 500;
+
+/** Never holds the text of all refs: it makes each part twice, for the digest and for the store. */
+async function storeRefs(context: ManifestContext, store: LayerStore, found: Found): Promise<ManifestRefs> {
+  const { nextTurn } = context.clock;
+  const { refs } = found.state;
+  const names = await sortInTurns([...refs.keys()], byRefOrder, nextTurn);
+  const digest = context.digest.startSha256();
+  let sizeBytes = 0;
+  for await (const part of refsParts(names, refs, nextTurn)) {
+    digest.add(part);
+    sizeBytes += part.length;
+  }
+  const sha256 = digest.hex();
+  const file = manifestRefsFile(found.revision, sha256);
+  const key = manifestRefsKey(found.owned.id, { file });
+  await store.put(key, refsParts(names, refs, nextTurn), sizeBytes);
+  return { file, count: names.length, sizeBytes, sha256 };
+}
+
+async function* refsParts(
+  names: readonly RefName[],
+  refs: OpenRepository['refs'],
+  nextTurn: NextTurn,
+): AsyncGenerator<Uint8Array> {
+  yield encodeUtf8(MANIFEST_REFS_HEADER);
+  for (let at = 0; at < names.length; at += REFS_PART) {
+    if (at > 0) await nextTurn();
+    let lines = '';
+    for (const name of names.slice(at, at + REFS_PART)) {
+      const ref = refs.get(name);
+      if (ref !== undefined) lines += manifestRefLines(name, ref);
+    }
+    yield encodeUtf8(lines);
+  }
+}
+
+/** Removes what nobody needs any more. Returns when the next manifest is to leave; null if only a newer one ends it. */
+async function removeOld(
+  context: ManifestContext,
+  store: LayerStore,
+  files: ManifestFiles,
+  { revision, owned }: Found,
+): Promise<Timestamp | null> {
+  const now = context.clock.now();
+  const ofOtherLog = files.filter((file) => file.revision > revision);
+  if (ofOtherLog.length > 0) {
+    const fields = { repository: owned.id, revision, removed: ofOtherLog.map(({ key }) => key) };
+    context.log.warn(fields, 'The store held manifests of revisions that the log does not have');
+  }
+  const leaveAt = manifestsLeaveAt(
+    files.filter((file) => file.kind === 'manifest' && file.revision <= revision),
+    context.retentionMs,
+  );
+  const oldest = plusMs(now, -MANIFEST_REFS_KEPT_MS);
+  const leaves = (file: ManifestFiles[number]): boolean => {
+    const at = leaveAt.get(file.revision);
+    // Refs without a manifest may be of one that is being written.
+    return at === undefined ? file.storedAt < oldest : at !== null && at <= now;
+  };
+  const known = files.filter((file) => file.revision <= revision);
+  await remove(context, store, [...ofOtherLog, ...known.filter(leaves)]);
+  let nextAt: Timestamp | null = null;
+  for (const at of leaveAt.values()) if (at !== null && at > now && (nextAt === null || at < nextAt)) nextAt = at;
+  return nextAt;
+}
+
+/** Removes manifests before refs. */
+async function remove({ failpoint }: ManifestContext, store: LayerStore, files: ManifestFiles): Promise<void> {
+  for (const kind of ['manifest', 'refs'] as const) {
+    for (const file of files) {
+      if (file.kind !== kind) continue;
+      await store.delete(file.key);
+      await failpoint('manifest-removed');
+    }
+  }
+}

@@ -1,0 +1,274 @@
+/** Manifests of repositories of the real git, over a log in memory: what they hold, when they leave, and races. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { type TestContext, describe, test } from 'vitest';
+import type { ObjectId, RepositoryId } from '../../../../core/kernel/ids.ts';
+import { MANIFEST_REFS_KEPT_MS } from '../../../../core/kernel/limits.ts';
+import type { FailpointName } from '../../../../core/ports/failpoints.ts';
+import type { LayerStore } from '../../../../core/ports/layer-store.ts';
+import { manifestKey, parseManifest } from '../../../../core/repository/manifest.ts';
+import { closeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
+import {
+  type ManifestContext,
+  removeManifestsBefore,
+  writeManifest,
+} from '../../../../core/use-cases/manifests/write-manifest.ts';
+import { copyStore, rebuildByScript } from '../../../support/bucket-script.ts';
+import { cleanUp } from '../../../support/cleanup.ts';
+import { runGit } from '../../../support/git.ts';
+import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
+import { keepLog } from '../../../support/log.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
+import { CAUSE } from '../../../support/node.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
+
+const NEVER = new AbortController().signal;
+const DAY_MS = 24 * 60 * 60_000;
+
+interface Fixture {
+  readonly reading: GitReading;
+  /** Holds the manifests alone; its clock is the node's. */
+  readonly store: LayerStore;
+  readonly id: RepositoryId;
+  push(name: string, ref?: string): Promise<ObjectId>;
+  context(onFailpoint?: (point: FailpointName) => Promise<void>): ManifestContext;
+  write(context?: ManifestContext): ReturnType<typeof writeManifest>;
+  /** The names of the stored files, in order. */
+  names(): Promise<readonly string[]>;
+}
+
+async function start(context: TestContext, retentionMs = 30 * DAY_MS): Promise<Fixture> {
+  const reading = await startGitReading();
+  cleanUp(context, () => reading.close());
+  const store = createMemoryLayerStore(() => reading.node.clock.now());
+  const { id } = await reading.current();
+  const contextOf: Fixture['context'] = (failpoint = async () => undefined) => ({
+    ...reading.node,
+    layers: { of: () => store },
+    failpoint,
+    log: keepLog(),
+    retentionMs,
+  });
+  return {
+    reading,
+    store,
+    id,
+    push: async (name, ref = 'refs/heads/main') => {
+      const commit = reading.git.commit({ [name]: randomBytes(300) });
+      await reading.push({ [ref]: commit });
+      return commit;
+    },
+    context: contextOf,
+    write: (given = contextOf()) => writeManifest(given, { account: reading.account, repository: id }),
+    names: async () => (await Array.fromAsync(store.list(''), ({ key }) => path.posix.basename(key))).sort(),
+  };
+}
+
+async function textOf(store: LayerStore, key: Parameters<LayerStore['get']>[0]): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(await store.get(key))).toString();
+}
+
+function revisionsIn(names: readonly string[], ending: '.json' | '.refs'): readonly number[] {
+  return names.filter((name) => name.endsWith(ending)).map((name) => Number(name.slice(0, 16)));
+}
+
+describe('A manifest', () => {
+  test('and the layers that it names are a repository, by the script of the documentation', async (context) => {
+    const { reading, push, write, store, id } = await start(context);
+    const { git, database, account } = reading;
+    const first = await push('first');
+    await reading.push({ 'refs/heads/odd"name': first, 'refs/heads/gone': await push('gone') });
+    git.git(['tag', '-a', '-m', 'one', 'v1', first]);
+    await reading.push({ 'refs/tags/v1': git.line(['rev-parse', 'refs/tags/v1']) as ObjectId });
+    await reading.push({ 'refs/heads/main': first, 'refs/heads/gone': null });
+    for (let size = 0; size < 6; size += 1) await push(`file-${size}`, 'refs/heads/other');
+    const compacting = { ...reading.node, layers: database.layers, objects: database.database };
+    assert.equal(await compactLayers(compacting, { account, repository: id }, NEVER), 'compacted');
+    await push('after', 'refs/heads/other');
+    await write();
+
+    const folder = await tempDir(context);
+    const prefix = `repositories/${id}/`;
+    for (const part of [database.layers, store]) await copyStore(part, prefix, path.join(folder, 'store'));
+    const bare = path.join(folder, 'rebuilt.git');
+    await rebuildByScript(path.join(folder, 'store'), bare);
+    const { entity } = await reading.current();
+    const peeled = [...entity.state.refs.entries()].flatMap(([name, ref]) => [
+      [ref.id, name],
+      ...(ref.peeled === null ? [] : [[ref.peeled, `${name}^{}`]]),
+    ]);
+    const expected = [[first, 'HEAD'], ...peeled].map((line) => line.join('\t'));
+    const listed = runGit(['ls-remote', bare]).toString().trim().split('\n');
+    assert.deepEqual(listed.sort(), expected.sort());
+    runGit(['fsck', '--full', '--strict'], { cwd: bare });
+  });
+
+  test('that the script finds altered stops it, as does a layer', async (context) => {
+    const { reading, push, write, store, id } = await start(context);
+    await push('first');
+    await write();
+    const folder = await tempDir(context);
+    await copyStore(reading.database.layers, `repositories/${id}/`, path.join(folder, 'whole'));
+    const altered: LayerStore = {
+      ...store,
+      get: async (key) => {
+        const text = await textOf(store, key);
+        return (async function* () {
+          yield Buffer.from(key.endsWith('.refs') ? text.replace('main', 'evil') : text);
+        })();
+      },
+    };
+    await copyStore(altered, `repositories/${id}/`, path.join(folder, 'whole'));
+    const script = rebuildByScript(path.join(folder, 'whole'), path.join(folder, 'rebuilt.git'));
+    await assert.rejects(script, /\.refs is not what the manifest names/);
+  });
+
+  test('is read back as what it says', async (context) => {
+    const { reading, push, write, store, id } = await start(context);
+    const tip = await push('first');
+    await write();
+    const { entity } = await reading.current();
+    const revision = entity.revision === 'none' ? -1 : entity.revision;
+    const text = await textOf(store, manifestKey(id, revision));
+    const manifest = parseManifest(JSON.parse(text), id);
+    assert.ok(!('invalid' in manifest), JSON.stringify(manifest));
+    assert.deepEqual(manifest.layers, [...entity.state.layers]);
+    assert.deepEqual([manifest.name, manifest.revision, manifest.head], ['ada/r', revision, 'refs/heads/main']);
+    const [refs = ''] = (await Array.fromAsync(store.list(''), ({ key }) => key)).filter((key) =>
+      key.endsWith('.refs'),
+    );
+    const lines = await textOf(store, refs as Parameters<LayerStore['get']>[0]);
+    assert.equal(lines, `# pack-refs with: peeled fully-peeled sorted \n${tip} refs/heads/main\n`);
+    assert.deepEqual([manifest.refs.count, manifest.refs.sizeBytes], [1, lines.length]);
+  });
+
+  test('is not written for a repository without a push, nor for one that was deleted', async (context) => {
+    const { reading, push, write, names, context: contextOf, id } = await start(context);
+    assert.deepEqual([await write(), await names()], [{ outcome: 'kept' }, []]);
+    await push('first');
+    await write();
+    const before = await names();
+    await closeRepository({ ...contextOf() }, { account: reading.account, cause: CAUSE }, id);
+    assert.deepEqual([await write(), await names()], [{ outcome: 'kept' }, before]);
+  });
+
+  test('is written once for a revision', async (context) => {
+    const { push, write, names, context: contextOf } = await start(context);
+    await push('first');
+    await write();
+    const before = await names();
+    const steps: FailpointName[] = [];
+    await write(contextOf(async (point) => void steps.push(point)));
+    assert.deepEqual([steps, await names()], [[], before]);
+  });
+});
+
+describe('Of two writers', () => {
+  test('the one with the newer revision has the newest manifest, though it stored first', async (context) => {
+    const { push, write, names, context: contextOf } = await start(context);
+    await push('first');
+    const slow = contextOf(async (point) => {
+      if (point !== 'manifest-refs-stored') return;
+      await push('second');
+      await write();
+    });
+    await write(slow);
+    const revisions = revisionsIn(await names(), '.json');
+    assert.deepEqual(revisions.length, 2);
+    assert.equal(
+      (await names())
+        .filter((name) => name.endsWith('.json'))
+        .at(-1)
+        ?.slice(0, 16),
+      digits(revisions[1]),
+    );
+    assert.deepEqual(revisionsIn(await names(), '.refs'), revisions, 'the slow one lost no refs');
+  });
+
+  test('either may die at any step: the next one stores a whole manifest and removes what was left', async (context) => {
+    for (const point of ['manifest-refs-stored', 'manifest-stored', 'manifest-removed'] satisfies FailpointName[]) {
+      const { reading, push, write, names, context: contextOf } = await start(context);
+      for (const name of ['first', 'second', 'third']) {
+        await push(name);
+        if (name !== 'third') await write();
+      }
+      const dying = contextOf(async (reached) => {
+        if (reached === point) throw new Error('killed');
+      });
+      await assert.rejects(write(dying), /killed/, point);
+      await write();
+      await push('fourth');
+      reading.node.clock.advance(MANIFEST_REFS_KEPT_MS + 1);
+      await write();
+      const revisions = revisionsIn(await names(), '.json');
+      assert.deepEqual(revisionsIn(await names(), '.refs'), revisions, point);
+      assert.deepEqual(revisions, revisions.slice(-2), point);
+    }
+  });
+});
+
+function digits(revision: number | undefined): string {
+  return String(revision).padStart(16, '0');
+}
+
+describe('Manifests leave the store', () => {
+  test('but for the newest, the one before it, and the last of each day inside the retention', async (context) => {
+    const { reading, push, write, names } = await start(context, 3 * DAY_MS);
+    const { clock } = reading.node;
+    const writeDay = async (): Promise<void> => {
+      for (const hour of [0, 1, 2]) {
+        await push(`file-${hour}`);
+        await write();
+        clock.advance(60_000);
+      }
+      clock.advance(DAY_MS - 3 * 60_000);
+    };
+    for (let day = 0; day < 5; day += 1) await writeDay();
+    // The last ones of the days are 2, 5, 8, 11 and 14; 5 was three days old when 14 was written.
+    assert.deepEqual(revisionsIn(await names(), '.json'), [8, 11, 13, 14]);
+    assert.deepEqual(revisionsIn(await names(), '.refs'), [8, 11, 13, 14]);
+    const written = await write();
+    assert.equal(written.outcome, 'written');
+    const nextAt = written.outcome === 'written' ? written.nextAt : null;
+    assert.ok(nextAt !== null && nextAt > clock.now(), 'it is to be looked at again when the next one leaves');
+    clock.set(nextAt);
+    await write();
+    assert.deepEqual(revisionsIn(await names(), '.json'), [11, 13, 14]);
+  });
+
+  test('before the layers that they name do, and the repository has a newer one then', async (context) => {
+    const { reading, push, write, names, store, context: contextOf, id } = await start(context);
+    await push('first');
+    await write();
+    await push('second');
+    const { entity } = await reading.current();
+    const revision = entity.revision === 'none' ? -1 : entity.revision;
+    const of = { account: reading.account, repository: id, revision };
+    await removeManifestsBefore(contextOf(), store, of);
+    assert.deepEqual(revisionsIn(await names(), '.json'), [revision]);
+    assert.deepEqual(revisionsIn(await names(), '.refs'), [revision]);
+  });
+
+  test('if the log does not have their revisions, since it was restored to an earlier state', async (context) => {
+    const { reading, push, write, names, store, id } = await start(context);
+    await push('first');
+    const of = (revision: number) => manifestKey(id, revision);
+    const put = (key: Parameters<LayerStore['put']>[0], text: string) =>
+      store.put(
+        key,
+        (async function* () {
+          yield Buffer.from(text);
+        })(),
+        text.length,
+      );
+    const { entity } = await reading.current();
+    const revision = entity.revision === 'none' ? -1 : entity.revision;
+    await put(of(revision), '{"event_id": "of another log"}');
+    await put(of(revision + 7), '{}');
+    await write();
+    assert.deepEqual(revisionsIn(await names(), '.json'), [revision]);
+    assert.match(await textOf(store, of(revision)), /"repository": "ada\/r"/);
+  });
+});
