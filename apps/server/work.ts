@@ -8,7 +8,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
@@ -32,7 +32,7 @@ const DAY_MS = 24 * 60 * 60_000;
 export interface WorkOptions {
   readonly settings: Settings;
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly objects: ObjectDatabase & LayerMerges;
   readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
   readonly deliveries: DeliveryStore;
@@ -58,7 +58,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
     const manifestContext = {
       ...foundation.context,
-      layers: { of: () => layers },
+      layers,
       retentionMs: retentionDays * DAY_MS,
       log,
     };

@@ -10,7 +10,7 @@ import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-stor
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { msBetween } from '../../core/kernel/ids.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
 import type { ManifestContext } from '../../core/use-cases/manifests/write-manifest.ts';
@@ -37,7 +37,7 @@ export const WORKFLOWS: readonly Workflow[] = [deviceLogin, webhookDelivery];
 
 export interface WorkflowsOptions {
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly objects: LayerMerges;
   readonly manifestContext: ManifestContext;
   readonly timers: Timers;

@@ -141,7 +141,13 @@ export function parseManifest(json: JsonValue, repository: RepositoryId): Manife
   const branch = parseRefName(head);
   const revision = countOf(json, 'revision');
   const listed = json['layers'];
-  const isWhole = refs !== null && eventId !== null && asOf !== null && revision !== null && listed !== undefined && isJsonArray(listed);
+  const isWhole =
+    refs !== null &&
+    eventId !== null &&
+    asOf !== null &&
+    revision !== null &&
+    listed !== undefined &&
+    isJsonArray(listed);
   if (!isWhole || typeof branch !== 'string') return { invalid: 'a member is missing or malformed' };
   const layers: Layer[] = [];
   for (const item of listed) {

@@ -36,6 +36,7 @@ import {
 } from '../../repository/manifest.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import type { Context } from '../../runtime/execute.ts';
+import { placeOf } from '../accounts/repositories.ts';
 
 export interface ManifestContext extends Context {
   readonly layers: Pick<LayerStores, 'of'>;
@@ -68,7 +69,7 @@ export async function writeManifest(context: ManifestContext, of: ManifestOf): P
   await context.entities.barrier();
   const before = await findRepository(context, of);
   if (before === null) return { outcome: 'kept' };
-  const store = context.layers.of({ account: of.account, storageBucketId: before.owned.storageBucketId });
+  const store = context.layers.of(placeOf({ accountId: of.account, owned: before.owned }), 'maintenance');
   const files = await listFiles(store, repository);
   // Read after the listing, so that the log has each revision in it by now, if it is of this log.
   await context.entities.barrier();
@@ -99,7 +100,7 @@ export async function removeManifestsBefore(
 export async function manifestPlace(context: Context, { account, repository }: ManifestOf): Promise<LayerPlace | null> {
   const { state: owner } = await context.entities.get(accounts, account);
   const owned = 'repositories' in owner ? owner.repositories.get(repository) : undefined;
-  return owned === undefined ? null : { account, storageBucketId: owned.storageBucketId };
+  return owned === undefined ? null : placeOf({ accountId: account, owned });
 }
 
 async function listFiles(store: LayerStore, repository: RepositoryId): Promise<ManifestFiles> {

@@ -20,6 +20,7 @@ import { cleanUp } from '../../../support/cleanup.ts';
 import { runGit } from '../../../support/git.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { keepLog } from '../../../support/log.ts';
+import { layersIn } from '../../../support/layers-in.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
@@ -46,7 +47,7 @@ async function start(context: TestContext, retentionMs = 30 * DAY_MS): Promise<F
   const { id } = await reading.current();
   const contextOf: Fixture['context'] = (failpoint = async () => undefined) => ({
     ...reading.node,
-    layers: { of: () => store },
+    layers: layersIn(store),
     failpoint,
     log: keepLog(),
     retentionMs,
@@ -84,7 +85,7 @@ describe('A manifest', () => {
     await reading.push({ 'refs/tags/v1': git.line(['rev-parse', 'refs/tags/v1']) as ObjectId });
     await reading.push({ 'refs/heads/main': first, 'refs/heads/gone': null });
     for (let size = 0; size < 6; size += 1) await push(`file-${size}`, 'refs/heads/other');
-    const compacting = { ...reading.node, layers: database.layers, objects: database.database };
+    const compacting = { ...reading.node, layers: layersIn(database.layers), objects: database.database };
     assert.equal(await compactLayers(compacting, { account, repository: id }, NEVER), 'compacted');
     await push('after', 'refs/heads/other');
     await write();
