@@ -14,6 +14,7 @@ import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
 import type { KnownRepository } from './known-repositories.ts';
+import { type RebuildOptions, type RebuildReport, rebuildFromStore } from './rebuild-from-store.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
 
 /** More than one command needs. */
@@ -25,6 +26,7 @@ export type AdminContext = Foundation['context'] & {
   listStorage(): Promise<readonly ListedStorage[]>;
   /** Verifies the layers of one repository; null for all. */
   verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
+  rebuildFromStore(options: RebuildOptions): Promise<RebuildReport>;
 };
 
 /** Returns the folder of the caller's shell, for relative paths: npm changes the working directory. */
@@ -78,6 +80,8 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
       verifyLog: (options) => onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log }, options)),
       listStorage: () => onStorage(listStorage),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
+      rebuildFromStore: (options) =>
+        onStorage(({ layers }) => rebuildFromStore({ context: foundation.context, layers, settings, log }, options)),
     });
   } finally {
     await foundation.close();

@@ -185,6 +185,8 @@ function countOf(json: JsonObject, member: string): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
+const OBJECT_ID_LENGTH = 40;
+
 /** The first line of the refs, which are a file `packed-refs` of Git. All tags that can be peeled are. */
 export const MANIFEST_REFS_HEADER = '# pack-refs with: peeled fully-peeled sorted \n';
 
@@ -193,14 +195,23 @@ export function manifestRefLines(name: RefName, { id, peeled }: Ref): string {
   return peeled === null ? `${id} ${name}\n` : `${id} ${name}\n^${peeled}\n`;
 }
 
-export type ManifestRefLine = { readonly ref: RefName; readonly id: ObjectId } | 'none';
+export type ManifestRefLine =
+  | { readonly kind: 'header' }
+  | { readonly kind: 'ref'; readonly name: RefName; readonly id: ObjectId }
+  /** What the tag of the line before peels to. */
+  | { readonly kind: 'peeled'; readonly id: ObjectId };
 
-/** Returns the ref that a line names, `none` for the header and for what a tag peels to; null for any other line. */
+/** Returns null for a line that no refs of a manifest have. */
 export function parseManifestRefLine(line: string): ManifestRefLine | null {
-  if (/^#|^\^[0-9a-f]{40}$/.test(line)) return 'none';
-  const id = parseObjectId(line.slice(0, 40));
-  const ref = parseRefName(line.slice(41));
-  return id === null || line[40] !== ' ' || typeof ref !== 'string' ? null : { ref, id };
+  if (line.startsWith('#')) return { kind: 'header' };
+  if (line.startsWith('^')) {
+    const id = parseObjectId(line.slice(1));
+    return id === null ? null : { kind: 'peeled', id };
+  }
+  const id = parseObjectId(line.slice(0, OBJECT_ID_LENGTH));
+  const name = parseRefName(line.slice(OBJECT_ID_LENGTH + 1));
+  if (id === null || line[OBJECT_ID_LENGTH] !== ' ' || typeof name !== 'string') return null;
+  return { kind: 'ref', name, id };
 }
 
 /** A stored manifest, without its refs. */
