@@ -39,7 +39,7 @@ import type { Context } from '../../runtime/execute.ts';
 import { placeOf } from '../accounts/repositories.ts';
 
 export interface ManifestContext extends Context {
-  readonly layers: Pick<LayerStores, 'of'>;
+  readonly layers: Pick<LayerStores, 'of' | 'platform'>;
   readonly digest: Pick<Digest, 'startSha256'>;
   readonly failpoint: Failpoint;
   readonly log: Log;
@@ -52,9 +52,12 @@ export interface ManifestOf {
   readonly repository: RepositoryId;
 }
 
-/** `kept`: the repository was deleted, so its manifests stay as they are. */
+/**
+ * `kept`: the repository was deleted, or never pushed to, so its manifests stay as they are. `erased`: its account was
+ * erased, and they were removed.
+ */
 export type ManifestOutcome =
-  | { readonly outcome: 'kept' }
+  | { readonly outcome: 'kept' | 'erased' }
   | {
       readonly outcome: 'written';
       /** When a manifest that is kept for the retention is to leave; null if there is none. */
@@ -68,7 +71,7 @@ export async function writeManifest(context: ManifestContext, of: ManifestOf): P
   const { repository } = of;
   await context.entities.barrier();
   const before = await findRepository(context, of);
-  if (before === null) return { outcome: 'kept' };
+  if (before === null) return (await removeOfErased(context, of)) ? { outcome: 'erased' } : { outcome: 'kept' };
   const store = context.layers.of(placeOf({ accountId: of.account, owned: before.owned }), 'maintenance');
   const files = await listFiles(store, repository);
   // Read after the listing, so that the log has each revision in it by now, if it is of this log.
@@ -94,6 +97,18 @@ export async function removeManifestsBefore(
   const isReplaced = files.some((file) => file.kind === 'manifest' && file.revision >= revision);
   if (!isReplaced) await writeManifest(context, { account, repository });
   await remove(context, store, old);
+}
+
+/**
+ * Manifests hold names of refs. Returns false if the account is not erased. Of one that is, only the platform's store can
+ * be reached: the credentials of its buckets were in the vault.
+ */
+async function removeOfErased(context: ManifestContext, { account, repository }: ManifestOf): Promise<boolean> {
+  const { state: owner } = await context.entities.get(accounts, account);
+  if (owner.status !== 'erased') return false;
+  const store = context.layers.platform;
+  await remove(context, store, await listFiles(store, repository));
+  return true;
 }
 
 /** Returns where a repository's manifests are stored; null if this node does not know the repository. */

@@ -15,6 +15,13 @@ import {
   removeManifestsBefore,
   writeManifest,
 } from '../../../../core/use-cases/manifests/write-manifest.ts';
+import { accounts } from '../../../../core/account/evolve.ts';
+import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
+import { expireLayers, type LayerExpiryContext } from '../../../../core/use-cases/sweeping/expire-layers.ts';
+import { accepted } from '../../../support/accounts.ts';
+import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
+import { startPushing } from '../../../support/pushing.ts';
+import { branch, oid } from '../../../support/repository-history.ts';
 import { copyStore, rebuildByScript } from '../../../support/bucket-script.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { runGit } from '../../../support/git.ts';
@@ -26,6 +33,7 @@ import { CAUSE } from '../../../support/node.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 const NEVER = new AbortController().signal;
+const REFS = 20_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 interface Fixture {
@@ -155,6 +163,52 @@ describe('A manifest', () => {
     assert.deepEqual([await write(), await names()], [{ outcome: 'kept' }, before]);
   });
 
+  test('leaves the store when its account is erased', async (context) => {
+    const { reading, push, write, names, context: contextOf } = await start(context);
+    await push('first');
+    await write();
+    accepted(await eraseAccount(reading.node, CAUSE, reading.account));
+    const dying = contextOf(async () => {
+      throw new Error('killed');
+    });
+    await assert.rejects(write(dying), /killed/);
+    assert.deepEqual([await write(), await names()], [{ outcome: 'erased' }, []]);
+  });
+
+  test('of many refs is written in parts, and the event loop turns between them', async (context) => {
+    const pushing = await startPushing();
+    const { node, account, repository } = pushing;
+    const commands = Array.from({ length: REFS }, (_, at) => ({
+      ref: branch(`heads-${at}`),
+      before: null,
+      after: oid('a'),
+    }));
+    assert.ok('results' in (await pushing.push(commands)));
+    let turns = 0;
+    const clock = { ...node.clock, nextTurn: async () => void (turns += 1) };
+    const parts: number[] = [];
+    const store: LayerStore = {
+      ...pushing.layers,
+      put: async (key, body, sizeBytes) => {
+        const watched = async function* () {
+          for await (const part of body) {
+            if (key.endsWith('.refs')) parts.push(part.length);
+            yield part;
+          }
+        };
+        return pushing.layers.put(key, watched(), sizeBytes);
+      },
+    };
+    const written = await writeManifest(
+      { ...node, clock, layers: layersIn(store), retentionMs: 0, log: keepLog() },
+      { account, repository },
+    );
+    assert.equal(written.outcome, 'written');
+    assert.ok(Math.max(...parts) < 64 * 1024, `a part of ${Math.max(...parts)} bytes`);
+    assert.ok(turns > (2 * REFS) / 500, `${turns} turns`);
+    context.onTestFinished(() => node.entities.close());
+  });
+
   test('is written once for a revision', async (context) => {
     const { push, write, names, context: contextOf } = await start(context);
     await push('first');
@@ -250,6 +304,44 @@ describe('Manifests leave the store', () => {
     await removeManifestsBefore(contextOf(), store, of);
     assert.deepEqual(revisionsIn(await names(), '.json'), [revision]);
     assert.deepEqual(revisionsIn(await names(), '.refs'), [revision]);
+  });
+
+  test('as layers expire: after it the store is still a repository', async (context) => {
+    const { reading, push, context: contextOf, id } = await start(context);
+    const { database, account, node } = reading;
+    const layers = layersIn(database.layers);
+    const manifests = { ...contextOf(), layers };
+    await push('large');
+    for (const name of ['a', 'b', 'c', 'd']) await push(name);
+    await writeManifest(manifests, { account, repository: id });
+    const compacting = { ...node, layers, objects: database.database };
+    assert.equal(await compactLayers(compacting, { account, repository: id }, NEVER), 'compacted');
+    const left: string[] = [];
+    const expiry = {
+      ...node,
+      marks: createMemoryPolicyMarks(),
+      layers,
+      past: { accountAt: async () => (await node.entities.get(accounts, account)).state },
+      retentionMs: 0,
+      log: keepLog(),
+      beforeRemoval: async (...of: Parameters<LayerExpiryContext['beforeRemoval']>) => {
+        await removeManifestsBefore(manifests, ...of);
+        left.push(...(await Array.fromAsync(database.layers.list(''), ({ key }) => key)));
+      },
+    };
+    node.clock.advance(DAY_MS);
+    await expireLayers(expiry, NEVER);
+    assert.equal(left.filter((key) => key.endsWith('.tar')).length, 6, 'no layer was removed before');
+    assert.deepEqual(
+      revisionsIn(
+        left.map((key) => path.posix.basename(key)),
+        '.json',
+      ).length,
+      1,
+    );
+    const folder = await tempDir(context);
+    await copyStore(database.layers, `repositories/${id}/`, path.join(folder, 'store'));
+    await rebuildByScript(path.join(folder, 'store'), path.join(folder, 'rebuilt.git'));
   });
 
   test('if the log does not have their revisions, since it was restored to an earlier state', async (context) => {
