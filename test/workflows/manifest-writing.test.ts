@@ -1,11 +1,18 @@
 /** Changes of the log become rows, and rows become manifests: one for all changes of a time, and none is forgotten. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { type TestContext, describe, test } from 'vitest';
 import { createPostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
-import { plusMs, type Timestamp } from '../../core/kernel/ids.ts';
-import { MANIFEST_DELAY_MS, MANIFEST_RETRY_FIRST_MS, MANIFEST_RETRY_LAST_MS } from '../../core/kernel/limits.ts';
+import { type AccountId, plusMs, type Timestamp, uuid } from '../../core/kernel/ids.ts';
+import {
+  MANIFEST_DELAY_MS,
+  MANIFEST_RETRY_FIRST_MS,
+  MANIFEST_RETRY_LAST_MS,
+  MANIFESTS_AT_ONCE_MAX,
+} from '../../core/kernel/limits.ts';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { ManifestWrites } from '../../core/ports/manifest-writes.ts';
 import { changeRepository } from '../../core/use-cases/accounts/repositories.ts';
@@ -197,3 +204,49 @@ describe('A store that fails', () => {
     assert.equal(Date.parse((await dueAt()) ?? '') - Date.parse(clock.now()), 10_000);
   });
 });
+
+describe('A process', () => {
+  test('writes few manifests at once, whatever the engine starts, and one of an account', async () => {
+    const { node, layers } = await startPushing();
+    const { entities } = node;
+    let [underWay, most] = [0, 0];
+    const release: (() => void)[] = [];
+    const held = {
+      ...{ get: entities.get.bind(entities), reload: entities.reload.bind(entities) },
+      ...{ observe: entities.observe.bind(entities), appliedPosition: () => entities.appliedPosition() },
+      ...{ residents: () => entities.residents(), start: () => entities.start(), close: () => entities.close() },
+      barrier: async () => {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        await new Promise<void>((resolve) => release.push(resolve));
+        underWay -= 1;
+        return entities.appliedPosition();
+      },
+    };
+    const accountOf = new Map<string, AccountId>();
+    const manifests: Pick<ManifestWrites, 'find' | 'done' | 'failed'> = {
+      find: async (repository) => ({ repository, account: accountOf.get(repository) ?? uuid(repository), failures: 0 }),
+      done: async () => undefined,
+      failed: async () => undefined,
+    };
+    const context = { ...node, entities: held, manifests, layers: layersIn(layers), retentionMs: 0, log: keepLog() };
+    const steps = createManifestSteps(context);
+    const ids = Array.from({ length: MANIFESTS_AT_ONCE_MAX + 1 }, () => randomUUID());
+    const [first = '', second = ''] = ids;
+    accountOf.set(second, uuid(first));
+    const all = Promise.all(ids.map((id) => steps.write({ id, revision: 0 }, NEVER)));
+    await turnsPass();
+    assert.equal(most, MANIFESTS_AT_ONCE_MAX, 'all but the second of the same account');
+    assert.equal(release.length, MANIFESTS_AT_ONCE_MAX);
+    while (underWay > 0) {
+      for (const one of release.splice(0)) one();
+      await turnsPass();
+    }
+    await all;
+    assert.equal(most, MANIFESTS_AT_ONCE_MAX);
+  });
+});
+
+async function turnsPass(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+}

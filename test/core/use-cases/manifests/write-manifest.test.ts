@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { type TestContext, describe, test } from 'vitest';
-import type { ObjectId, RepositoryId } from '../../../../core/kernel/ids.ts';
+import type { AccountId, ObjectId, RepositoryId } from '../../../../core/kernel/ids.ts';
 import { MANIFEST_REFS_KEPT_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
+import { repositories } from '../../../../core/repository/evolve.ts';
 import { manifestKey, parseManifest } from '../../../../core/repository/manifest.ts';
+import type { OpenRepository } from '../../../../core/repository/state.ts';
 import { closeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import {
@@ -25,11 +27,11 @@ import { branch, oid } from '../../../support/repository-history.ts';
 import { copyStore, rebuildByScript } from '../../../support/bucket-script.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { runGit } from '../../../support/git.ts';
-import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
+import { startGitReading } from '../../../support/git-reading.ts';
 import { keepLog } from '../../../support/log.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
-import { CAUSE } from '../../../support/node.ts';
+import { CAUSE, type TestNode } from '../../../support/node.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 const NEVER = new AbortController().signal;
@@ -37,41 +39,70 @@ const REFS = 20_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 interface Fixture {
-  readonly reading: GitReading;
+  readonly node: TestNode;
+  readonly account: AccountId;
   /** Holds the manifests alone; its clock is the node's. */
   readonly store: LayerStore;
   readonly id: RepositoryId;
-  push(name: string, ref?: string): Promise<ObjectId>;
+  /** Pushes a branch of this name. */
+  push(name: string): Promise<void>;
+  /** The repository's stream. */
+  current(): Promise<{ readonly state: OpenRepository; readonly revision: number }>;
   context(onFailpoint?: (point: FailpointName) => Promise<void>): ManifestContext;
   write(context?: ManifestContext): ReturnType<typeof writeManifest>;
   /** The names of the stored files, in order. */
   names(): Promise<readonly string[]>;
 }
 
+/** A repository whose objects are not real. */
 async function start(context: TestContext, retentionMs = 30 * DAY_MS): Promise<Fixture> {
-  const reading = await startGitReading();
-  cleanUp(context, () => reading.close());
-  const store = createMemoryLayerStore(() => reading.node.clock.now());
-  const { id } = await reading.current();
+  const { node, account, repository: id, push } = await startPushing({ defaultBranch: 'main' });
+  cleanUp(context, () => node.entities.close());
+  const store = createMemoryLayerStore(() => node.clock.now());
   const contextOf: Fixture['context'] = (failpoint = async () => undefined) => ({
-    ...reading.node,
+    ...node,
     layers: layersIn(store),
     failpoint,
     log: keepLog(),
     retentionMs,
   });
   return {
-    reading,
-    store,
-    id,
-    push: async (name, ref = 'refs/heads/main') => {
-      const commit = reading.git.commit({ [name]: randomBytes(300) });
+    ...{ node, account, store, id },
+    push: async (name) => {
+      assert.ok('results' in (await push([{ ref: branch(name), before: null, after: oid('a') }])));
+    },
+    current: async () => {
+      await node.entities.barrier();
+      const { state, revision } = await node.entities.get(repositories, id);
+      assert.ok(state.status === 'open' && revision !== 'none');
+      return { state, revision };
+    },
+    context: contextOf,
+    write: (given = contextOf()) => writeManifest(given, { account, repository: id }),
+    names: async () => (await Array.fromAsync(store.list(''), ({ key }) => path.posix.basename(key))).sort(),
+  };
+}
+
+/** A repository of the real git, whose manifests lie beside its layers. */
+async function startReal(context: TestContext) {
+  const reading = await startGitReading();
+  cleanUp(context, () => reading.close());
+  const { node, database, account, git } = reading;
+  const { id } = await reading.current();
+  const layers = layersIn(database.layers);
+  const manifests: ManifestContext = { ...node, layers, log: keepLog(), retentionMs: 0 };
+  return {
+    ...{ reading, node, database, account, git, id, layers, manifests },
+    push: async (name: string, ref = 'refs/heads/main') => {
+      const commit = git.commit({ [name]: randomBytes(300) });
       await reading.push({ [ref]: commit });
       return commit;
     },
-    context: contextOf,
-    write: (given = contextOf()) => writeManifest(given, { account: reading.account, repository: id }),
-    names: async () => (await Array.fromAsync(store.list(''), ({ key }) => path.posix.basename(key))).sort(),
+    compact: async () => {
+      const compacting = { ...node, layers, objects: database.database };
+      assert.equal(await compactLayers(compacting, { account, repository: id }, NEVER), 'compacted');
+    },
+    write: () => writeManifest(manifests, { account, repository: id }),
   };
 }
 
@@ -85,22 +116,19 @@ function revisionsIn(names: readonly string[], ending: '.json' | '.refs'): reado
 
 describe('A manifest', () => {
   test('and the layers that it names are a repository, by the script of the documentation', async (context) => {
-    const { reading, push, write, store, id } = await start(context);
-    const { git, database, account } = reading;
+    const { reading, push, compact, write, git, database, id } = await startReal(context);
     const first = await push('first');
     await reading.push({ 'refs/heads/odd"name': first, 'refs/heads/gone': await push('gone') });
     git.git(['tag', '-a', '-m', 'one', 'v1', first]);
     await reading.push({ 'refs/tags/v1': git.line(['rev-parse', 'refs/tags/v1']) as ObjectId });
     await reading.push({ 'refs/heads/main': first, 'refs/heads/gone': null });
     for (let size = 0; size < 6; size += 1) await push(`file-${size}`, 'refs/heads/other');
-    const compacting = { ...reading.node, layers: layersIn(database.layers), objects: database.database };
-    assert.equal(await compactLayers(compacting, { account, repository: id }, NEVER), 'compacted');
+    await compact();
     await push('after', 'refs/heads/other');
     await write();
 
     const folder = await tempDir(context);
-    const prefix = `repositories/${id}/`;
-    for (const part of [database.layers, store]) await copyStore(part, prefix, path.join(folder, 'store'));
+    await copyStore(database.layers, `repositories/${id}/`, path.join(folder, 'store'));
     const bare = path.join(folder, 'rebuilt.git');
     await rebuildByScript(path.join(folder, 'store'), bare);
     const { entity } = await reading.current();
@@ -114,18 +142,19 @@ describe('A manifest', () => {
     runGit(['fsck', '--full', '--strict'], { cwd: bare });
   });
 
-  test('that the script finds altered stops it, as does a layer', async (context) => {
-    const { reading, push, write, store, id } = await start(context);
+  test('whose refs were altered stops the script', async (context) => {
+    const { push, write, database, id } = await startReal(context);
+    const store = database.layers;
     await push('first');
     await write();
     const folder = await tempDir(context);
-    await copyStore(reading.database.layers, `repositories/${id}/`, path.join(folder, 'whole'));
     const altered: LayerStore = {
       ...store,
       get: async (key) => {
+        if (!key.endsWith('.refs')) return store.get(key);
         const text = await textOf(store, key);
         return (async function* () {
-          yield Buffer.from(key.endsWith('.refs') ? text.replace('main', 'evil') : text);
+          yield Buffer.from(text.replace('main', 'evil'));
         })();
       },
     };
@@ -135,39 +164,38 @@ describe('A manifest', () => {
   });
 
   test('is read back as what it says', async (context) => {
-    const { reading, push, write, store, id } = await start(context);
-    const tip = await push('first');
+    const { push, write, store, id, current } = await start(context);
+    await push('first');
     await write();
-    const { entity } = await reading.current();
-    const revision = entity.revision === 'none' ? -1 : entity.revision;
+    const { state, revision } = await current();
     const text = await textOf(store, manifestKey(id, revision));
     const manifest = parseManifest(JSON.parse(text), id);
     assert.ok(!('invalid' in manifest), JSON.stringify(manifest));
-    assert.deepEqual(manifest.layers, [...entity.state.layers]);
+    assert.deepEqual(manifest.layers, [...state.layers]);
     assert.deepEqual([manifest.name, manifest.revision, manifest.head], ['ada/r', revision, 'refs/heads/main']);
     const [refs = ''] = (await Array.fromAsync(store.list(''), ({ key }) => key)).filter((key) =>
       key.endsWith('.refs'),
     );
     const lines = await textOf(store, refs as Parameters<LayerStore['get']>[0]);
-    assert.equal(lines, `# pack-refs with: peeled fully-peeled sorted \n${tip} refs/heads/main\n`);
+    assert.equal(lines, `# pack-refs with: peeled fully-peeled sorted \n${oid('a')} refs/heads/first\n`);
     assert.deepEqual([manifest.refs.count, manifest.refs.sizeBytes], [1, lines.length]);
   });
 
   test('is not written for a repository without a push, nor for one that was deleted', async (context) => {
-    const { reading, push, write, names, context: contextOf, id } = await start(context);
+    const { account, push, write, names, context: contextOf, id } = await start(context);
     assert.deepEqual([await write(), await names()], [{ outcome: 'kept' }, []]);
     await push('first');
     await write();
     const before = await names();
-    await closeRepository({ ...contextOf() }, { account: reading.account, cause: CAUSE }, id);
+    await closeRepository({ ...contextOf() }, { account, cause: CAUSE }, id);
     assert.deepEqual([await write(), await names()], [{ outcome: 'kept' }, before]);
   });
 
   test('leaves the store when its account is erased', async (context) => {
-    const { reading, push, write, names, context: contextOf } = await start(context);
+    const { node, account, push, write, names, context: contextOf } = await start(context);
     await push('first');
     await write();
-    accepted(await eraseAccount(reading.node, CAUSE, reading.account));
+    accepted(await eraseAccount(node, CAUSE, account));
     const dying = contextOf(async () => {
       throw new Error('killed');
     });
@@ -244,7 +272,7 @@ describe('Of two writers', () => {
 
   test('either may die at any step: the next one stores a whole manifest and removes what was left', async (context) => {
     for (const point of ['manifest-refs-stored', 'manifest-stored', 'manifest-removed'] satisfies FailpointName[]) {
-      const { reading, push, write, names, context: contextOf } = await start(context);
+      const { node, push, write, names, context: contextOf } = await start(context);
       for (const name of ['first', 'second', 'third']) {
         await push(name);
         if (name !== 'third') await write();
@@ -255,7 +283,7 @@ describe('Of two writers', () => {
       await assert.rejects(write(dying), /killed/, point);
       await write();
       await push('fourth');
-      reading.node.clock.advance(MANIFEST_REFS_KEPT_MS + 1);
+      node.clock.advance(MANIFEST_REFS_KEPT_MS + 1);
       await write();
       const revisions = revisionsIn(await names(), '.json');
       assert.deepEqual(revisionsIn(await names(), '.refs'), revisions, point);
@@ -270,11 +298,13 @@ function digits(revision: number | undefined): string {
 
 describe('Manifests leave the store', () => {
   test('but for the newest, the one before it, and the last of each day inside the retention', async (context) => {
-    const { reading, push, write, names } = await start(context, 3 * DAY_MS);
-    const { clock } = reading.node;
+    const { node, push, write, names } = await start(context, 3 * DAY_MS);
+    const { clock } = node;
+    let pushes = 0;
     const writeDay = async (): Promise<void> => {
-      for (const hour of [0, 1, 2]) {
-        await push(`file-${hour}`);
+      for (let time = 0; time < 3; time += 1) {
+        pushes += 1;
+        await push(`branch-${pushes}`);
         await write();
         clock.advance(60_000);
       }
@@ -294,28 +324,23 @@ describe('Manifests leave the store', () => {
   });
 
   test('before the layers that they name do, and the repository has a newer one then', async (context) => {
-    const { reading, push, write, names, store, context: contextOf, id } = await start(context);
+    const { account, current, push, write, names, store, context: contextOf, id } = await start(context);
     await push('first');
     await write();
     await push('second');
-    const { entity } = await reading.current();
-    const revision = entity.revision === 'none' ? -1 : entity.revision;
-    const of = { account: reading.account, repository: id, revision };
+    const { revision } = await current();
+    const of = { account, repository: id, revision };
     await removeManifestsBefore(contextOf(), store, of);
     assert.deepEqual(revisionsIn(await names(), '.json'), [revision]);
     assert.deepEqual(revisionsIn(await names(), '.refs'), [revision]);
   });
 
   test('as layers expire: after it the store is still a repository', async (context) => {
-    const { reading, push, context: contextOf, id } = await start(context);
-    const { database, account, node } = reading;
-    const layers = layersIn(database.layers);
-    const manifests = { ...contextOf(), layers };
+    const { push, compact, write, database, account, node, layers, manifests, id } = await startReal(context);
     await push('large');
     for (const name of ['a', 'b', 'c', 'd']) await push(name);
-    await writeManifest(manifests, { account, repository: id });
-    const compacting = { ...node, layers, objects: database.database };
-    assert.equal(await compactLayers(compacting, { account, repository: id }, NEVER), 'compacted');
+    await write();
+    await compact();
     const left: string[] = [];
     const expiry = {
       ...node,
@@ -344,8 +369,25 @@ describe('Manifests leave the store', () => {
     await rebuildByScript(path.join(folder, 'store'), path.join(folder, 'rebuilt.git'));
   });
 
+  test('and refs without one do after an hour, since their writer may be slow until then', async (context) => {
+    const { node, push, write, names, context: contextOf } = await start(context);
+    const { clock } = node;
+    await push('first');
+    const dying = contextOf(async () => {
+      throw new Error('killed');
+    });
+    await assert.rejects(write(dying), /killed/);
+    await push('second');
+    clock.advance(MANIFEST_REFS_KEPT_MS);
+    await write();
+    assert.deepEqual(revisionsIn(await names(), '.refs'), [0, 1]);
+    clock.advance(1);
+    await write();
+    assert.deepEqual(revisionsIn(await names(), '.refs'), [1]);
+  });
+
   test('if the log does not have their revisions, since it was restored to an earlier state', async (context) => {
-    const { reading, push, write, names, store, id } = await start(context);
+    const { push, write, names, store, id, current } = await start(context);
     await push('first');
     const of = (revision: number) => manifestKey(id, revision);
     const put = (key: Parameters<LayerStore['put']>[0], text: string) =>
@@ -356,8 +398,7 @@ describe('Manifests leave the store', () => {
         })(),
         text.length,
       );
-    const { entity } = await reading.current();
-    const revision = entity.revision === 'none' ? -1 : entity.revision;
+    const { revision } = await current();
     await put(of(revision), '{"event_id": "of another log"}');
     await put(of(revision + 7), '{}');
     await write();
