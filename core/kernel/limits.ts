@@ -42,6 +42,8 @@ export const MANIFEST_RETRY_FIRST_MS = 60_000;
 export const MANIFEST_RETRY_LAST_MS = 60 * 60_000;
 /** The size of a manifest without its refs, which is read whole: one of 300,000 layers. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
+/** Objects beside the manifests of one repository that are looked at, at a time: a year of days has 730. */
+export const MANIFEST_FILES_LISTED_MAX = 10_000;
 /** Refs that no manifest names are of one that is being written, or of a writer that died: after this time they leave. */
 export const MANIFEST_REFS_KEPT_MS = 60 * 60_000;
 /** Compactions that one process makes at once: each takes a processor. */

@@ -11,13 +11,13 @@
 import { accounts } from '../../account/evolve.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { byRefOrder, type RefName } from '../../git/ref-name.ts';
-import { decodeUtf8, encodeUtf8 } from '../../git/utf8.ts';
+import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
+import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
 import { type NextTurn, sortInTurns } from '../../kernel/turns.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { LayerKey, LayerStore } from '../../ports/layer-store.ts';
+import type { LayerKey, LayerStore, StoredLayer } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
 import { repositories } from '../../repository/evolve.ts';
@@ -118,8 +118,14 @@ export async function manifestPlace(context: Context, { account, repository }: M
   return owned === undefined ? null : placeOf({ accountId: account, owned });
 }
 
+/** Of more objects than a repository has, as the owner of a bucket may put there, the rest is seen another time. */
 async function listFiles(store: LayerStore, repository: RepositoryId): Promise<ManifestFiles> {
-  return manifestFilesIn(await Array.fromAsync(store.list(manifestPrefix(repository))));
+  const listed: StoredLayer[] = [];
+  for await (const stored of store.list(manifestPrefix(repository))) {
+    listed.push(stored);
+    if (listed.length === MANIFEST_FILES_LISTED_MAX) break;
+  }
+  return manifestFilesIn(listed);
 }
 
 interface Found {
@@ -189,9 +195,16 @@ async function* inOnePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 const EVENT_LINE_WITHIN_BYTES = 1_024;
 
 async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Promise<boolean> {
-  const parts: number[] = [];
-  for await (const part of await store.get(key, { start: 0, end: EVENT_LINE_WITHIN_BYTES })) parts.push(...part);
-  return decodeUtf8(Uint8Array.from(parts))?.includes(manifestEventLine(event)) ?? false;
+  const start = new Uint8Array(EVENT_LINE_WITHIN_BYTES);
+  let length = 0;
+  for await (const part of await store.get(key, { start: 0, end: start.length })) {
+    const room = part.subarray(0, start.length - length);
+    start.set(room, length);
+    length += room.length;
+    if (length === start.length) break;
+  }
+  // The cut may be in the middle of a character.
+  return decodeUtf8Lossy(start.subarray(0, length)).includes(manifestEventLine(event));
 }
 
 /** Refs that are written between two turns of the event loop. */

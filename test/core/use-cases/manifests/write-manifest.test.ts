@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { type TestContext, describe, test } from 'vitest';
-import type { AccountId, ObjectId, RepositoryId } from '../../../../core/kernel/ids.ts';
-import { MANIFEST_REFS_KEPT_MS } from '../../../../core/kernel/limits.ts';
+import { type AccountId, type ObjectId, type RepositoryId, timestamp } from '../../../../core/kernel/ids.ts';
+import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -55,8 +55,8 @@ interface Fixture {
 }
 
 /** A repository whose objects are not real. */
-async function start(context: TestContext, retentionMs = 30 * DAY_MS): Promise<Fixture> {
-  const { node, account, repository: id, push } = await startPushing({ defaultBranch: 'main' });
+async function start(context: TestContext, retentionMs = 30 * DAY_MS, defaultBranch = 'main'): Promise<Fixture> {
+  const { node, account, repository: id, push } = await startPushing({ defaultBranch });
   cleanUp(context, () => node.entities.close());
   const store = createMemoryLayerStore(() => node.clock.now());
   const contextOf: Fixture['context'] = (failpoint = async () => undefined) => ({
@@ -237,14 +237,17 @@ describe('A manifest', () => {
     context.onTestFinished(() => node.entities.close());
   });
 
-  test('is written once for a revision', async (context) => {
-    const { push, write, names, context: contextOf } = await start(context);
-    await push('first');
-    await write();
-    const before = await names();
-    const steps: FailpointName[] = [];
-    await write(contextOf(async (point) => void steps.push(point)));
-    assert.deepEqual([steps, await names()], [[], before]);
+  test('is written once for a revision, however long its lines are', async (context) => {
+    const long = `${'é'.repeat(120)}/`.repeat(6);
+    for (const branchName of ['main', `a/${long}b`, `aa/${long}b`]) {
+      const { push, write, names, context: contextOf } = await start(context, 0, branchName);
+      await push('first');
+      await write();
+      const before = await names();
+      const steps: FailpointName[] = [];
+      await write(contextOf(async (point) => void steps.push(point)));
+      assert.deepEqual([steps, await names()], [[], before]);
+    }
   });
 });
 
@@ -384,6 +387,24 @@ describe('Manifests leave the store', () => {
     clock.advance(1);
     await write();
     assert.deepEqual(revisionsIn(await names(), '.refs'), [1]);
+  });
+
+  test('only among the first objects that the owner of a bucket put beside them', async (context) => {
+    const { push, write, store, id, context: contextOf, names } = await start(context);
+    await push('first');
+    let listed = 0;
+    const hostile: LayerStore = {
+      ...store,
+      list: async function* () {
+        for (let revision = 0; ; revision += 1) {
+          listed += 1;
+          yield { key: manifestKey(id, revision + 10), sizeBytes: 1, storedAt: timestamp('2026-11-21T10:00:00.000Z') };
+        }
+      },
+    };
+    const written = await write({ ...contextOf(), layers: layersIn(hostile) });
+    assert.deepEqual([written.outcome, listed], ['written', MANIFEST_FILES_LISTED_MAX]);
+    assert.deepEqual(revisionsIn(await names(), '.json'), [0]);
   });
 
   test('if the log does not have their revisions, since it was restored to an earlier state', async (context) => {
