@@ -210,14 +210,17 @@ describe('A manifest of a hostile store', () => {
     const manifest = await readManifest(store, found);
     assert.ok(!('invalid' in manifest));
     const { digest } = (await startTarget(context, store)).node;
+    const line = Buffer.from(`${'a'.repeat(40)} refs/heads/x\n`);
+    let read = 0;
     const endless: LayerStore = {
       ...store,
       get: async () =>
         (async function* () {
-          for (;;) yield Buffer.from(`${'a'.repeat(40)} refs/heads/x\n`);
+          for (; ; read += line.length) yield line;
         })(),
     };
     const refs = await readManifestRefs(endless, manifest, digest);
     assert.deepEqual(refs, { invalid: 'is larger than the manifest says' });
+    assert.ok(read <= manifest.refs.sizeBytes, `${read} bytes were read`);
   });
 });
