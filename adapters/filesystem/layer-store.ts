@@ -58,9 +58,7 @@ export async function createFilesystemLayerStore(options: FilesystemLayerStoreOp
 }
 
 /** Reads a folder of layers, and writes nothing into it. */
-export function readFilesystemLayers(
-  options: FilesystemLayerStoreOptions,
-): Pick<LayerStore, 'get' | 'head' | 'list'> {
+export function readFilesystemLayers(options: FilesystemLayerStoreOptions): Pick<LayerStore, 'get' | 'head' | 'list'> {
   const root = resolve(options.directory);
   const pathOf = (key: LayerKey) => join(root, layerKey(key));
   return {

@@ -5,6 +5,7 @@
  * under the same lock and stops it afterwards. Log lines are written to standard error.
  */
 import { destination, type Logger } from 'pino';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { openLayerStores } from '../server/buckets.ts';
@@ -14,7 +15,6 @@ import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
 import type { KnownRepository } from './known-repositories.ts';
-import { type RebuildOptions, type RebuildReport, rebuildFromStore } from './rebuild-from-store.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
 
 /** More than one command needs. */
@@ -26,8 +26,15 @@ export type AdminContext = Foundation['context'] & {
   listStorage(): Promise<readonly ListedStorage[]>;
   /** Verifies the layers of one repository; null for all. */
   verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
-  rebuildFromStore(options: RebuildOptions): Promise<RebuildReport>;
+  /** Opens the stores of layers for the work. */
+  onStorage<Result>(work: (storage: OpenedStorage) => Promise<Result>): Promise<Result>;
 };
+
+export interface OpenedStorage {
+  readonly layers: LayerStores;
+  readonly settings: Settings;
+  readonly log: Logger;
+}
 
 /** Returns the folder of the caller's shell, for relative paths: npm changes the working directory. */
 export function callersFolder(): string {
@@ -80,8 +87,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
       verifyLog: (options) => onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log }, options)),
       listStorage: () => onStorage(listStorage),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
-      rebuildFromStore: (options) =>
-        onStorage(({ layers }) => rebuildFromStore({ context: foundation.context, layers, settings, log }, options)),
+      onStorage: (work) => onStorage(({ layers }) => work({ layers, settings, log })),
     });
   } finally {
     await foundation.close();

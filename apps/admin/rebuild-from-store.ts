@@ -8,7 +8,6 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Logger } from 'pino';
 import { readFilesystemLayers } from '../../adapters/filesystem/layer-store.ts';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { accounts } from '../../core/account/evolve.ts';
@@ -23,9 +22,9 @@ import { rebuildRepository, type RebuildRefusal } from '../../core/use-cases/man
 import { refusalText } from '../api/refusals.ts';
 import { pushRefusalText, REF_REFUSALS } from '../git-http/push-messages.ts';
 import { closer, type Foundation } from '../server/foundation.ts';
-import type { Settings } from '../server/settings.ts';
 import { Refused } from './answer.ts';
 import { causeOf } from './commands.ts';
+import type { OpenedStorage } from './context.ts';
 
 export interface RebuildOptions {
   /** `platform`, the name of a bucket of the user, or a path with a slash. */
@@ -52,11 +51,8 @@ export interface RebuildReport {
   };
 }
 
-export interface RebuildSetup {
+export interface RebuildSetup extends OpenedStorage {
   readonly context: Foundation['context'];
-  readonly layers: LayerStores;
-  readonly settings: Settings;
-  readonly log: Logger;
 }
 
 type Source = Pick<LayerStore, 'get' | 'head' | 'list'>;

@@ -4,6 +4,7 @@ import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
 import { findRepository, placeOf } from '../../core/use-cases/accounts/repositories.ts';
 import { type AdminContext, callersFolder } from './context.ts';
 import { type Act, Refused } from './answer.ts';
+import { rebuildFromStore } from './rebuild-from-store.ts';
 
 interface RepositoryName {
   readonly username: string;
@@ -75,7 +76,8 @@ function addRebuildCommand(storage: Command, act: Act): void {
     .action(async (bucket: string, flags: RebuildFlags) => {
       const rebuild = act<RebuildFlags>(async (context, { username, name, repository, revision }) => {
         const wanted = { repository: repository ?? null, revision: revision ?? null };
-        const report = await context.rebuildFromStore({ bucket, folder: callersFolder(), username, name, ...wanted });
+        const options = { bucket, folder: callersFolder(), username, name, ...wanted };
+        const report = await context.onStorage((storage) => rebuildFromStore({ context, ...storage }, options));
         const from = `${report.source.name} (${report.source.repository_id}) at revision ${report.source.revision}`;
         const text = `Made ${username}/${name} from ${from}: ${report.refs} refs, ${report.layers} layers read and checked`;
         return { value: report, text };
