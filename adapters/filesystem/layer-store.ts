@@ -47,18 +47,27 @@ export async function createFilesystemLayerStore(options: FilesystemLayerStoreOp
   }
   const pathOf = (key: LayerKey) => join(root, layerKey(key));
   return {
+    ...readFilesystemLayers(options),
     put: (key, body, sizeBytes) => put({ path: pathOf(key), incoming, folders }, body, sizeBytes),
+    delete: async (key) => {
+      const path = pathOf(key);
+      if (await onDisk(removeFile(path))) await onDisk(syncFolder(dirname(path)));
+    },
+    now: () => onDisk(fileSystemTime(incoming)),
+  };
+}
+
+/** Reads a folder of layers, and writes nothing into it. */
+export function readFilesystemLayers(options: FilesystemLayerStoreOptions): Pick<LayerStore, 'get' | 'head' | 'list'> {
+  const root = resolve(options.directory);
+  const pathOf = (key: LayerKey) => join(root, layerKey(key));
+  return {
     get: (key, range) => get(key, pathOf(key), range),
     head: async (key) => {
       const facts = await factsOf(pathOf(key));
       return facts === null ? null : { key, ...facts };
     },
-    delete: async (key) => {
-      const path = pathOf(key);
-      if (await onDisk(removeFile(path))) await onDisk(syncFolder(dirname(path)));
-    },
     list: (prefix) => list(root, prefix),
-    now: () => onDisk(fileSystemTime(incoming)),
   };
 }
 

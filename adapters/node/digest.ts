@@ -1,11 +1,15 @@
 /** Hashes by node:crypto and node:zlib. */
-import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Digest } from '../../core/ports/digest.ts';
 
 export const digest: Digest = {
   sha256: (text) => hash('sha256', text, 'hex'),
   sha256OfBytes: (bytes) => hash('sha256', bytes, 'hex'),
+  startSha256: () => {
+    const running = createHash('sha256');
+    return { add: (bytes) => void running.update(bytes), hex: () => running.digest('hex') };
+  },
   hmacSha256: (key, text) => createHmac('sha256', key).update(text, 'utf8').digest('hex'),
   crc32: (text) => crc32(text),
   equal(a, b) {

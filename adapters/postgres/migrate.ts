@@ -22,6 +22,7 @@ import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
 import * as refusedExchanges from './migrations/013-refused-exchanges.ts';
 import * as signingKeys from './migrations/014-signing-keys.ts';
 import * as layerCompactions from './migrations/015-layer-compactions.ts';
+import * as manifestWrites from './migrations/017-manifest-writes.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -36,7 +37,7 @@ export interface MigrationSet {
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
  * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
- * repositories to compact.
+ * repositories to compact, manifests to write.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -56,6 +57,7 @@ export const logMigrations: MigrationSet = {
     '013-refused-exchanges': refusedExchanges,
     '014-signing-keys': signingKeys,
     '015-layer-compactions': layerCompactions,
+    '017-manifest-writes': manifestWrites,
   },
 };
 

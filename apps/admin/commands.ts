@@ -7,7 +7,7 @@ import { refusalText } from '../api/refusals.ts';
 import type { AdminContext } from './context.ts';
 import { Refused } from './answer.ts';
 
-export function causeOf(context: AdminContext, command: string): Cause {
+export function causeOf(context: Pick<AdminContext, 'ids'>, command: string): Cause {
   return {
     actor: { kind: 'admin', id: command },
     requestId: context.ids.next<Uuid>(),

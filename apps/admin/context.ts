@@ -5,6 +5,7 @@
  * under the same lock and stops it afterwards. Log lines are written to standard error.
  */
 import { destination, type Logger } from 'pino';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { openLayerStores } from '../server/buckets.ts';
@@ -25,7 +26,15 @@ export type AdminContext = Foundation['context'] & {
   listStorage(): Promise<readonly ListedStorage[]>;
   /** Verifies the layers of one repository; null for all. */
   verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
+  /** Opens the stores of layers for the work. */
+  onStorage<Result>(work: (storage: OpenedStorage) => Promise<Result>): Promise<Result>;
 };
+
+export interface OpenedStorage {
+  readonly layers: LayerStores;
+  readonly settings: Settings;
+  readonly log: Logger;
+}
 
 /** Returns the folder of the caller's shell, for relative paths: npm changes the working directory. */
 export function callersFolder(): string {
@@ -78,6 +87,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
       verifyLog: (options) => onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log }, options)),
       listStorage: () => onStorage(listStorage),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
+      onStorage: (work) => onStorage(({ layers }) => work({ layers, settings, log })),
     });
   } finally {
     await foundation.close();

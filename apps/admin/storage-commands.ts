@@ -1,8 +1,10 @@
 /** `strata-admin storage …`: lists and verifies the layers on platform storage and in the buckets of users. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
 import { findRepository, placeOf } from '../../core/use-cases/accounts/repositories.ts';
-import type { AdminContext } from './context.ts';
+import { type AdminContext, callersFolder } from './context.ts';
 import { type Act, Refused } from './answer.ts';
+import { rebuildFromStore } from './rebuild-from-store.ts';
 
 interface RepositoryName {
   readonly username: string;
@@ -31,6 +33,8 @@ export function addStorageCommands(program: Command, act: Act): void {
       }),
     );
 
+  addRebuildCommand(storage, act);
+
   storage
     .command('verify')
     .description('reads every layer that events name, and looks for damaged, missing, unknown and unnamed ones')
@@ -51,6 +55,47 @@ export function addStorageCommands(program: Command, act: Act): void {
         return { value: report, text, status: report.fault_count === 0 ? 0 : 1 };
       }),
     );
+}
+
+interface RebuildFlags {
+  readonly username: string;
+  readonly name: string;
+  readonly repository?: RepositoryId;
+  readonly revision?: number;
+}
+
+function addRebuildCommand(storage: Command, act: Act): void {
+  storage
+    .command('rebuild')
+    .argument('<bucket>', "'platform', the name of a bucket of the user, or a folder such as ./copy")
+    .description('makes a new repository from the newest manifest of a store, and the layers that it names')
+    .requiredOption('--username <name>', 'whose repository it becomes')
+    .requiredOption('--name <name>', 'the name of the new repository')
+    .option('--repository <id>', 'the repository in the store, if it holds several', repositoryId)
+    .option('--revision <number>', 'an older manifest', revisionNumber)
+    .action(async (bucket: string, flags: RebuildFlags) => {
+      const rebuild = act<RebuildFlags>(async (context, { username, name, repository, revision }) => {
+        const wanted = { repository: repository ?? null, revision: revision ?? null };
+        const options = { bucket, folder: callersFolder(), username, name, ...wanted };
+        const report = await context.onStorage((storage) => rebuildFromStore({ context, ...storage }, options));
+        const from = `${report.source.name} (${report.source.repository_id}) at revision ${report.source.revision}`;
+        const text = `Made ${username}/${name} from ${from}: ${report.refs} refs, ${report.layers} layers read and checked`;
+        return { value: report, text };
+      });
+      await rebuild(flags);
+    });
+}
+
+function repositoryId(text: string): RepositoryId {
+  const id = parseUuid<RepositoryId>(text);
+  if (id === null) throw new InvalidArgumentError('Give the id of a repository.');
+  return id;
+}
+
+function revisionNumber(text: string): number {
+  const revision = Number(text);
+  if (!/^[0-9]+$/.test(text) || !Number.isSafeInteger(revision)) throw new InvalidArgumentError('Give a number.');
+  return revision;
 }
 
 async function existingRepository(context: AdminContext, { username, name }: RepositoryName) {

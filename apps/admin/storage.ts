@@ -16,6 +16,7 @@ import { type LayerStore, LayerStoreError, type StoredLayer } from '../../core/p
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
+import { checkManifest } from './check-manifest.ts';
 import { checkLayer } from './check-layer.ts';
 import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
 
@@ -91,7 +92,7 @@ export interface StorageFault {
    */
   readonly kind: 'missing' | 'damaged' | 'unknown' | 'unreadable' | 'unreachable';
   readonly repository: string | null;
-  /** The layer's key, the stream's name, or the repository's id. */
+  /** The key of the layer or manifest, the stream's name, or the repository's id. */
   readonly what: string;
   readonly detail: string;
 }
@@ -188,6 +189,8 @@ async function verifyRepository(context: StorageContext, repository: KnownReposi
     if (page.length < PAGE_EVENTS) break;
     from += page.length;
   }
+  const manifestFault = await checkManifest(layers, id, unnamed, named);
+  if (manifestFault !== null) run.fault({ ...manifestFault, repository: name });
   for (const layer of named.values()) {
     unnamed.delete(layer.key);
     const fault = await checkLayer(layers, layer);

@@ -11,6 +11,7 @@ import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerCompactionsError } from '../../core/ports/layer-compactions.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
+import { ManifestWritesError } from '../../core/ports/manifest-writes.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
@@ -34,6 +35,7 @@ export const OUTAGE_ERRORS = [
   EventStoreError,
   LayerCompactionsError,
   LayerStoreError,
+  ManifestWritesError,
   NodeBehind,
   ObjectDatabaseError,
   PasskeyChallengesError,
@@ -102,6 +104,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'delivery-store-unavailable': DOWN,
   'device-logins-unavailable': DOWN,
   'layer-compactions-unavailable': DOWN,
+  'manifest-writes-unavailable': DOWN,
   'log-unavailable': LOG_DOWN,
   'append-outcome-unknown': UNKNOWN_OUTCOME,
   'append-too-large': FAULT,

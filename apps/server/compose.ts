@@ -95,7 +95,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       clock: context.clock,
       entities: context.entities,
       deliveries: readModels,
-      timers: [timers, context.deviceRequests, context.compactions],
+      timers: [timers, context.deviceRequests, context.compactions, context.manifests],
       parkedStreams: () => projections.runner.waiting(),
     });
     const http = createHttpServer({

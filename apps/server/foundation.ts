@@ -23,6 +23,7 @@ import {
   createPostgresLayerCompactions,
   type PostgresLayerCompactions,
 } from '../../adapters/postgres/layer-compactions.ts';
+import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
@@ -55,6 +56,7 @@ export interface Foundation {
     readonly signingKeys: SigningKeys;
     readonly deviceRequests: PostgresDeviceLoginRequests;
     readonly compactions: PostgresLayerCompactions;
+    readonly manifests: PostgresManifestWrites;
     readonly refusedExchanges: RefusedExchanges;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
@@ -141,6 +143,7 @@ export async function composeFoundation(
       signingKeys: createPostgresSigningKeys({ pool, masterKey }),
       deviceRequests: createPostgresDeviceLoginRequests(pool),
       compactions: createPostgresLayerCompactions(pool),
+      manifests: createPostgresManifestWrites(pool),
       refusedExchanges: createPostgresRefusedExchanges(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,

@@ -15,7 +15,8 @@ import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
-import { expireLayers } from '../../core/use-cases/sweeping/expire-layers.ts';
+import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
+import { type ManifestContext, removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
@@ -38,6 +39,7 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 export interface SweepsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStores;
+  readonly manifestContext: ManifestContext;
   readonly retentionDays: number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -106,13 +108,15 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
 
 /** What leaves when the retention is over: layers that a compaction replaced, and what no ref reaches. */
 function startRetention(
-  { foundation, layers, retentionDays, log, onFault }: SweepsOptions,
+  { foundation, layers, manifestContext, retentionDays, log, onFault }: SweepsOptions,
   marks: PolicyMarks,
 ): () => Promise<void> {
   const { context } = foundation;
   const parts = closer();
   const retention = { ...context, marks, retentionMs: retentionDays * DAY_MS };
-  const layerExpiry = { ...retention, layers, past: composePastEntities(foundation, onFault), log };
+  const beforeRemoval: LayerExpiryContext['beforeRemoval'] = (...of) => removeManifestsBefore(manifestContext, ...of);
+  const past = composePastEntities(foundation, onFault);
+  const layerExpiry = { ...retention, layers, past, log, beforeRemoval };
   parts.add(
     every(
       RETENTION_INTERVAL_MS,

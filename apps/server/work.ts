@@ -5,12 +5,14 @@
  */
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
+import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
@@ -24,6 +26,9 @@ import { startWorkflows } from './workflows.ts';
 
 /** A deletion that its request left unfinished is finished between one and two intervals later. */
 const DELETIONS_INTERVAL_MS = 5_000;
+/** With the delay and the looks at the rows, a manifest is there within a minute of the change. */
+const MANIFEST_REQUESTS_INTERVAL_MS = 3_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 export interface WorkOptions {
   readonly settings: Settings;
@@ -52,10 +57,15 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
   try {
     const finishDeletions = createDeletionFinisher({ ...foundation.context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    const engine = { timers, temporal, retentionDays };
+    const retentionMs = retentionDays * DAY_MS;
+    const manifestContext = { ...foundation.context, layers, retentionMs, log };
+    const engine = { timers, temporal, retentionMs, manifestContext };
     const workflows = await startWorkflows({ foundation, layers, objects, ...engine, metrics, log, onFault });
     parts.add(workflows.stop);
-    parts.add(startSweeps({ foundation, layers, retentionDays, metrics, log, onFault }));
+    const requests = { ...foundation.context, marks: createPostgresPolicyMarks(foundation.pool) };
+    const requestAll = (signal: AbortSignal): Promise<void> => requestManifests(requests, signal);
+    parts.add(every(MANIFEST_REQUESTS_INTERVAL_MS, requestAll, (cause) => onFault('manifest-requests', cause)));
+    parts.add(startSweeps({ foundation, layers, manifestContext, retentionDays, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
       deliveries,

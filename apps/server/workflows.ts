@@ -14,6 +14,7 @@ import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
+import type { ManifestContext } from '../../core/use-cases/manifests/write-manifest.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { deviceRequest } from '../../workflows/device-request/logic.ts';
@@ -21,6 +22,8 @@ import { createDeviceRequestSteps } from '../../workflows/device-request/steps.t
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import { layerCompaction } from '../../workflows/layer-compaction/logic.ts';
 import { createCompactionSteps } from '../../workflows/layer-compaction/steps.ts';
+import { manifestWriting } from '../../workflows/manifest-writing/logic.ts';
+import { createManifestSteps } from '../../workflows/manifest-writing/steps.ts';
 import type { TemporalEngine } from '../../workflows/temporal/engine.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
@@ -37,7 +40,8 @@ export interface WorkflowsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStores;
   readonly objects: LayerMerges & LayerDrops;
-  readonly retentionDays: number;
+  readonly retentionMs: number;
+  readonly manifestContext: ManifestContext;
   readonly timers: Timers;
   /** Null: the embedded engine. */
   readonly temporal: TemporalSettings | null;
@@ -49,18 +53,18 @@ export interface WorkflowsOptions {
 /** The engine is degraded if an event older than this was not sent to Temporal, though Temporal answers. */
 const BEHIND_MS = 30_000;
 const CONNECTION_CHECK_INTERVAL_MS = 500;
-const DAY_MS = 24 * 60 * 60_000;
 
 /** Starts the engine. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
-  const { foundation, layers, objects, metrics, temporal, log } = options;
+  const { foundation, layers, objects, manifestContext, retentionMs, metrics, temporal, log } = options;
   const { context } = foundation;
-  const compacting = { ...context, layers, objects, log, retentionMs: options.retentionDays * DAY_MS };
+  const compacting = { ...context, layers, objects, log, retentionMs };
   const workflows = [
     carriedOut(deviceLogin, createDeviceLoginSteps(context)),
     carriedOut(deviceRequest(context.deviceRequests), createDeviceRequestSteps(context)),
     carriedOut(webhookDelivery, createWebhookDeliverySteps(context)),
     carriedOut(layerCompaction(context.compactions), createCompactionSteps(compacting)),
+    carriedOut(manifestWriting(context.manifests), createManifestSteps({ ...context, ...manifestContext })),
   ].map((workflow) => counted(workflow, metrics));
   return temporal === null ? startEmbedded(options, workflows) : startOnTemporal(options, workflows, temporal);
 }

@@ -40,7 +40,7 @@ export function canonicalJson(value: JsonValue): string {
       throw new TypeError(`Events cannot hold a ${typeof value}`);
   }
   if (value === null) return 'null';
-  if (isArray(value)) {
+  if (isJsonArray(value)) {
     // Uses the iterator, because `map` skips holes.
     const items: string[] = [];
     for (const item of value) items.push(canonicalJson(item));
@@ -57,7 +57,7 @@ export function canonicalJson(value: JsonValue): string {
   return `{${members.join(',')}}`;
 }
 
-function isArray(value: readonly JsonValue[] | JsonObject): value is readonly JsonValue[] {
+export function isJsonArray(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
@@ -66,13 +66,13 @@ function byCodeUnit(a: string, b: string): number {
 }
 
 export function isJsonObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !isArray(value);
+  return typeof value === 'object' && value !== null && !isJsonArray(value);
 }
 
 /** Yields every string in a value, at any depth, but not the keys. */
 export function* textsIn(value: JsonValue): Generator<string> {
   if (typeof value === 'string') yield value;
   else if (typeof value === 'object' && value !== null) {
-    for (const member of isArray(value) ? value : Object.values(value)) yield* textsIn(member);
+    for (const member of isJsonArray(value) ? value : Object.values(value)) yield* textsIn(member);
   }
 }

@@ -30,6 +30,22 @@ export const COMPACTION_ASKED_AGAIN_MS = 2_000;
  * them.
  */
 export const REPLACED_LAYERS_KEPT_MS_MIN = 60 * 60_000;
+/**
+ * How long after a change its manifest is written: one for all changes of that time. With the looks at the log and at
+ * the rows it is there within a minute.
+ */
+export const MANIFEST_DELAY_MS = 50_000;
+/** Manifests that one process writes at once. One account has one of them, since its bucket may be slow. */
+export const MANIFESTS_AT_ONCE_MAX = 4;
+/** After a failure of the store, a manifest is tried again after this time, which doubles with each failure in a row. */
+export const MANIFEST_RETRY_FIRST_MS = 60_000;
+export const MANIFEST_RETRY_LAST_MS = 60 * 60_000;
+/** The size of a manifest without its refs, which is read whole: one of 300,000 layers. */
+export const MANIFEST_BYTES_MAX = 64 * MIB;
+/** Objects beside the manifests of one repository that are looked at, at a time: a year of days has 730. */
+export const MANIFEST_FILES_LISTED_MAX = 10_000;
+/** Refs that no manifest names are of one that is being written, or of a writer that died: after this time they leave. */
+export const MANIFEST_REFS_KEPT_MS = 60 * 60_000;
 /** Compactions that one process makes at once: each takes a processor. */
 export const COMPACTIONS_AT_ONCE_MAX = 2;
 /** Larger layers are not compacted again: rewriting one would cost more than its request saves. */

@@ -1,5 +1,5 @@
 /**
- * Named places where a test may kill the process: between the steps of a push, of a compaction, of an export or import of the log, of a
+ * Named places where a test may kill the process: between the steps of a push, of a compaction, of the writing of a manifest, of an export or import of the log, of a
  * webhook delivery, of the enrolment of an MFA token, of an exchange of an identity
  * token, and between two appends of one command.
  *
@@ -17,6 +17,9 @@ export const FAILPOINTS = [
   'compaction-appended',
   'dropping-layers-stored',
   'dropping-appended',
+  'manifest-refs-stored',
+  'manifest-stored',
+  'manifest-removed',
   'repository-created',
   'repository-closed',
   'account-username-claimed',

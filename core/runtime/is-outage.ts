@@ -3,6 +3,7 @@ import { DeliveryStoreError } from '../ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../ports/device-login-requests.ts';
 import { EventStoreError } from '../ports/event-store.ts';
 import { LayerCompactionsError } from '../ports/layer-compactions.ts';
+import { ManifestWritesError } from '../ports/manifest-writes.ts';
 import { ReadModelError } from '../ports/read-models.ts';
 import { VaultError } from '../ports/vault.ts';
 
@@ -15,6 +16,7 @@ export function isOutage(error: unknown): boolean {
     error instanceof DeliveryStoreError ||
     error instanceof DeviceLoginRequestsError ||
     error instanceof LayerCompactionsError ||
+    error instanceof ManifestWritesError ||
     error instanceof ReadModelError
   );
 }

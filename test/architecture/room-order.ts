@@ -36,6 +36,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/use-cases/webhooks',
     'core/use-cases/log-files',
     'core/use-cases/compacting',
+    'core/use-cases/manifests',
     'core/use-cases/sweeping',
     'core/use-cases/issuing',
   ],

@@ -61,7 +61,9 @@ async function traces(shared: SharedParts, strata: Strata, target: WireTarget) {
     refs: [...(await wireRefs(target))],
     // Events of stream category `transfer` are left out: the server appends one for each minute, at a time of its own.
     events: log.filter(({ stream }) => categoryOf(stream) !== 'transfer').length,
-    layers: (await filesBelow(path.join(shared.layersDir, 'repositories'))).toSorted(),
+    layers: (await filesBelow(path.join(shared.layersDir, 'repositories')))
+      .filter((file) => file.endsWith('.tar'))
+      .toSorted(),
     leftovers: await leftovers(strata),
   };
 }

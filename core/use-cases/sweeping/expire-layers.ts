@@ -7,9 +7,9 @@
  */
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
-import { type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import { type AccountId, type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
-import { LayerStoreError } from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
 import { decideRepository } from '../../repository/decide.ts';
@@ -26,6 +26,11 @@ export interface LayerExpiryContext extends Context, Pick<PassingContext, 'marks
   readonly past: Pick<PastEntities, 'accountAt'>;
   readonly retentionMs: number;
   readonly log: Log;
+  /** Called before layers are removed that a compaction at this revision replaced: no manifest may name them then. */
+  readonly beforeRemoval: (
+    store: LayerStore,
+    of: { readonly account: AccountId; readonly repository: RepositoryId; readonly revision: number },
+  ) => Promise<void>;
 }
 
 const POLICY = 'layer-expiry';
@@ -52,7 +57,8 @@ async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promi
   await execute(context, repositories, repository, about, (state) =>
     decideRepository(state, { type: 'ExpireReplacedLayers', compactedAt: recorded.revision, layers }),
   );
-  await remove(context, await placeAt(context, recorded, repository), { repository, layers });
+  const { revision } = recorded;
+  await remove(context, await placeAt(context, recorded, repository), { repository, revision, layers });
   return true;
 }
 
@@ -69,14 +75,22 @@ async function placeAt(
   return { account: accountId, storageBucketId: owned?.storageBucketId ?? null };
 }
 
+interface ReplacedLayers {
+  readonly repository: RepositoryId;
+  /** The revision of the compaction. */
+  readonly revision: number;
+  readonly layers: readonly { readonly id: string }[];
+}
+
 /** A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind. */
 async function remove(
-  { layers: stores, log }: LayerExpiryContext,
+  { layers: stores, log, beforeRemoval }: LayerExpiryContext,
   place: LayerPlace,
-  { repository, layers }: { readonly repository: RepositoryId; readonly layers: readonly { readonly id: string }[] },
+  { repository, revision, layers }: ReplacedLayers,
 ): Promise<void> {
   const store = stores.of(place, 'maintenance');
   try {
+    await beforeRemoval(store, { account: place.account, repository, revision });
     for (const { id } of layers) await store.delete(layerKeyOf(repository, uuid<LayerId>(id)));
   } catch (error) {
     if (place.storageBucketId === null || !(error instanceof LayerStoreError)) throw error;

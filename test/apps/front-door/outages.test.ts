@@ -13,6 +13,7 @@ import { DeviceLoginRequestsError } from '../../../core/ports/device-login-reque
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerCompactionsError } from '../../../core/ports/layer-compactions.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { ManifestWritesError } from '../../../core/ports/manifest-writes.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../../core/ports/password-hasher.ts';
@@ -36,6 +37,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'delivery-store-unavailable': new DeliveryStoreError(WORDS),
   'device-logins-unavailable': new DeviceLoginRequestsError(WORDS),
   'layer-compactions-unavailable': new LayerCompactionsError(WORDS),
+  'manifest-writes-unavailable': new ManifestWritesError(WORDS),
   'log-unavailable': new EventStoreError('log-unavailable', WORDS),
   'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
   'append-too-large': new EventStoreError('append-too-large', WORDS),

@@ -327,7 +327,8 @@ class LayerLife {
       ...{ ...node, snapshots: createMemorySnapshots(), onFault: () => undefined },
       complete: async (event) => event,
     });
-    const parts = { marks: this.#marks, layers: layersIn(this.#layers), past, log: keepLog() };
+    const noManifests = { beforeRemoval: async () => undefined };
+    const parts = { marks: this.#marks, layers: layersIn(this.#layers), past, log: keepLog(), ...noManifests };
     await expireLayers({ ...node, ...parts, retentionMs: RETENTION_MS }, NEVER);
   }
 

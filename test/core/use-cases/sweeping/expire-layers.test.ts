@@ -55,6 +55,7 @@ async function compacted(context: TestContext, retentionMs = RETENTION_MS) {
     }),
     log: keepLog(),
     retentionMs,
+    beforeRemoval: async () => undefined,
   };
   const types = async () => {
     const stream = streamName('repository', id);

@@ -1,0 +1,287 @@
+/**
+ * Writes the manifest of a repository into the store of its layers, and removes those that nobody needs any more
+ * (docs/bucket-layout.md).
+ *
+ * Must stay true:
+ * - a manifest is stored after its refs, and both after every layer that it names, so that whoever finds it finds all;
+ * - of two writers that race, the newer revision is the newest manifest, in whatever order they store;
+ * - only manifests at revisions that the log has stay: others are of a log that was restored to an earlier state;
+ * - a manifest is removed before its refs. The newest is never removed before a newer one is stored.
+ */
+import { accounts } from '../../account/evolve.ts';
+import type { OwnedRepository } from '../../account/repositories/state.ts';
+import { byRefOrder, type RefName } from '../../git/ref-name.ts';
+import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
+import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
+import { type NextTurn, sortInTurns } from '../../kernel/turns.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
+import type { LayerKey, LayerStore, StoredLayer } from '../../ports/layer-store.ts';
+import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
+import type { Log } from '../../ports/log.ts';
+import { repositories } from '../../repository/evolve.ts';
+import {
+  MANIFEST_REFS_HEADER,
+  manifestEventLine,
+  manifestFilesIn,
+  manifestKey,
+  manifestPrefix,
+  manifestRefLines,
+  manifestRefsFile,
+  manifestRefsKey,
+  manifestsLeaveAt,
+  manifestText,
+  type ManifestRefs,
+} from '../../repository/manifest.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
+import type { Context } from '../../runtime/execute.ts';
+import { placeOf } from '../accounts/repositories.ts';
+
+export interface ManifestContext extends Context {
+  readonly layers: Pick<LayerStores, 'of' | 'platform'>;
+  readonly digest: Pick<Digest, 'startSha256'>;
+  readonly failpoint: Failpoint;
+  readonly log: Log;
+  /** How long the last manifest of a day stays. */
+  readonly retentionMs: number;
+}
+
+export interface ManifestOf {
+  readonly account: AccountId;
+  readonly repository: RepositoryId;
+}
+
+/**
+ * `kept`: the repository was deleted, or never pushed to, so its manifests stay as they are. `erased`: its account was
+ * erased, and they were removed.
+ */
+export type ManifestOutcome =
+  | { readonly outcome: 'kept' | 'erased' }
+  | {
+      readonly outcome: 'written';
+      /** When a manifest that is kept for the retention is to leave; null if there is none. */
+      readonly nextAt: Timestamp | null;
+    };
+
+type ManifestFiles = ReturnType<typeof manifestFilesIn>;
+
+/** Rejects with a LayerStoreError if the store cannot be read or written. Nobody sees half of a manifest then. */
+export async function writeManifest(context: ManifestContext, of: ManifestOf): Promise<ManifestOutcome> {
+  const { repository } = of;
+  await context.entities.barrier();
+  const before = await findRepository(context, of);
+  if (before === null) return (await removeOfErased(context, of)) ? { outcome: 'erased' } : { outcome: 'kept' };
+  const store = context.layers.of(placeOf({ accountId: of.account, owned: before.owned }), 'maintenance');
+  const files = await listFiles(store, repository);
+  // Read after the listing, so that the log has each revision in it by now, if it is of this log.
+  await context.entities.barrier();
+  const found = await findRepository(context, of);
+  if (found === null) return { outcome: 'kept' };
+  const written = await storeManifest(context, store, found, files);
+  return { outcome: 'written', nextAt: await removeOld(context, store, [...files, ...written], found) };
+}
+
+/**
+ * Removes the manifests of revisions before this one, for a caller that will remove layers which they name. An open
+ * repository has a newer manifest then.
+ */
+export async function removeManifestsBefore(
+  context: ManifestContext,
+  store: LayerStore,
+  { account, repository, revision }: ManifestOf & { readonly revision: number },
+): Promise<void> {
+  const files = await listFiles(store, repository);
+  const old = files.filter((file) => file.revision < revision);
+  if (old.length === 0) return;
+  const isReplaced = files.some((file) => file.kind === 'manifest' && file.revision >= revision);
+  if (!isReplaced) await writeManifest(context, { account, repository });
+  await remove(context, store, old);
+}
+
+/**
+ * Manifests hold names of refs. Returns false if the account is not erased. Of one that is, only the platform's store can
+ * be reached: the credentials of its buckets were in the vault.
+ */
+async function removeOfErased(context: ManifestContext, { account, repository }: ManifestOf): Promise<boolean> {
+  const { state: owner } = await context.entities.get(accounts, account);
+  if (owner.status !== 'erased') return false;
+  const store = context.layers.platform;
+  await remove(context, store, await listFiles(store, repository));
+  return true;
+}
+
+/** Returns where a repository's manifests are stored; null if this node does not know the repository. */
+export async function manifestPlace(context: Context, { account, repository }: ManifestOf): Promise<LayerPlace | null> {
+  const { state: owner } = await context.entities.get(accounts, account);
+  const owned = 'repositories' in owner ? owner.repositories.get(repository) : undefined;
+  return owned === undefined ? null : placeOf({ accountId: account, owned });
+}
+
+/** Of more objects than a repository has, as the owner of a bucket may put there, the rest is seen another time. */
+async function listFiles(store: LayerStore, repository: RepositoryId): Promise<ManifestFiles> {
+  const listed: StoredLayer[] = [];
+  for await (const stored of store.list(manifestPrefix(repository))) {
+    listed.push(stored);
+    if (listed.length === MANIFEST_FILES_LISTED_MAX) break;
+  }
+  return manifestFilesIn(listed);
+}
+
+interface Found {
+  /** `<username>/<name>`. */
+  readonly name: string;
+  readonly owned: OwnedRepository;
+  readonly state: OpenRepository;
+  readonly revision: number;
+  /** The id and time of the event at this revision. */
+  readonly eventId: EventId;
+  readonly asOf: Timestamp;
+}
+
+/**
+ * Returns null for a repository that was deleted or never pushed to. Finds those of a closed account as well: its owner
+ * may come back.
+ */
+async function findRepository(context: ManifestContext, { account, repository }: ManifestOf): Promise<Found | null> {
+  const { state: owner } = await context.entities.get(accounts, account);
+  if (owner.status !== 'open' && owner.status !== 'closed') return null;
+  const owned = owner.repositories.get(repository);
+  const { state, revision, lastEventId, lastAt } = await context.entities.get(repositories, repository);
+  if (owned === undefined || state.status === 'closed') return null;
+  if (revision === 'none' || lastEventId === null || lastAt === null) return null;
+  return { name: `${owner.username}/${owned.name}`, owned, state, revision, eventId: lastEventId, asOf: lastAt };
+}
+
+/** Returns what it stored: nothing if this manifest was there. */
+async function storeManifest(
+  context: ManifestContext,
+  store: LayerStore,
+  found: Found,
+  files: ManifestFiles,
+): Promise<ManifestFiles> {
+  const { owned, state, revision } = found;
+  const repository = owned.id;
+  const key = manifestKey(repository, revision);
+  const isThere = files.some((file) => file.key === key);
+  if (isThere && (await isOfEvent(store, key, found.eventId))) return [];
+  const refs = await storeRefs(context, store, found);
+  await context.failpoint('manifest-refs-stored');
+  // It is of another log, in which this revision was another event.
+  if (isThere) await store.delete(key);
+  const text = encodeUtf8(
+    manifestText({
+      repository,
+      name: found.name,
+      revision,
+      eventId: found.eventId,
+      asOf: found.asOf,
+      head: `refs/heads/${state.defaultBranch ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH}`,
+      refs,
+      layers: [...state.layers],
+    }),
+  );
+  await store.put(key, inOnePart(text), text.length);
+  await context.failpoint('manifest-stored');
+  const storedAt = context.clock.now();
+  return [{ key, sizeBytes: text.length, storedAt, repository, revision, kind: 'manifest' }];
+}
+
+async function* inOnePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** The line of the event is among the first bytes. Whoever owns the bucket may have written anything there. */
+const EVENT_LINE_WITHIN_BYTES = 1_024;
+
+async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Promise<boolean> {
+  const start = new Uint8Array(EVENT_LINE_WITHIN_BYTES);
+  let length = 0;
+  for await (const part of await store.get(key, { start: 0, end: start.length })) {
+    const room = part.subarray(0, start.length - length);
+    start.set(room, length);
+    length += room.length;
+    if (length === start.length) break;
+  }
+  // The cut may be in the middle of a character.
+  return decodeUtf8Lossy(start.subarray(0, length)).includes(manifestEventLine(event));
+}
+
+/** Refs that are written between two turns of the event loop. */
+const REFS_PART = 500;
+
+/** Never holds the text of all refs: it makes each part twice, for the digest and for the store. */
+async function storeRefs(context: ManifestContext, store: LayerStore, found: Found): Promise<ManifestRefs> {
+  const { nextTurn } = context.clock;
+  const { refs } = found.state;
+  const names = await sortInTurns([...refs.keys()], byRefOrder, nextTurn);
+  const digest = context.digest.startSha256();
+  let sizeBytes = 0;
+  for await (const part of refsParts(names, refs, nextTurn)) {
+    digest.add(part);
+    sizeBytes += part.length;
+  }
+  const sha256 = digest.hex();
+  const file = manifestRefsFile(found.revision, sha256);
+  const key = manifestRefsKey(found.owned.id, { file });
+  await store.put(key, refsParts(names, refs, nextTurn), sizeBytes);
+  return { file, count: names.length, sizeBytes, sha256 };
+}
+
+async function* refsParts(
+  names: readonly RefName[],
+  refs: OpenRepository['refs'],
+  nextTurn: NextTurn,
+): AsyncGenerator<Uint8Array> {
+  yield encodeUtf8(MANIFEST_REFS_HEADER);
+  for (let at = 0; at < names.length; at += REFS_PART) {
+    if (at > 0) await nextTurn();
+    let lines = '';
+    for (const name of names.slice(at, at + REFS_PART)) {
+      const ref = refs.get(name);
+      if (ref !== undefined) lines += manifestRefLines(name, ref);
+    }
+    yield encodeUtf8(lines);
+  }
+}
+
+/** Removes what nobody needs any more. Returns when the next manifest is to leave; null if only a newer one ends it. */
+async function removeOld(
+  context: ManifestContext,
+  store: LayerStore,
+  files: ManifestFiles,
+  { revision, owned }: Found,
+): Promise<Timestamp | null> {
+  const now = context.clock.now();
+  const ofOtherLog = files.filter((file) => file.revision > revision);
+  if (ofOtherLog.length > 0) {
+    const fields = { repository: owned.id, revision, removed: ofOtherLog.map(({ key }) => key) };
+    context.log.warn(fields, 'The store held manifests of revisions that the log does not have');
+  }
+  const leaveAt = manifestsLeaveAt(
+    files.filter((file) => file.kind === 'manifest' && file.revision <= revision),
+    context.retentionMs,
+  );
+  const oldest = plusMs(now, -MANIFEST_REFS_KEPT_MS);
+  const leaves = (file: ManifestFiles[number]): boolean => {
+    const at = leaveAt.get(file.revision);
+    // Refs without a manifest may be of one that is being written.
+    return at === undefined ? file.storedAt < oldest : at !== null && at <= now;
+  };
+  const known = files.filter((file) => file.revision <= revision);
+  await remove(context, store, [...ofOtherLog, ...known.filter(leaves)]);
+  let nextAt: Timestamp | null = null;
+  for (const at of leaveAt.values()) if (at !== null && at > now && (nextAt === null || at < nextAt)) nextAt = at;
+  return nextAt;
+}
+
+/** Removes manifests before refs. */
+async function remove({ failpoint }: ManifestContext, store: LayerStore, files: ManifestFiles): Promise<void> {
+  for (const kind of ['manifest', 'refs'] as const) {
+    for (const file of files) {
+      if (file.kind !== kind) continue;
+      await store.delete(file.key);
+      await failpoint('manifest-removed');
+    }
+  }
+}

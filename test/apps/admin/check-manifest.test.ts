@@ -1,0 +1,83 @@
+/** What `strata-admin storage verify` says about the newest manifest of a repository. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { beforeAll, describe, test } from 'vitest';
+import { checkManifest } from '../../../apps/admin/check-manifest.ts';
+import type { RepositoryId } from '../../../core/kernel/ids.ts';
+import type { LayerKey, LayerStore, StoredLayer } from '../../../core/ports/layer-store.ts';
+import type { RecordedLayer } from '../../../core/repository/events.ts';
+import { recordedLayer } from '../../../core/repository/layers.ts';
+import { writeManifest } from '../../../core/use-cases/manifests/write-manifest.ts';
+import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
+import { startGitReading } from '../../support/git-reading.ts';
+import { layersIn } from '../../support/layers-in.ts';
+import { keepLog } from '../../support/log.ts';
+
+describe('The newest manifest', () => {
+  const ending = suiteEnding();
+  let store: LayerStore;
+  let id: RepositoryId;
+  let named: ReadonlyMap<string, RecordedLayer>;
+
+  beforeAll(async () => {
+    const reading = await startGitReading();
+    cleanUp(ending, () => reading.close());
+    await reading.push({ 'refs/heads/main': reading.git.commit({ first: randomBytes(300) }) });
+    const { entity, ...found } = await reading.current();
+    const layers = layersIn(reading.database.layers);
+    const context = { ...reading.node, layers, retentionMs: 0, log: keepLog() };
+    await writeManifest(context, { account: reading.account, repository: found.id });
+    ({ id } = found);
+    store = reading.database.layers;
+    named = new Map([...entity.state.layers].map((layer) => [layer.id, recordedLayer(layer)]));
+  });
+
+  async function listed(): Promise<Map<string, StoredLayer>> {
+    const stored = await Array.fromAsync(store.list(`repositories/${id}/`));
+    return new Map(stored.map((one) => [one.key, one]));
+  }
+
+  function saying(which: (key: LayerKey) => boolean, change: (text: string) => string): LayerStore {
+    return {
+      ...store,
+      get: async (key, range) => {
+        const text = Buffer.concat(await Array.fromAsync(await store.get(key, range))).toString();
+        return (async function* () {
+          yield Buffer.from(which(key) ? change(text) : text);
+        })();
+      },
+    };
+  }
+
+  test('is no fault if it is whole, and no manifest is an unnamed layer', async () => {
+    const objects = await listed();
+    assert.equal(objects.size, 3);
+    assert.equal(await checkManifest(store, id, objects, named), null);
+    assert.deepEqual(
+      [...objects.keys()],
+      [...named.values()].map(({ key }) => key),
+    );
+    assert.equal(await checkManifest(store, id, new Map(), named), null, 'none was written yet');
+  });
+
+  test('is damaged if it or its refs were altered, or if it names a layer that the log does not have', async () => {
+    const isManifest = (key: string): boolean => key.endsWith('.json');
+    const isRefs = (key: string): boolean => key.endsWith('.refs');
+    for (const [faulty, says] of [
+      [saying(isManifest, (text) => text.replace('"head"', '"HEAD"')), /^is no manifest: a member is missing/],
+      [saying(isManifest, (text) => text.replace('{', '[')), /^is no JSON/],
+      [saying(isRefs, (text) => text.replace('heads/main', 'heads/evil')), /^has another SHA-256/],
+    ] as const) {
+      const fault = await checkManifest(faulty, id, await listed(), named);
+      assert.match(fault?.detail ?? '', says);
+    }
+    const fault = await checkManifest(store, id, await listed(), new Map());
+    assert.match(fault?.detail ?? '', /^names the layer .*, which no event names like this$/);
+  });
+
+  test('is no fault if a newer one replaced it while it was read', async () => {
+    const objects = await listed();
+    const gone: LayerStore = { ...store, get: (key) => store.get(`${key}.gone` as LayerKey) };
+    assert.equal(await checkManifest(gone, id, objects, named), null);
+  });
+});

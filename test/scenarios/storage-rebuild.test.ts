@@ -1,0 +1,103 @@
+/** What an operator does with a copy of a bucket whose service is lost: `strata-admin storage rebuild`. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeAll, describe, test } from 'vitest';
+import type { RebuildReport } from '../../apps/admin/rebuild-from-store.ts';
+import type { RepositoryId } from '../../core/kernel/ids.ts';
+import { writeManifest } from '../../core/use-cases/manifests/write-manifest.ts';
+import { copyStore } from '../support/bucket-script.ts';
+import { cleanUp, suiteEnding } from '../support/cleanup.ts';
+import { filesBelow } from '../support/files-below.ts';
+import { startGitReading } from '../support/git-reading.ts';
+import { layersIn } from '../support/layers-in.ts';
+import { keepLog } from '../support/log.ts';
+import { type Account, createAccount, git, gitUrl, type Strata, tryAdmin } from '../support/strata.ts';
+import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+describe('A repository of which only the store is left', () => {
+  const ending = suiteEnding();
+  let shared: SharedParts;
+  let strata: Strata;
+  let ada: Account;
+
+  beforeAll(async () => {
+    shared = await sharedParts(ending);
+    strata = await startNode(ending, shared);
+    ada = await createAccount(strata, 'ada');
+  });
+
+  /** Copies a store with one repository into a folder. Returns its refs as `git ls-remote` lists them. */
+  async function lostService(folder: string): Promise<{ readonly id: RepositoryId; readonly refs: readonly string[] }> {
+    const reading = await startGitReading();
+    cleanUp(ending, () => reading.close());
+    const { git: client, database, account, node } = reading;
+    const first = client.commit({ first: randomBytes(300) });
+    await reading.push({ 'refs/heads/main': first, 'refs/heads/gone': client.commit({ gone: 'gone' }) });
+    await reading.push({ 'refs/heads/main': client.commit({ other: 'other' }, { parents: [] }) });
+    await reading.push({ 'refs/heads/gone': null, 'refs/tags/v1': first });
+    const { id, entity } = await reading.current();
+    const layers = layersIn(database.layers);
+    await writeManifest({ ...node, layers, retentionMs: 0, log: keepLog() }, { account, repository: id });
+    await copyStore(database.layers, '', folder);
+    const { state } = (await reading.current()).entity;
+    assert.equal(state.refs.size, 2);
+    const refs = [...entity.state.refs.entries()].map(([name, ref]) => `${ref.id}\t${name}`);
+    const [head] = refs.filter((line) => line.endsWith('refs/heads/main'));
+    return { id, refs: [`${head?.slice(0, 40)}\tHEAD`, ...refs].sort() };
+  }
+
+  async function listed(name: string): Promise<readonly string[]> {
+    return (await git(shared.layersDir, ['ls-remote', gitUrl(strata, ada, name)])).trim().split('\n').sort();
+  }
+
+  const rebuild = (from: string, name: string, ...more: readonly string[]) =>
+    tryAdmin(strata, ['--json', 'storage', 'rebuild', from, '--username', 'ada', '--name', name, ...more]);
+
+  test('is made again beside a running server, which serves it, and only once', async () => {
+    const folder = await tempDir(ending);
+    const { id, refs } = await lostService(folder);
+    const made = await rebuild(`${folder}/`, 'engine');
+    assert.equal(made.code, 0, made.stderr);
+    const report = JSON.parse(made.stdout) as RebuildReport;
+    assert.deepEqual([report.refs, report.layers, report.source.repository_id], [2, 2, id]);
+    assert.deepEqual(await listed('engine'), refs);
+    const clone = await tempDir(ending);
+    await git(clone, ['clone', '--quiet', '--mirror', gitUrl(strata, ada, 'engine'), 'copy.git']);
+    await git(path.join(clone, 'copy.git'), ['fsck', '--full', '--strict']);
+
+    const again = await rebuild(`${folder}/`, 'engine');
+    assert.deepEqual([again.code, again.stdout], [1, '']);
+    assert.match(again.stderr, /The repository exists already, and is not empty/);
+  });
+
+  test('is named if the store holds several, and chosen by its id', async () => {
+    const folder = await tempDir(ending);
+    const [one, other] = [await lostService(folder), await lostService(folder)];
+    const several = await rebuild(`${folder}/`, 'several');
+    assert.equal(several.code, 1);
+    assert.match(several.stderr, new RegExp(`choose by --repository: .*${one.id} \\(ada/r\\)`));
+    const chosen = await rebuild(`${folder}/`, 'several', '--repository', other.id);
+    assert.equal(chosen.code, 0, chosen.stderr);
+    assert.deepEqual(await listed('several'), other.refs);
+  });
+
+  test('is not made of a damaged layer, nor of what is not there, and the reason is told', async () => {
+    const folder = await tempDir(ending);
+    await lostService(folder);
+    const [layer = ''] = (await filesBelow(folder)).filter((file) => file.endsWith('.tar'));
+    const bytes = await readFile(path.join(folder, layer));
+    bytes[700] = (bytes[700] ?? 0) ^ 1;
+    await writeFile(path.join(folder, layer), bytes);
+    for (const [from, says] of [
+      [`${folder}/`, /SHA-256|sha256/i],
+      ['no-bucket', /The user has no bucket "no-bucket"/],
+    ] as const) {
+      const { code, stderr } = await rebuild(from, 'damaged');
+      assert.equal(code, 1);
+      assert.match(stderr, says);
+    }
+  });
+});
