@@ -1,0 +1,48 @@
+/**
+ * The part of a compaction's step that drops what no ref reaches.
+ *
+ * Must stay true: after a drop that failed the repository is tried again after hours, whatever the engine starts.
+ */
+import { plusMs, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
+import { DROPPING_RETRY_MS } from '../../core/kernel/limits.ts';
+import type { WantedCompaction } from '../../core/ports/layer-compactions.ts';
+import type { Log } from '../../core/ports/log.ts';
+import { type DroppingContext, dropUnreached } from '../../core/use-cases/compacting/drop-unreached.ts';
+
+export interface DropsContext extends DroppingContext {
+  readonly log: Log;
+}
+
+/** Repositories remembered whose objects could not be dropped; the oldest is forgotten first, and tried earlier. */
+const POSTPONED_MAX = 1_000;
+
+/** Returns a function that drops what is due, and returns when it is to be tried again; null if that is not needed. */
+export function createDrops(context: DropsContext) {
+  const { clock, log } = context;
+  const postponed = new Map<RepositoryId, Timestamp>();
+  // Each try may read and write the whole repository.
+  const postpone = (repository: RepositoryId): Timestamp => {
+    const againAt = plusMs(clock.now(), DROPPING_RETRY_MS);
+    const [oldest] = postponed.keys();
+    if (postponed.size >= POSTPONED_MAX && oldest !== undefined) postponed.delete(oldest);
+    postponed.set(repository, againAt);
+    return againAt;
+  };
+  return async (wanted: WantedCompaction, signal: AbortSignal): Promise<Timestamp | null> => {
+    const { repository } = wanted;
+    const until = postponed.get(repository);
+    if (until !== undefined && clock.now() < until) return until;
+    postponed.delete(repository);
+    try {
+      if ((await dropUnreached(context, wanted, signal)) !== 'lost') return null;
+      log.warn({ repository }, 'What no ref reaches was not dropped: pushes or another compaction were faster');
+      return postpone(repository);
+    } catch (error) {
+      const againAt = postpone(repository);
+      // The engine stops, or its time for a step is over.
+      if (signal.aborted) throw error;
+      log.warn({ err: error, repository }, 'What no ref reaches could not be dropped');
+      return againAt;
+    }
+  };
+}
