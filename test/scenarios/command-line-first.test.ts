@@ -1,0 +1,108 @@
+/**
+ * The command line, packed and installed as a person installs it, on the oldest Node that it supports: signs in, works
+ * with git through the credential helper, and signs out.
+ */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeAll, describe, test } from 'vitest';
+import { ROOT } from '../architecture/source-tree.ts';
+import { suiteEnding } from '../support/cleanup.ts';
+import { type CommandLine, commandLine, oldestNode } from '../support/command-line.ts';
+import { type Account, admin, api, createAccount, type Strata } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+describe('The installed command line', () => {
+  const ending = suiteEnding();
+  let strata: Strata;
+  let ada: Account;
+  let cli: CommandLine;
+  let tarball: string;
+
+  beforeAll(async () => {
+    strata = await startNode(ending, await sharedParts(ending));
+    ada = await createAccount(strata, 'ada');
+    const folder = await tempDir(ending);
+    const packed = spawnSync(process.execPath, [path.join(ROOT, 'apps/cli/build/pack.ts'), folder], {
+      encoding: 'utf8',
+    });
+    assert.equal(packed.status, 0, packed.stderr);
+    tarball = packed.stdout.trim();
+    const prefix = path.join(folder, 'prefix');
+    const args = ['install', '--global', '--offline', '--silent', '--prefix', prefix, tarball];
+    const installed = spawnSync('npm', args, { encoding: 'utf8', cwd: folder, env: { ...process.env, HOME: folder } });
+    assert.equal(installed.status, 0, installed.stderr);
+    const program = path.join(prefix, 'bin', 'strata');
+    cli = await commandLine(ending, strata, { command: [oldestNode() ?? process.execPath, program] });
+  });
+
+  /** Signs in as a person does who grants the login on another device. */
+  async function signIn(args: readonly string[] = []): Promise<string> {
+    const [name = '', ...rest] = cli.command;
+    const child = spawn(name, [...rest, 'login', '--poll-seconds', '0.2', ...args], { env: cli.env, stdio: 'pipe' });
+    let [shown, errors] = ['', ''];
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+    const code = new Promise<string>((resolve, reject) => {
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        shown += text;
+        const found = /code: ([A-Z]{4}-\d{4})/.exec(shown)?.[1];
+        if (found !== undefined) resolve(found);
+      });
+      child.once('close', () => reject(new Error(`It showed no code: ${shown}${errors}`)));
+    });
+    const ended = once(child, 'close');
+    await admin(strata, ['device', 'grant', '--username', 'ada', '--code', await code]);
+    assert.deepEqual((await ended)[0], 0, errors);
+    assert.match(shown, /\/access-tokens\/create\?auth_session_id=/);
+    return shown;
+  }
+
+  test('is a small package without dependencies', async () => {
+    assert.ok((await stat(tarball)).size < 1024 * 1024);
+    assert.match(await cli.done(['--version']), /^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('is not signed in at first, and says how to sign in', async () => {
+    const { code, stdout, stderr } = await cli.run(['repo', 'list']);
+    assert.deepEqual([code, stdout], [3, '']);
+    assert.match(stderr, /Not signed in to http:\/\/localhost:\d+\nstrata login/);
+  });
+
+  test('signs in, and git clones and pushes without another question', async () => {
+    assert.match(await signIn(['--setup-git', '--hostname', 'bench']), /as ada\n/);
+    const config = await readFile(cli.configFile, 'utf8');
+    assert.equal((await stat(cli.configFile)).mode & 0o777, 0o600);
+    assert.match(config, /username = "ada"/);
+    assert.match(await cli.done(['whoami']), /^account\tada\n/);
+    const made = await cli.json<{ clone_url: string }>(['repo', 'create', 'engine']);
+    assert.deepEqual(made, (await api(strata, ada.token, 'GET', '/v1/repos/ada/engine')).body);
+    const cloned = await cli.program(['git', 'clone', '--quiet', made.clone_url]);
+    assert.equal(cloned.code, 0, cloned.stderr);
+    const work = path.join(cli.home, 'work', 'engine');
+    const script =
+      'echo hello >README && git add README && git commit --quiet -m One && git push --quiet origin HEAD:main';
+    const pushed = await cli.program(['sh', '-c', script], { cwd: work });
+    assert.equal(pushed.code, 0, pushed.stderr);
+    const { repositories } = await cli.json<{ repositories: { full_name: string; default_branch: string }[] }>([
+      'repo',
+      'list',
+    ]);
+    assert.deepEqual(
+      repositories.map(({ full_name, default_branch }) => [full_name, default_branch]),
+      [['ada/engine', 'main']],
+    );
+    assert.equal(await cli.done(['repo', 'url'], { cwd: work }), `${made.clone_url}\n`);
+  });
+
+  test('signs out: the token is revoked and forgotten', async () => {
+    const token = /token = "(strata_\w+)"/.exec(await readFile(cli.configFile, 'utf8'))?.[1] ?? '';
+    assert.equal((await api(strata, token, 'GET', '/v1/account/usage')).status, 200);
+    assert.match(await cli.done(['logout']), /^Signed out of /);
+    assert.equal((await api(strata, token, 'GET', '/v1/account/usage')).status, 401);
+    assert.ok(!(await readFile(cli.configFile, 'utf8')).includes(token));
+    assert.equal((await cli.run(['whoami'])).code, 3);
+  });
+});
