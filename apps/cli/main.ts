@@ -5,6 +5,8 @@
  * after Ctrl-C. A reader that goes away ends the command quietly. No secret is in an error, and a stack trace is there
  * only with --debug. It runs on Node 20.
  */
+import { existsSync, realpathSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { CommanderError } from 'commander';
 import { ApiError, InvalidInputError } from './client/client.ts';
@@ -48,9 +50,15 @@ async function run({ command, given, globals }: Chosen): Promise<void> {
   await handler(context, given);
 }
 
-/** How git starts this program again: by its path, since a shell of git's may have another search path. */
+/**
+ * How git starts this program again: by its name where the search path leads here, so that it works after an update of
+ * Node; else by its path.
+ */
 function programWords(): readonly string[] {
-  const script = process.argv[1] ?? 'strata';
+  const script = process.argv[1] ?? '';
+  const folders = (environment['PATH'] ?? '').split(delimiter);
+  const named = folders.map((folder) => join(folder, 'strata')).find((file) => existsSync(file));
+  if (named !== undefined && realpathSync(named) === realpathSync(script)) return ['strata'];
   return [process.execPath, ...process.execArgv, script];
 }
 

@@ -1,6 +1,5 @@
 /**
- * The command line as a person runs it, in a home of its own: from source on this Node, or packed and installed, on the
- * oldest Node that it supports.
+ * The command line as a person runs it, in a home of its own: bundled or installed, on the oldest Node that it supports.
  *
  * Must stay true: no run reads the configuration of the person who runs the tests, theirs or git's.
  */
@@ -11,7 +10,6 @@ import path from 'node:path';
 import type { Ending } from './cleanup.ts';
 import type { Finished, Strata } from './strata.ts';
 import { tempDir } from './temp-dir.ts';
-import { ROOT } from '../architecture/source-tree.ts';
 
 export interface CommandLine {
   /** The folder that holds the configuration file, git's configuration, and nothing else at first. */
@@ -37,18 +35,24 @@ export interface RunOptions {
 }
 
 export interface CommandLineOptions {
-  /** The program: from source by default. */
-  readonly command?: readonly string[];
+  /** What starts the command. */
+  readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const SOURCE = [process.execPath, '--disable-warning=ExperimentalWarning', path.join(ROOT, 'apps/cli/main.ts')];
+/** Bundles the command line, as its package does; returns what starts it, on the oldest Node that is here. */
+export async function bundledCommand(context: Ending): Promise<readonly string[]> {
+  const { bundle } = await import('../../apps/cli/build/bundle.ts');
+  const file = path.join(await tempDir(context), 'strata.mjs');
+  await bundle('main.ts', file);
+  return [oldestNode() ?? process.execPath, file];
+}
 
 /** Returns a command line for a new home, which talks to the service. */
 export async function commandLine(
   context: Ending,
   strata: Pick<Strata, 'url'>,
-  options: CommandLineOptions = {},
+  options: CommandLineOptions,
 ): Promise<CommandLine> {
   const home = await tempDir(context);
   await mkdir(path.join(home, 'work'));
@@ -62,11 +66,10 @@ export async function commandLine(
     GIT_AUTHOR_EMAIL: 'author@example.org',
     GIT_COMMITTER_NAME: 'C O Mitter',
     GIT_COMMITTER_EMAIL: 'committer@example.org',
-    NODE_COMPILE_CACHE: path.join(ROOT, '.cache', 'compile'),
     SERVICE_BASE_URL: strata.url,
     ...options.env,
   };
-  const command = options.command ?? SOURCE;
+  const { command } = options;
   const program: CommandLine['program'] = async ([name = '', ...args], { cwd, input, env: more } = {}) => {
     const child = spawn(name, args, { cwd: cwd ?? path.join(home, 'work'), env: { ...env, ...more }, stdio: 'pipe' });
     let [stdout, stderr] = ['', ''];

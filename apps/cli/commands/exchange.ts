@@ -6,6 +6,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { ApiError, type Client } from '../client/client.ts';
 import { createTransport, readText } from '../client/transport.ts';
 import type { Context, Given } from '../session/context.ts';
 import { codeOf, Failure, usageFailure } from '../session/failure.ts';
@@ -23,7 +24,7 @@ export async function exchange(context: Context, given: Given): Promise<void> {
   const identity = await identityToken(context, given, host);
   terminal.hide(identity);
   const client = publicClient(context, host.baseUrl);
-  const { text, value } = await client.callWithText('exchangeIdentityToken', { body: { id_token: identity } });
+  const { text, value } = await exchanged(client, identity);
   terminal.hide(value.token);
   if (given.flag('save')) {
     const username = context.environment['SERVICE_USERNAME'] ?? usernameIn(identity, host.webUrl);
@@ -33,6 +34,15 @@ export async function exchange(context: Context, given: Given): Promise<void> {
   }
   if (globals.json) printBody(context, text);
   else if (!given.flag('save')) terminal.out(`${value.token}\n`);
+}
+
+async function exchanged(client: Client, identity: string) {
+  try {
+    return await client.callWithText('exchangeIdentityToken', { body: { id_token: identity } });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    throw new Failure(3, error.detail, 'The owner of the rules reads why: strata trust-rule refusals ID');
+  }
 }
 
 async function identityToken(context: Context, given: Given, host: Host): Promise<string> {

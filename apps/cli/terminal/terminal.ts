@@ -58,7 +58,8 @@ export function createTerminal(stdout: TextStream, stderr: TextStream, environme
   const columns = Number(environment['COLUMNS']);
   return {
     isInteractive,
-    columns: stdout.columns ?? (Number.isInteger(columns) && columns > 0 ? columns : COLUMNS_OTHERWISE),
+    // A terminal that does not know its width says 0.
+    columns: stdout.columns || (Number.isInteger(columns) && columns > 0 ? columns : COLUMNS_OTHERWISE),
     coloured: (text, colour) => paint(stdout, text, colour),
     out: (text) => void stdout.write(text),
     say: note,
