@@ -7,7 +7,6 @@
  */
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { CommanderError } from 'commander';
 import { ApiError, InvalidInputError } from './client/client.ts';
 import { UnreachableError } from './client/transport.ts';
@@ -44,7 +43,7 @@ async function run({ command, given, globals }: Chosen): Promise<void> {
     folder: process.cwd(),
     terminal,
     globals,
-    readInput: () => text(process.stdin),
+    readInput: async () => (await import('node:stream/consumers')).text(process.stdin),
   };
   const handler = await command.load();
   await handler(context, given);
@@ -119,13 +118,20 @@ async function end(status: number): Promise<void> {
   process.exit(status);
 }
 
-let chosen: Chosen | null = null;
-try {
-  createProgram(manifest.version, (found) => {
-    chosen = found;
-  }).parse(process.argv);
-  if (chosen !== null) await run(chosen);
-  await end(0);
-} catch (error) {
-  await end(report(terminal, error));
+async function main(): Promise<number> {
+  try {
+    let chosen: Chosen | null = null;
+    createProgram(manifest.version, (found) => {
+      chosen = found;
+    }).parse(process.argv);
+    if (chosen !== null) await run(chosen);
+    return 0;
+  } catch (error) {
+    return report(terminal, error);
+  }
 }
+
+// No await at the top of the module: it is packed as CommonJS, which Node starts faster.
+main()
+  .then(end)
+  .catch(() => process.exit(1));

@@ -42,9 +42,9 @@ export interface CommandLineOptions {
 
 /** Bundles the command line, as its package does; returns what starts it, on the oldest Node that is here. */
 export async function bundledCommand(context: Ending): Promise<readonly string[]> {
-  const { bundle } = await import('../../apps/cli/build/bundle.ts');
-  const file = path.join(await tempDir(context), 'strata.mjs');
-  await bundle('main.ts', file);
+  const { bundleCommand } = await import('../../apps/cli/build/bundle.ts');
+  const file = path.join(await tempDir(context), 'strata.cjs');
+  await bundleCommand(file);
   return [oldestNode() ?? process.execPath, file];
 }
 

@@ -12,28 +12,33 @@ import manifest from '../package.json' with { type: 'json' };
 const PACKAGE = resolve(import.meta.dirname, '..');
 const ROOT = resolve(PACKAGE, '..', '..');
 
-/** Modules of CommonJS in the bundle require modules of Node. */
-const REQUIRE = `import { createRequire as strataRequire } from 'node:module';const require = strataRequire(import.meta.url);`;
+/** Writes the command itself to one file: CommonJS, which Node starts faster than a module. */
+export async function bundleCommand(file: string): Promise<void> {
+  await bundle('main.ts', file, { format: 'cjs', supported: { 'dynamic-import': false } }, '#!/usr/bin/env node\n');
+}
 
-/** Writes an entry of the package and all that it imports to one file. */
-export async function bundle(entry: string, file: string): Promise<void> {
+/** Writes the client for programs to one file. */
+export async function bundleClient(file: string): Promise<void> {
+  await bundle('client/client.ts', file, { format: 'esm' }, '');
+}
+
+async function bundle(entry: string, file: string, form: BuildOptions, start: string): Promise<void> {
   const options: BuildOptions = {
     entryPoints: [join(PACKAGE, entry)],
     absWorkingDir: PACKAGE,
     bundle: true,
     platform: 'node',
-    format: 'esm',
     target: 'node20',
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
     charset: 'utf8',
     logLevel: 'warning',
+    ...form,
   };
   // The first run tells which packages are inside; the second one writes their licences on top.
   const { metafile } = await build({ ...options, metafile: true, write: false });
-  const shebang = entry === 'main.ts' ? '#!/usr/bin/env node\n' : '';
-  await build({ ...options, outfile: file, banner: { js: `${shebang}${licences(metafile)}\n${REQUIRE}` } });
+  await build({ ...options, outfile: file, banner: { js: `${start}${licences(metafile)}` } });
 }
 
 /** The folders of the packages in a bundle, below the package's own folder. */

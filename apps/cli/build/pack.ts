@@ -8,7 +8,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
-import { bundle } from './bundle.ts';
+import { bundleClient, bundleCommand } from './bundle.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const ROOT = resolve(PACKAGE, '..', '..');
@@ -23,7 +23,7 @@ function packedManifest(): object {
     license,
     type,
     engines,
-    bin: { strata: 'strata.mjs' },
+    bin: { strata: 'strata.cjs' },
     exports: { '.': { types: './types/client/client.d.ts', default: './client.mjs' } },
   };
 }
@@ -44,8 +44,8 @@ function declare(folder: string): void {
 const target = resolve(process.env['INIT_CWD'] ?? process.cwd(), process.argv[2] ?? '.');
 const staging = mkdtempSync(join(tmpdir(), 'strata-cli-'));
 try {
-  await bundle('main.ts', join(staging, 'strata.mjs'));
-  await bundle('client/client.ts', join(staging, 'client.mjs'));
+  await bundleCommand(join(staging, 'strata.cjs'));
+  await bundleClient(join(staging, 'client.mjs'));
   declare(join(staging, 'types', 'client'));
   writeFileSync(join(staging, 'package.json'), `${JSON.stringify(packedManifest(), null, 2)}\n`);
   cpSync(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));

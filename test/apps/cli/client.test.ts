@@ -102,7 +102,7 @@ describe('the client', () => {
       said.push(
         await clientOf(url)
           .call('getUsage', {})
-          .catch((error: Error) => error.message),
+          .catch((error: unknown) => String(error).replace(/^ApiError: /, '')),
       );
     const other = 'The service answered with status 422';
     assert.deepEqual(said, ['name: Too long\nBad', other, other, other]);
