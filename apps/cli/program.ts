@@ -23,7 +23,7 @@ Environment:
   SERVICE_CONFIG     the configuration file; $XDG_CONFIG_HOME/strata/config.toml by default
   SERVICE_BASE_URL   the address of the service; http://localhost:8080 by default
   SERVICE_WEB_URL    the address of its website and of git, if it is another one
-  HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, NO_COLOR as in other programs
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS, SSL_CERT_FILE, NO_COLOR as in other programs
 
 Exit status: 0 done, 1 refused or failed, 2 used wrongly, 3 not signed in.
 Documentation: docs/cli.md, and strata COMMAND --help.`;

@@ -39,7 +39,7 @@ it. Programs and jobs set \`SERVICE_TOKEN\` instead.
 | \`SERVICE_WEB_URL\`                                                   | the address of its website and of git, if it is another one                              |
 | \`SERVICE_ID_TOKEN\`                                                  | the identity token of a job, for \`strata oidc-exchange\`                                  |
 | \`SERVICE_SECRET_ACCESS_KEY\`                                         | the secret of an access key, for \`strata bucket create\` and \`edit\`                       |
-| \`HTTPS_PROXY\`, \`HTTP_PROXY\`, \`NO_PROXY\`, \`NODE_EXTRA_CA_CERTS\`, \`NO_COLOR\`, \`BROWSER\` | as in other programs                                               |
+| \`HTTPS_PROXY\`, \`HTTP_PROXY\`, \`NO_PROXY\`, \`NODE_EXTRA_CA_CERTS\`, \`SSL_CERT_FILE\`, \`NO_COLOR\`, \`BROWSER\` | as in other programs                                               |
 
 After logins to several services, \`--base-url\` or \`SERVICE_BASE_URL\` chooses one; else the last login counts.
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { ROOT } from '../architecture/source-tree.ts';
@@ -40,9 +40,10 @@ describe('The installed command line', () => {
   });
 
   /** Signs in as a person does who grants the login on another device. */
-  async function signIn(args: readonly string[] = []): Promise<string> {
+  async function signIn(args: readonly string[], decision: 'grant' | 'deny' = 'grant'): Promise<string> {
     const [name = '', ...rest] = cli.command;
-    const child = spawn(name, [...rest, 'login', '--poll-seconds', '0.2', ...args], { env: cli.env, stdio: 'pipe' });
+    const login = ['login', '--hostname', 'bench', '--poll-seconds', '0.2', ...args];
+    const child = spawn(name, [...rest, ...login], { env: cli.env, stdio: 'pipe' });
     let [shown, errors] = ['', ''];
     child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
     const code = new Promise<string>((resolve, reject) => {
@@ -54,8 +55,11 @@ describe('The installed command line', () => {
       child.once('close', () => reject(new Error(`It showed no code: ${shown}${errors}`)));
     });
     const ended = once(child, 'close');
-    await admin(strata, ['device', 'grant', '--username', 'ada', '--code', await code]);
-    assert.deepEqual((await ended)[0], 0, errors);
+    const decided = await admin(strata, ['device', decision, '--username', 'ada', '--code', await code]);
+    const [status] = await ended;
+    assert.equal((decided as { hostname: string }).hostname, 'bench');
+    assert.equal(status, decision === 'grant' ? 0 : 1, errors);
+    if (decision === 'deny') return errors;
     assert.match(shown, /\/access-tokens\/create\?auth_session_id=/);
     return shown;
   }
@@ -63,6 +67,51 @@ describe('The installed command line', () => {
   test('is a small package without dependencies', async () => {
     assert.ok((await stat(tarball)).size < 1024 * 1024);
     assert.match(await cli.done(['--version']), /^\d+\.\d+\.\d+\n$/);
+    const newest = await commandLine(ending, strata, {
+      command: [process.execPath, ...cli.command.slice(1)],
+      env: { SERVICE_TOKEN: ada.token },
+    });
+    assert.equal(await newest.done(['repo', 'list']), '');
+  });
+
+  test('is a library with types, for programs', async (context) => {
+    const folder = await tempDir(context);
+    const installed = spawnSync('npm', ['install', '--offline', '--silent', '--no-save', tarball], {
+      ...{ encoding: 'utf8', cwd: folder, env: { ...process.env, HOME: folder } },
+    });
+    assert.equal(installed.status, 0, installed.stderr);
+    const program = [
+      `import { createClient } from 'strata-cli';`,
+      `const client = createClient({ baseUrl: '${strata.url}', token: '${ada.token}' });`,
+      `const { pagination } = await client.call('listRepositories', { query: { limit: 1 } });`,
+      'console.log(pagination.limit);',
+    ];
+    await writeFile(
+      path.join(folder, 'right.mts'),
+      `declare const console: { log(value: number): void };\n${program.join('\n')}`,
+    );
+    await writeFile(path.join(folder, 'wrong.mts'), program.join('\n').replace('limit: 1', 'limited: 1'));
+    await writeFile(path.join(folder, 'run.mjs'), program.join('\n'));
+    const compile = (file: string) => {
+      const args = [
+        '--ignoreConfig',
+        '--noEmit',
+        '--module',
+        'nodenext',
+        '--target',
+        'es2022',
+        '--strict',
+        '--types',
+        '',
+        file,
+      ];
+      return spawnSync(path.join(ROOT, 'node_modules/.bin/tsc'), args, { encoding: 'utf8', cwd: folder });
+    };
+    const right = compile('right.mts');
+    assert.equal(right.status, 0, right.stdout);
+    assert.match(compile('wrong.mts').stdout, /'limited' does not exist/);
+    const [node = ''] = cli.command;
+    assert.equal(spawnSync(node, ['run.mjs'], { encoding: 'utf8', cwd: folder }).stdout, '1\n');
   });
 
   test('is not signed in at first, and says how to sign in', async () => {
@@ -71,8 +120,13 @@ describe('The installed command line', () => {
     assert.match(stderr, /Not signed in to http:\/\/localhost:\d+\nstrata login/);
   });
 
+  test('says that a login was denied, and stores nothing', async () => {
+    assert.match(await signIn([], 'deny'), /^error: The login was denied$/m);
+    await assert.rejects(stat(cli.configFile), { code: 'ENOENT' });
+  });
+
   test('signs in, and git clones and pushes without another question', async () => {
-    assert.match(await signIn(['--setup-git', '--hostname', 'bench']), /as ada\n/);
+    assert.match(await signIn(['--setup-git']), /as ada\n/);
     const config = await readFile(cli.configFile, 'utf8');
     assert.equal((await stat(cli.configFile)).mode & 0o777, 0o600);
     assert.match(config, /username = "ada"/);

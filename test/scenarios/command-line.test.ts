@@ -420,8 +420,9 @@ describe('The command line', () => {
       ['repo', 'list'],
       weak,
     );
+    await fails(2, /Set SERVICE_USERNAME/, ['repo', 'clone', 'one'], weak);
     const unknown = { env: { SERVICE_TOKEN: `strata_${'a'.repeat(46)}` } };
-    const { stderr } = await fails(3, /not valid\nSign in: strata login/, ['usage', '--debug'].slice(0, 1), unknown);
+    const { stderr } = await fails(3, /not valid\nSign in: strata login/, ['usage'], unknown);
     assert.doesNotMatch(stderr, /strata_a/);
     await fails(3, /Not signed in/, ['usage'], { env: { SERVICE_TOKEN: '' } });
     await fails(2, /unknown option '--nothing'/, ['repo', 'list', '--nothing']);

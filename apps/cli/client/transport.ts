@@ -39,7 +39,7 @@ export function createTransport(environment: Environment): Transport {
   return async (request) => {
     const url = new URL(request.url);
     try {
-      const answer = await answerTo(await opened(url, request, proxyFor(url, environment)), request.body);
+      const answer = await answerTo(await opened(url, request, environment), request.body);
       return {
         status: answer.statusCode ?? 0,
         header: (name) => [answer.headers[name.toLowerCase()] ?? []].flat()[0] ?? null,
@@ -52,20 +52,43 @@ export function createTransport(environment: Environment): Transport {
 }
 
 /** Returns the request with its headers, not sent yet. */
-async function opened(url: URL, { method, headers }: WireRequest, proxy: URL | null): Promise<ClientRequest> {
+async function opened(url: URL, { method, headers }: WireRequest, environment: Environment): Promise<ClientRequest> {
+  const proxy = proxyFor(url, environment);
   const options: RequestOptions = { method, headers: { ...headers, host: url.host } };
   if (url.protocol === 'https:') {
     const https = await import('node:https');
-    if (proxy === null) return https.request(url, options);
+    const trusted = await authorities(environment);
+    if (proxy === null) return https.request(url, { ...options, ...trusted });
     const socket = await tunnel(url, proxy);
     const { connect } = await import('node:tls');
     const servername = url.hostname.replaceAll(/^\[|\]$/g, '');
-    return https.request(url, { ...options, agent: false, createConnection: () => connect({ socket, servername }) });
+    const createConnection = () => connect({ socket, servername, ...trusted });
+    // With an agent Node would ignore the tunnel.
+    return https.request(url, { ...options, createConnection });
   }
   if (proxy === null) return (await import('node:http')).request(url, options);
   const { request } = await moduleOf(proxy);
   const sent = { ...headers, host: url.host, ...proxyHeaders(proxy) };
   return request(proxy, { method, path: url.href, headers: sent });
+}
+
+/**
+ * The authorities of SSL_CERT_FILE beside Node's own, as OpenSSL's programs take them. Node itself adds those of
+ * NODE_EXTRA_CA_CERTS, but only where nothing else is named.
+ */
+async function authorities(environment: Environment): Promise<{ readonly ca?: string[] }> {
+  const named = environment['SSL_CERT_FILE'] ?? '';
+  if (named === '') return {};
+  const [{ rootCertificates }, { readFile }] = await Promise.all([import('node:tls'), import('node:fs/promises')]);
+  const files = [named, environment['NODE_EXTRA_CA_CERTS'] ?? ''].filter((file) => file !== '');
+  const texts = await Promise.all(
+    files.map((file) =>
+      readFile(file, 'utf8').catch((error: unknown) => {
+        throw new Error(`${file} with authorities to trust cannot be read: ${reasonOf(error)}`, { cause: error });
+      }),
+    ),
+  );
+  return { ca: [...rootCertificates, ...texts] };
 }
 
 function moduleOf(url: URL) {
@@ -124,7 +147,8 @@ function reasonOf(error: unknown): string {
   return REASONS[code] ?? (error.message || code || error.name);
 }
 
-const NOT_TRUSTED = 'its certificate is not trusted; NODE_EXTRA_CA_CERTS names a file of authorities to trust';
+const NOT_TRUSTED =
+  'its certificate is not trusted; NODE_EXTRA_CA_CERTS or SSL_CERT_FILE names a file of authorities to trust';
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there (connection refused)',
   ECONNRESET: 'the connection was closed',

@@ -124,6 +124,7 @@ async function settingsOf(context: Context, given: Given) {
 
 export async function verify(context: Context, given: Given): Promise<void> {
   const path = { id: given.argument('id') };
+  if (context.terminal.isInteractive) context.terminal.say('Writing, reading and deleting an object...');
   await show(context, 'verifyStorageBucket', { path }, (found) => bucketText(context, found));
 }
 

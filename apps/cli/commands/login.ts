@@ -17,6 +17,7 @@ import { forgetHost, storeHost } from '../settings/config-file.ts';
 import { showable } from '../terminal/text.ts';
 
 const HOSTNAME_LENGTH_MAX = 255;
+const WAIT_SECONDS_MAX = 60;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 export async function login(context: Context, given: Given): Promise<void> {
@@ -29,6 +30,7 @@ export async function login(context: Context, given: Given): Promise<void> {
   terminal.hide(session.secret_token);
   tellHowToGrant(context, session);
   openBrowser(context, session.verification_url);
+  if (terminal.isInteractive) terminal.say('Waiting until the login is granted; Ctrl-C ends it');
   const granted = await waitForGrant(client, session, given.number('poll-seconds') ?? session.interval);
   const webUrl = webAddress(context, session, baseUrl);
   terminal.hide(granted.token);
@@ -81,7 +83,7 @@ async function waitForGrant(
     await sleep(seconds * 1000);
     const poll = await pollOnce(client, session);
     if (poll.status === 'granted') return poll;
-    if (poll.status === 'wait') await sleep(poll.seconds * 1000);
+    if (poll.status === 'wait') await sleep(Math.min(poll.seconds, WAIT_SECONDS_MAX) * 1000);
     if (Date.now() > deadline + 60_000) throw expired();
   }
 }

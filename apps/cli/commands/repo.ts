@@ -1,7 +1,7 @@
 /** `strata repo …`. */
 import type { Repository, RepositoryList } from '../client/operations.ts';
 import type { Context, Given } from '../session/context.ts';
-import { usageFailure } from '../session/failure.ts';
+import { Failure, usageFailure } from '../session/failure.ts';
 import { capturedGit, helperCommand, shownGit } from '../session/git.ts';
 import { type Session, signedIn } from '../session/host.ts';
 import { repositoryNamed, repositoryOfUrl } from '../session/repositories.ts';
@@ -127,7 +127,9 @@ async function cloneInto(
   { clone_url: cloneUrl, username, name }: Repository,
   directory: string | undefined,
 ): Promise<void> {
-  const webUrl = webAddressOf(cloneUrl, { username, name }) ?? host.webUrl;
+  const webUrl = webAddressOf(cloneUrl, { username, name });
+  // Git has transports that run programs, so it gets only what is an address of a repository.
+  if (webUrl === null) throw new Failure(1, `${JSON.stringify(cloneUrl)} is no address to clone from`);
   const key = `credential.${webUrl}.helper`;
   const known = await capturedGit(context, ['config', '--global', '--get-all', key]);
   const helper = helperCommand(context, { baseUrl: host.baseUrl, webUrl });

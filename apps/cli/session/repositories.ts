@@ -1,4 +1,6 @@
 /** Repositories as people name them: `NAME`, `USER/NAME`, a URL, or the one that the current folder was cloned from. */
+import { ApiError, type Client } from '../client/client.ts';
+import type { Repository } from '../client/operations.ts';
 import type { Context } from './context.ts';
 import { usageFailure } from './failure.ts';
 import { capturedGit } from './git.ts';
@@ -36,10 +38,20 @@ export async function repositoryNamed(
 /** Returns the name of the caller's account. */
 export async function usernameOf({ host, client }: Session): Promise<string> {
   if (host.username !== null) return host.username;
-  const { repositories } = await client.call('listRepositories', { query: { limit: 1 } });
-  const [first] = repositories;
-  if (first !== undefined) return first.username;
+  const first = await firstRepository(client);
+  if (first !== null) return first.username;
   throw usageFailure('The name of your account is not known', 'Set SERVICE_USERNAME, or write USER/NAME');
+}
+
+/** Null without repositories, and for a token that may not list them. */
+async function firstRepository(client: Client): Promise<Repository | null> {
+  try {
+    const { repositories } = await client.call('listRepositories', { query: { limit: 1 } });
+    return repositories[0] ?? null;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return null;
+    throw error;
+  }
 }
 
 async function repositoryHere(context: Context, { host }: Session): Promise<RepositoryName> {

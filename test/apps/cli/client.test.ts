@@ -1,12 +1,17 @@
 /** The client's requests, against servers and proxies on loopback that fault as a network does. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { describe, test } from 'vitest';
 import { ApiError, type ClientOptions, createClient } from '../../../apps/cli/client/client.ts';
 import { proxyFor } from '../../../apps/cli/client/proxy.ts';
 import { readText, UnreachableError } from '../../../apps/cli/client/transport.ts';
+import { createAuthority } from '../../support/certificates.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 interface Listening {
   readonly url: string;
@@ -129,6 +134,36 @@ describe('the client', () => {
     assert.equal(asked?.headers['proxy-authorization'], `Basic ${btoa('ada:p@ss')}`);
     await clientOf(service.url, { environment: { ...environment, no_proxy: '127.0.0.1' } }).call('getUsage', {});
     assert.equal(service.requests.length, 1);
+  });
+
+  test('trusts the authorities of SSL_CERT_FILE, also through a proxy, and no others', async (context) => {
+    const authority = createAuthority();
+    const file = path.join(await tempDir(context), 'authority.pem');
+    await writeFile(file, authority.cert);
+    const server = createTlsServer(authority.issue(['127.0.0.1', 'localhost']), (_request, response) =>
+      response.end('{}'),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    cleanUp(context, () => {
+      server.closeAllConnections();
+      server.close();
+    });
+    let connections = 0;
+    server.on('secureConnection', () => (connections += 1));
+    const proxy = await serve(context, (_request, response) => response.end());
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const trusting = { SSL_CERT_FILE: file };
+    assert.deepEqual(await clientOf(url, { environment: trusting }).call('getUsage', {}), {});
+    const environment = { ...trusting, https_proxy: proxy.url };
+    assert.deepEqual(await clientOf(url, { environment }).call('getUsage', {}), {});
+    assert.deepEqual([proxy.requests.length, connections], [1, 2]);
+    await assert.rejects(clientOf(url).call('getUsage', {}), /not trusted; NODE_EXTRA_CA_CERTS/);
+    await assert.rejects(
+      clientOf(url, { environment: { https_proxy: proxy.url } }).call('getUsage', {}),
+      /not trusted/,
+    );
+    const absent = { SSL_CERT_FILE: `${file}.absent` };
+    await assert.rejects(clientOf(url, { environment: absent }).call('getUsage', {}), /cannot be read/);
   });
 
   test('asks a proxy for a tunnel where the service has TLS, and shows the proxy no token', async (context) => {
