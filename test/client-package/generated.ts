@@ -18,7 +18,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['apps/cli/openapi.json', formatted('openapi.json', JSON.stringify(document))],
     ['apps/cli/client/operations.ts', formatted('operations.ts', typesOf(document))],
-    ['docs/cli.md', referenceText()],
+    ['docs/cli.md', formatted('cli.md', referenceText())],
   ]);
 }
 

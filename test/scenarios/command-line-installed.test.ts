@@ -11,7 +11,7 @@ import { beforeAll, describe, test } from 'vitest';
 import { ROOT } from '../architecture/source-tree.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { type CommandLine, commandLine, oldestNode } from '../support/command-line.ts';
-import { type Account, admin, api, createAccount, type Strata } from '../support/strata.ts';
+import { type Account, admin, api, createAccount, type Finished, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -40,10 +40,13 @@ describe('The installed command line', () => {
   });
 
   /** Signs in as a person does who grants the login on another device. */
-  async function signIn(args: readonly string[], decision: 'grant' | 'deny' = 'grant'): Promise<string> {
+  async function signIn(
+    args: readonly string[],
+    { decision = 'grant', env = {} }: { decision?: 'grant' | 'deny'; env?: Readonly<Record<string, string>> } = {},
+  ): Promise<Finished> {
     const [name = '', ...rest] = cli.command;
     const login = ['login', '--hostname', 'bench', '--poll-seconds', '0.2', ...args];
-    const child = spawn(name, [...rest, ...login], { env: cli.env, stdio: 'pipe' });
+    const child = spawn(name, [...rest, ...login], { env: { ...cli.env, ...env }, stdio: 'pipe' });
     let [shown, errors] = ['', ''];
     child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
     const code = new Promise<string>((resolve, reject) => {
@@ -56,12 +59,10 @@ describe('The installed command line', () => {
     });
     const ended = once(child, 'close');
     const decided = await admin(strata, ['device', decision, '--username', 'ada', '--code', await code]);
-    const [status] = await ended;
     assert.equal((decided as { hostname: string }).hostname, 'bench');
-    assert.equal(status, decision === 'grant' ? 0 : 1, errors);
-    if (decision === 'deny') return errors;
     assert.match(shown, /\/access-tokens\/create\?auth_session_id=/);
-    return shown;
+    const [status] = (await ended) as [number | null];
+    return { code: status, stdout: shown, stderr: errors };
   }
 
   test('is a small package without dependencies', async () => {
@@ -121,12 +122,26 @@ describe('The installed command line', () => {
   });
 
   test('says that a login was denied, and stores nothing', async () => {
-    assert.match(await signIn([], 'deny'), /^error: The login was denied$/m);
+    const denied = await signIn([], { decision: 'deny' });
+    assert.deepEqual([denied.code, denied.stderr], [1, 'error: The login was denied\n']);
     await assert.rejects(stat(cli.configFile), { code: 'ENOENT' });
   });
 
+  test('revokes a token that it cannot store', async () => {
+    const tokens = async (): Promise<readonly string[]> => {
+      const { body } = await api(strata, ada.token, 'GET', '/v1/access-tokens');
+      return (body as { access_tokens: { id: string }[] }).access_tokens.map(({ id }) => id);
+    };
+    const before = await tokens();
+    const env = { SERVICE_CONFIG: path.join(tarball, 'config.toml') };
+    const { code, stderr } = await signIn([], { env });
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /^error: .*config\.toml cannot be written: /);
+    assert.deepEqual(await tokens(), before);
+  });
+
   test('signs in, and git clones and pushes without another question', async () => {
-    assert.match(await signIn(['--setup-git']), /as ada\n/);
+    assert.match((await signIn(['--setup-git'])).stdout, /as ada\n/);
     const config = await readFile(cli.configFile, 'utf8');
     assert.equal((await stat(cli.configFile)).mode & 0o777, 0o600);
     assert.match(config, /username = "ada"/);

@@ -35,13 +35,13 @@ export async function login(context: Context, given: Given): Promise<void> {
   const webUrl = webAddress(context, session, baseUrl);
   terminal.hide(granted.token);
   const { id: tokenId, expires_at: expiresAt } = granted.access_token;
-  await storeHost(configFile, baseUrl, {
-    token: granted.token,
-    username: granted.username,
-    webUrl,
-    tokenId,
-    expiresAt,
-  });
+  const host = { token: granted.token, username: granted.username, webUrl, tokenId, expiresAt };
+  try {
+    await storeHost(configFile, baseUrl, host);
+  } catch (error) {
+    await revokeLost(context, granted.token, tokenId);
+    throw error;
+  }
   if (given.flag('setup-git')) await setUpGit(context, { baseUrl, webUrl });
   if (context.globals.json) {
     terminal.out(`${JSON.stringify({ username: granted.username, access_token: granted.access_token })}\n`);
@@ -52,6 +52,13 @@ export async function login(context: Context, given: Given): Promise<void> {
   if (terminal.isInteractive && !given.flag('setup-git')) {
     terminal.say('Next: strata login --setup-git makes git use this login; strata repo list');
   }
+}
+
+/** Revokes a token that could not be stored, since nobody would know it. The failure to store it is what counts. */
+async function revokeLost(context: Context, token: string, id: string): Promise<void> {
+  const own: Context = { ...context, environment: { ...context.environment, SERVICE_TOKEN: token } };
+  const { client } = await signedIn(own);
+  await revoke(client, id).catch(() => context.terminal.warn(`Revoke the token ${id}: it could not be stored`));
 }
 
 function warnOfPlainHttp({ terminal }: Context, baseUrl: string): void {

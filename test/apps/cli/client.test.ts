@@ -118,6 +118,10 @@ describe('the client', () => {
       response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy());
     });
     await assert.rejects(clientOf(url).call('getUsage', {}), UnreachableError);
+    async function* whole() {
+      yield new Uint8Array(4096);
+    }
+    assert.equal((await readText(whole(), 4096)).length, 4096);
     async function* endless() {
       for (;;) yield new Uint8Array(1024);
     }
