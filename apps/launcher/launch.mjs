@@ -7,7 +7,7 @@
  * if Node can replace itself. The launcher ends with the entry's exit code or signal.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,6 +37,18 @@ const FORWARDED_SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
 class LaunchError extends Error {}
+
+/**
+ * The folders whose packages an entry needs. The command line has packages of its own, since it is installed without the
+ * rest and runs on an older Node; the tests and checks need them as well, the server does not.
+ *
+ * @param {string} entry
+ */
+function packageFolders(entry) {
+  const commandLine = join(root, 'apps', 'cli');
+  const isNeeded = !entry.startsWith('apps/') || entry.startsWith('apps/cli/');
+  return isNeeded && existsSync(join(commandLine, 'package-lock.json')) ? [root, commandLine] : [root];
+}
 
 /** @returns {number} */
 function runningNodeMajor() {
@@ -141,8 +153,12 @@ async function main() {
   checkNode();
   checkGit();
   // Entries below apps/ run in production, where the development packages may not be installed.
-  const development = !entry.startsWith('apps/');
-  if (mismatch(root, { development }) !== null) await install(root, { development });
+  const development = !entry.startsWith('apps/') || entry === 'apps/cli/build/pack.ts';
+  for (const folder of packageFolders(entry)) {
+    // What the command line needs is bundled into it, so all its packages are for development.
+    const needs = { development: development || folder !== root };
+    if (mismatch(folder, needs) !== null) await install(folder, needs);
+  }
   const node = findNode();
   const nodeArgs = [...NODE_OPTIONS, resolve(root, entry), ...args];
   const env = entryEnvironment();

@@ -35,8 +35,10 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   apps: { from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'package.json'], packages: ANY, node: ANY },
   // The launcher runs before any package is installed.
   'apps/launcher': { from: ['apps/launcher'], packages: null, node: ANY },
+  // The command line is a client like any other: it has the API's document, and nothing of the server.
+  'apps/cli': { from: ['apps/cli'], packages: /^(commander|smol-toml|esbuild)$/, node: ANY },
   test: {
-    from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'test', 'package.json'],
+    from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'apps/cli', 'test', 'package.json'],
     packages: ANY,
     node: ANY,
     computed: true,
@@ -44,7 +46,8 @@ const GRANTS: { readonly [zone: string]: Grant } = {
 };
 
 function zoneOf(path: string): string {
-  return path.startsWith('apps/launcher/') ? 'apps/launcher' : (path.split('/')[0] ?? '');
+  const alone = ['apps/launcher', 'apps/cli'].find((folder) => path.startsWith(`${folder}/`));
+  return alone ?? path.split('/')[0] ?? '';
 }
 
 /** The folder of a technology: `adapters/postgres`. */

@@ -74,8 +74,10 @@ function unhashedPackages(lock: string): string[] {
   });
 }
 
-test('the lock holds the hash of every package that runs in production, and of every tool', () => {
-  assert.deepEqual(unhashedPackages(projectTree().get('package-lock.json') ?? '{}'), []);
+test('the locks hold the hash of every package that runs in production, and of every tool', () => {
+  for (const lock of ['package-lock.json', 'apps/cli/package-lock.json']) {
+    assert.deepEqual(unhashedPackages(projectTree().get(lock) ?? '{}'), [], lock);
+  }
 });
 
 test('refuses packages without a hash, but for builds of development tools', () => {

@@ -50,6 +50,13 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
   ],
   apps: [
     'apps/launcher',
+    'apps/cli/client',
+    'apps/cli/terminal',
+    'apps/cli/settings',
+    'apps/cli/session',
+    'apps/cli/commands',
+    'apps/cli/definitions',
+    'apps/cli',
     'apps/front-door',
     'apps/git-http',
     'apps/api',

@@ -7,6 +7,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { benchCommandLine, renderCommandLineBench } from './command-line.ts';
 import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
 import { benchLogs, renderLogBench } from './log.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
@@ -15,7 +16,7 @@ import { prepareProject } from './project.ts';
 import { benchReading, renderReadingBench } from './reading.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, LOG, PAGES, READING, WEBHOOKS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, COMMAND_LINE, LOG, PAGES, READING, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
@@ -112,6 +113,13 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ seconds, bundle, json }) => {
       const result = await benchPages({ seconds, bundle, say });
       return json ? jsonText(result) : renderPagesBench(result);
+    },
+  },
+  {
+    name: COMMAND_LINE.name,
+    run: async ({ seconds, json }) => {
+      const result = await benchCommandLine({ seconds });
+      return json ? jsonText(result) : renderCommandLineBench(result);
     },
   },
 ];

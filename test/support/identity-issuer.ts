@@ -41,8 +41,8 @@ export interface IssuerNetwork {
   serve(context: Ending, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<string>;
 }
 
-export function createIssuerNetwork(): IssuerNetwork {
-  const authority = createAuthority();
+/** Issues certificates of the authority; tests whose other servers have one pass it. */
+export function createIssuerNetwork(authority = createAuthority()): IssuerNetwork {
   const certificate = authority.issue(['127.0.0.1', 'localhost']);
   const outgoing = createHttpEgress({
     ownUrls: ['http://localhost:8080'],

@@ -174,6 +174,22 @@ describe('installing', () => {
     assert.equal(tests.code, 0, tests.stderr);
   });
 
+  test('installs the packages of the command line for its own entries and for tests, not for the server', async () => {
+    const root = project();
+    const commandLine = join(root, 'apps', 'cli');
+    mkdirSync(commandLine);
+    lockVersions(commandLine, '1.0.0', '1.0.0');
+    const entry = `import tool from 'tool';\nconsole.log(tool);\n`;
+    write(join(commandLine, 'checkout.ts'), entry);
+    assert.equal((await launch(root, ['apps/server.ts']).ended).code, 0);
+    assert.ok(!existsSync(join(commandLine, 'node_modules')));
+    const started = await launch(root, ['apps/cli/checkout.ts']).ended;
+    assert.deepEqual([started.code, started.stdout], [0, '1.0.0\n'], started.stderr);
+    rmSync(join(commandLine, 'node_modules'), { recursive: true });
+    assert.equal((await launch(root, ['test/run.ts']).ended).code, 0);
+    assert.ok(existsSync(join(commandLine, 'node_modules', 'tool')));
+  });
+
   test('installs once for two concurrent launches', async () => {
     const root = project();
     const ended = await Promise.all([1, 2, 3].map(() => launch(root, ['apps/server.ts']).ended));

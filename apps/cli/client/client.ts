@@ -1,0 +1,229 @@
+/**
+ * A client of the service's API, for programs and for the command line. Its types come from the OpenAPI document, so
+ * that a call which the service does not know does not compile.
+ *
+ * Must stay true: the token goes to `baseUrl` and nowhere else. A request that changes something is sent again only
+ * when the answer says that nothing was done (429).
+ */
+import { OPERATIONS, type AccessToken, type ErrorBody, type Operations } from './operations.ts';
+import type { Environment } from './proxy.ts';
+import { BODY_BYTES_MAX, createTransport, readText, type Transport, type WireAnswer } from './transport.ts';
+
+export interface ClientOptions {
+  /** The address of the API, for example `https://strata.example`. */
+  readonly baseUrl: string;
+  readonly token?: string | undefined;
+  /** Names the program in `User-Agent`. */
+  readonly userAgent?: string;
+  /** Where proxies are named; by default `process.env`. */
+  readonly environment?: Environment;
+  /** Is told of each wait before a request is sent again. */
+  readonly onWait?: (seconds: number, status: number) => void;
+  /** Is told of each request and its status, without headers and bodies, which may hold secrets. */
+  readonly onRequest?: (line: string) => void;
+  readonly transport?: Transport;
+}
+
+type Given<Part, Name extends string> = Part extends undefined ? object : { readonly [Key in Name]: Part };
+type GivenQuery<Part> = Part extends undefined ? object : { readonly query?: Part };
+export type CallInput<Id extends keyof Operations> = Given<Operations[Id]['path'], 'path'> &
+  GivenQuery<Operations[Id]['query']> &
+  Given<Operations[Id]['body'], 'body'>;
+
+export interface RawRequest {
+  readonly method: string;
+  /** Below `baseUrl`, beginning with a slash; with its query. */
+  readonly target: string;
+  readonly body?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An answer other than 2xx. `detail` is what the service says. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly detail: string;
+  readonly body: string;
+  readonly requestId: string | null;
+
+  constructor(status: number, body: string, requestId: string | null) {
+    const detail = detailOf(body) ?? `The service answered with status ${status}`;
+    super(detail);
+    this.status = status;
+    this.detail = detail;
+    this.body = body;
+    this.requestId = requestId;
+  }
+}
+
+/** What was given names nothing that could be asked for. */
+export class InvalidInputError extends Error {
+  override readonly name = 'InvalidInputError';
+}
+
+/** What a device login has come to. */
+export type Poll =
+  | { readonly status: 'pending' }
+  | { readonly status: 'wait'; readonly seconds: number }
+  | {
+      readonly status: 'granted';
+      readonly token: string;
+      readonly username: string;
+      readonly access_token: AccessToken;
+    };
+
+export interface Client {
+  /** Calls an operation of the API and returns the JSON of its answer; throws ApiError for an answer other than 2xx. */
+  call<Id extends keyof Operations>(id: Id, input: CallInput<Id>): Promise<Operations[Id]['answer']>;
+  /** The same, with the text of the answer beside it. */
+  callWithText<Id extends keyof Operations>(
+    id: Id,
+    input: CallInput<Id>,
+  ): Promise<{ readonly text: string; readonly value: Operations[Id]['answer'] }>;
+  /** Sends any request to the API, and returns any answer. */
+  send(request: RawRequest): Promise<WireAnswer>;
+  /** Asks for the state of a device login; the OpenAPI document leaves this route out. */
+  poll(session: { readonly id: string; readonly secret_token: string }): Promise<Poll>;
+}
+
+const TRIES_MAX = 4;
+const WAIT_SECONDS_MAX = 60;
+
+export function createClient(options: ClientOptions): Client {
+  const base = options.baseUrl.replace(/\/+$/, '');
+  const transport = options.transport ?? createTransport(options.environment ?? process.env);
+
+  const send = async (request: RawRequest): Promise<WireAnswer> => {
+    if (!request.target.startsWith('/')) throw new InvalidInputError('A target begins with a slash');
+    const answer = await transport({
+      method: request.method,
+      url: base + request.target,
+      headers: {
+        'user-agent': options.userAgent ?? 'strata-client',
+        ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+        ...(request.body == null ? {} : { 'content-type': 'application/json' }),
+        ...request.headers,
+      },
+      body: request.body ?? null,
+    });
+    const id = answer.header('x-request-id') ?? '-';
+    options.onRequest?.(`${request.method} ${base}${withoutSecrets(request.target)} ${answer.status} ${id}`);
+    return answer;
+  };
+
+  const sendAgain = async (request: RawRequest): Promise<WireAnswer> => {
+    for (let tries = 1; ; tries += 1) {
+      const answer = await send(request);
+      const seconds = waitOf(answer, request.method);
+      if (seconds === null || tries === TRIES_MAX) return answer;
+      await readText(answer.body, BODY_BYTES_MAX);
+      options.onWait?.(seconds, answer.status);
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    }
+  };
+
+  const callWithText: Client['callWithText'] = async (id, input) => {
+    const answer = await sendAgain(requestOf(id, input));
+    const text = await readText(answer.body);
+    if (answer.status < 200 || answer.status > 299)
+      throw new ApiError(answer.status, text, answer.header('x-request-id'));
+    return { text, value: parseAnswer(text) };
+  };
+
+  return {
+    send: sendAgain,
+    callWithText,
+    call: async (id, input) => (await callWithText(id, input)).value,
+    poll: async ({ id, secret_token }) => {
+      const query = new URLSearchParams({ secret_token }).toString();
+      const answer = await send({ method: 'GET', target: `/v1/auth/sessions/${encodeURIComponent(id)}/poll?${query}` });
+      const text = await readText(answer.body);
+      if (answer.status === 429) return { status: 'wait', seconds: retryAfter(answer) ?? 2 };
+      if (answer.status === 503) return { status: 'wait', seconds: retryAfter(answer) ?? 5 };
+      if (answer.status === 202) return { status: 'pending' };
+      if (answer.status !== 200) throw new ApiError(answer.status, text, answer.header('x-request-id'));
+      return { status: 'granted', ...parseGranted(text) };
+    },
+  };
+}
+
+/** The parts of a request's input, whichever of them its operation has. */
+interface AnyInput {
+  readonly path?: object;
+  readonly query?: object;
+  readonly body?: unknown;
+}
+
+function requestOf(id: keyof Operations, input: AnyInput): RawRequest {
+  const { method, path } = OPERATIONS[id];
+  const values = new Map(Object.entries(input.path ?? {}).map(([name, value]) => [name, String(value)] as const));
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
+    const value = values.get(name) ?? '';
+    // A dot segment would name another route.
+    if (value === '' || value === '.' || value === '..') {
+      throw new InvalidInputError(`${JSON.stringify(value)} is no ${name}`);
+    }
+    return name === 'path' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value);
+  });
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(input.query ?? {})) {
+    if (value !== undefined) query.set(name, String(value));
+  }
+  const target = query.size === 0 ? filled : `${filled}?${query.toString()}`;
+  return { method, target, body: input.body === undefined ? null : JSON.stringify(input.body) };
+}
+
+/** Returns how many seconds to wait before the same request, or null if it should not be sent again. */
+function waitOf(answer: WireAnswer, method: string): number | null {
+  const repeatable = answer.status === 429 || (answer.status === 503 && method === 'GET');
+  const seconds = repeatable ? retryAfter(answer) : null;
+  return seconds === null || seconds > WAIT_SECONDS_MAX ? null : seconds;
+}
+
+function retryAfter(answer: WireAnswer): number | null {
+  const text = answer.header('retry-after');
+  return text !== null && /^\d{1,6}$/.test(text) ? Math.max(1, Number(text)) : null;
+}
+
+function withoutSecrets(target: string): string {
+  return target.replace(/(secret_token=)[^&]*/, '$1…');
+}
+
+/** The service is trusted to answer as its document says. */
+function parseAnswer<Answer>(text: string): Answer {
+  return (text === '' ? undefined : JSON.parse(text)) as Answer;
+}
+
+function parseGranted(text: string): { token: string; username: string; access_token: AccessToken } {
+  return JSON.parse(text) as { token: string; username: string; access_token: AccessToken };
+}
+
+/** Returns what an error's body says: the text of `detail`, or a line for each field at fault. */
+function detailOf(body: string): string | null {
+  const detail = readDetail(body);
+  if (detail === null || typeof detail === 'string') return detail;
+  const lines = detail.map(({ loc, msg }) => {
+    const place = loc.filter((part) => part !== 'body' && part !== 'query' && part !== 'path').join('.');
+    return place === '' ? msg : `${place}: ${msg}`;
+  });
+  return lines.length === 0 ? null : lines.join('\n');
+}
+
+/** Null for what is no error of the service: a proxy's page, for example. */
+function readDetail(body: string): ErrorBody['detail'] | null {
+  let value;
+  try {
+    value = JSON.parse(body) as { readonly detail?: unknown } | null;
+  } catch {
+    return null;
+  }
+  const detail = value?.detail;
+  if (typeof detail === 'string') return detail;
+  if (!Array.isArray(detail) || !detail.every(isFault)) return null;
+  return detail as ErrorBody['detail'];
+}
+
+function isFault(entry: unknown): boolean {
+  if (typeof entry !== 'object' || entry === null) return false;
+  return 'loc' in entry && Array.isArray(entry.loc) && 'msg' in entry && typeof entry.msg === 'string';
+}

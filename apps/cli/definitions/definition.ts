@@ -1,0 +1,57 @@
+/**
+ * What a command is: its name, arguments, options and texts, as data. The parser, the help, docs/cli.md and the
+ * completion of shells all read this.
+ *
+ * Must stay true: a definition imports no handler. The handler is loaded when its command runs, so that a start costs
+ * the same however many commands there are.
+ */
+import type { Run } from '../session/context.ts';
+
+export interface ArgumentDefinition {
+  /** As the handler names it, and in upper case in the help. */
+  readonly name: string;
+  readonly description: string;
+  readonly optional?: true;
+  readonly choices?: readonly string[];
+}
+
+interface OptionBase {
+  /** Without dashes: `repository-ids`. */
+  readonly name: string;
+  readonly description: string;
+  /** What stands for the value in the help: `URL`. */
+  readonly value?: string;
+  readonly required?: true;
+}
+
+export type OptionDefinition = OptionBase &
+  (
+    | { readonly kind: 'flag' }
+    | { readonly kind: 'text'; readonly choices?: readonly string[] }
+    /** Separated by commas. */
+    | { readonly kind: 'list'; readonly choices?: readonly string[] }
+    | {
+        readonly kind: 'number';
+        readonly min: number;
+        readonly max: number;
+        readonly otherwise?: number;
+        readonly fractions?: true;
+      }
+  );
+
+export interface CommandDefinition {
+  /** `repo list` */
+  readonly name: string;
+  readonly summary: string;
+  readonly arguments?: readonly ArgumentDefinition[];
+  readonly options?: readonly OptionDefinition[];
+  /** Paragraphs below the options. */
+  readonly notes?: readonly string[];
+  readonly examples?: readonly string[];
+  readonly load: () => Promise<Run>;
+}
+
+export interface GroupDefinition {
+  readonly name: string;
+  readonly summary: string;
+}

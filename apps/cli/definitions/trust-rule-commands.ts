@@ -1,0 +1,85 @@
+/** `strata trust-rule`. */
+import { GRANTS, SCOPES } from '../client/operations.ts';
+import type { ArgumentDefinition, CommandDefinition, OptionDefinition } from './definition.ts';
+
+const ID: ArgumentDefinition = { name: 'id', description: 'the id of the rule' };
+
+const NAME: OptionDefinition = { name: 'name', kind: 'text', value: 'NAME', description: 'a label' };
+const ISSUER: OptionDefinition = {
+  name: 'issuer',
+  kind: 'text',
+  value: 'URL',
+  description: 'the iss of the identity token',
+};
+const SUBJECT: OptionDefinition = {
+  name: 'subject',
+  kind: 'text',
+  value: 'PATTERN',
+  description: 'its sub; * stands for any characters but / and :',
+};
+const RULE_GRANTS: OptionDefinition = {
+  name: 'grants',
+  kind: 'list',
+  value: 'LIST',
+  choices: GRANTS,
+  description: 'what the access tokens may do',
+};
+const REST: readonly OptionDefinition[] = [
+  { name: 'claims', kind: 'list', value: 'LIST', description: 'NAME=PATTERN of other claims' },
+  {
+    name: 'scope',
+    kind: 'text',
+    value: 'SCOPE',
+    choices: SCOPES,
+    description: 'all repositories, or only those of --repository-ids',
+  },
+  { name: 'repository-ids', kind: 'list', value: 'LIST', description: 'the repositories of SELECTED_REPO' },
+];
+
+export const TRUST_RULE_COMMANDS: readonly CommandDefinition[] = [
+  {
+    name: 'trust-rule list',
+    summary: 'List trust rules, oldest first: the first that matches decides',
+    load: async () => (await import('../commands/trust-rule.ts')).list,
+  },
+  {
+    name: 'trust-rule get',
+    summary: 'Show a trust rule and the audience that tokens need',
+    arguments: [ID],
+    load: async () => (await import('../commands/trust-rule.ts')).get,
+  },
+  {
+    name: 'trust-rule create',
+    summary: 'Let jobs of a CI system exchange their identity tokens',
+    options: [
+      { ...NAME, required: true },
+      { ...ISSUER, required: true },
+      { ...SUBJECT, required: true },
+      { ...RULE_GRANTS, required: true },
+      ...REST,
+    ],
+    examples: [
+      'strata trust-rule create --name site --issuer https://token.actions.githubusercontent.com --subject repo:acme/site:ref:refs/heads/main --grants GIT_HTTP_WRITE',
+    ],
+    load: async () => (await import('../commands/trust-rule.ts')).create,
+  },
+  {
+    name: 'trust-rule edit',
+    summary: 'Change a trust rule; ends the tokens that it gave out',
+    arguments: [ID],
+    options: [NAME, ISSUER, SUBJECT, RULE_GRANTS, ...REST],
+    load: async () => (await import('../commands/trust-rule.ts')).edit,
+  },
+  {
+    name: 'trust-rule refusals',
+    summary: 'Show why tokens of the issuer were refused',
+    arguments: [ID],
+    load: async () => (await import('../commands/trust-rule.ts')).refusals,
+  },
+  {
+    name: 'trust-rule delete',
+    summary: 'Delete a trust rule; ends the tokens that it gave out',
+    arguments: [ID],
+    load: async () => (await import('../commands/trust-rule.ts')).remove,
+  },
+];

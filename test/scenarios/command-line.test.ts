@@ -1,0 +1,502 @@
+/** Every subcommand of the command line, in both forms of its output, run by the oldest Node against a server. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
+import { beforeAll, describe, test } from 'vitest';
+import { COMMANDS } from '../../apps/cli/definitions/all-commands.ts';
+import { suiteEnding } from '../support/cleanup.ts';
+import { bundledCommand, type CommandLine, commandLine, type RunOptions } from '../support/command-line.ts';
+import { createIssuerNetwork, type IssuerNetwork } from '../support/identity-issuer.ts';
+import { noPseudoTerminal, startOnTerminal } from '../support/pseudo-terminal.ts';
+import { until } from '../support/read-models.ts';
+import { skippedFor } from '../support/skipped.ts';
+import { type Account, api, createAccount, createToken, type Finished, type Strata } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type WebhookReceivers, webhookReceivers } from '../support/webhook-receiver.ts';
+
+const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
+const UNKNOWN = '01890000-0000-7000-8000-000000000000';
+
+describe('The command line', () => {
+  const ending = suiteEnding();
+  const issuer = new OAuth2Issuer();
+  const covered = new Set<string>();
+  let network: IssuerNetwork;
+  let strata: Strata;
+  let receivers: WebhookReceivers;
+  let ada: Account;
+  let command: readonly string[];
+  let cli: CommandLine;
+
+  beforeAll(async () => {
+    receivers = await webhookReceivers(ending);
+    network = createIssuerNetwork(receivers.authority);
+    const [shared, bundled] = await Promise.all([sharedParts(ending), bundledCommand(ending)]);
+    strata = await startNode(ending, shared, receivers.env);
+    ada = await createAccount(strata, 'ada');
+    command = bundled;
+    cli = await commandLine(ending, strata, { command, env: { SERVICE_TOKEN: ada.token } });
+    await issuer.keys.generate('RS256');
+    issuer.url = await network.serve(ending, new OAuth2Service(issuer).requestHandler);
+  });
+
+  /** Returns a command line in a home of its own, with these variables. */
+  const another = (env: Readonly<Record<string, string>>): Promise<CommandLine> =>
+    commandLine(ending, strata, { command, env });
+
+  function cover(args: readonly string[]): void {
+    const name = COMMANDS.map((definition) => definition.name)
+      .filter((candidate) => args.join(' ').startsWith(candidate))
+      .toSorted((a, b) => b.length - a.length)[0];
+    if (name !== undefined) covered.add(`${name}${args.includes('--json') ? ' --json' : ''}`);
+  }
+
+  /** Runs a command that must succeed, and returns its output. */
+  async function text(args: readonly string[], options?: RunOptions): Promise<string> {
+    cover(args);
+    return cli.done(args, options);
+  }
+
+  async function json<Body>(args: readonly string[], options?: RunOptions): Promise<Body> {
+    cover([...args, '--json']);
+    return cli.json<Body>(args, options);
+  }
+
+  /** Runs a command that must fail with this status, with words on standard error and nothing on standard output. */
+  async function fails(
+    status: number,
+    words: RegExp,
+    args: readonly string[],
+    options?: RunOptions,
+  ): Promise<Finished> {
+    const finished = await cli.run(args, options);
+    assert.deepEqual([finished.code, finished.stdout], [status, ''], `${args.join(' ')}: ${finished.stderr}`);
+    assert.match(finished.stderr, words);
+    assert.doesNotMatch(finished.stderr, /\n\s+at /);
+    return finished;
+  }
+
+  const bodyOf = async (target: string): Promise<unknown> => (await api(strata, ada.token, 'GET', target)).body;
+
+  test('whoami and usage show the account and what it uses', async () => {
+    assert.deepEqual(await json(['whoami']), await bodyOf('/v1/account/usage'));
+    assert.deepEqual(await json(['usage']), await bodyOf('/v1/account/usage'));
+    assert.match(await text(['usage']), /^repositories\t\d+\nstorage\t/);
+    const shown = await text(['whoami'], { env: { SERVICE_USERNAME: 'ada' } });
+    assert.match(shown, /^account\tada\nservice\thttp.*\ntoken from\tSERVICE_TOKEN\n/);
+  });
+
+  test('repo creates, lists, shows, changes and deletes repositories', async () => {
+    const made = await json<{ id: string; clone_url: string }>(['repo', 'create', 'one', '--description', 'The first']);
+    assert.match(
+      await text(['repo', 'create', 'two', '--default-branch', 'trunk']),
+      /^Created ada\/two\nhttp.*two\.git\n$/,
+    );
+    assert.deepEqual(await json(['repo', 'get', 'ada/one']), made);
+    assert.match(await text(['repo', 'get', made.clone_url]), /^name\tada\/one\n/);
+    assert.deepEqual(await json(['repo', 'list']), await bodyOf('/v1/repositories?limit=100'));
+    assert.match(await text(['repo', 'list']), /^ada\/one\tThe first\tmaster\t0\t\n/);
+    assert.deepEqual(
+      await json(['repo', 'list', '--page', '1', '--limit', '1']),
+      await bodyOf('/v1/repositories?page=1&limit=1'),
+    );
+    assert.equal((await text(['repo', 'list', '--limit', '1'])).split('\n').length, 2);
+    assert.match(await text(['repo', 'edit', 'one', '--description', 'Changed']), /^description\tChanged$/m);
+    const edited = await json<{ default_branch: string }>(['repo', 'edit', 'one', '--default-branch', 'main']);
+    assert.equal(edited.default_branch, 'main');
+    assert.equal(await text(['repo', 'url', 'one']), `${made.clone_url}\n`);
+    assert.match(await text(['repo', 'url', 'one', '--web']), /\/ada\/one\n$/);
+    assert.equal((await json<{ id: string }>(['repo', 'url', 'one'])).id, made.id);
+    await fails(2, /This deletes ada\/two .*\nAdd --yes/, ['repo', 'delete', 'two']);
+    assert.equal(await text(['repo', 'delete', 'two', '--yes']), 'Deleted ada/two\n');
+    cover(['repo', 'delete', '--json']);
+    assert.equal(await cli.done(['repo', 'delete', 'one', '--yes', '--json']), '');
+    await fails(1, /Repository not found/, ['repo', 'get', 'ada/one']);
+    await fails(1, /bucket/i, ['repo', 'create', 'three', '--storage-bucket-id', UNKNOWN]);
+  });
+
+  test('repo clone makes a clone that pushes with the same login', async () => {
+    assert.match((await cli.run(['repo', 'create', 'cloned', '--clone'])).stderr, /Cloning into 'cloned'/);
+    const work = path.join(cli.home, 'work', 'cloned');
+    const script = 'echo 1 >a && git add a && git commit -qm One && git push -q origin HEAD:refs/heads/main';
+    const pushed = await cli.program(['sh', '-c', script], { cwd: work });
+    assert.equal(pushed.code, 0, pushed.stderr);
+    const body = await json<{ name: string }>(['repo', 'clone', 'cloned', 'again']);
+    assert.equal(body.name, 'cloned');
+    await text(['repo', 'clone', 'ada/cloned', 'third']);
+    assert.match(await readFile(path.join(cli.home, 'work', 'again', 'a'), 'utf8'), /1/);
+    assert.ok(!(await readFile(path.join(work, '.git/config'), 'utf8')).includes(ada.token));
+    assert.match(await text(['repo', 'get'], { cwd: work }), /^name\tada\/cloned\n/);
+    await fails(2, /No remote of this folder/, ['repo', 'get']);
+    await fails(1, /git clone failed/, ['repo', 'clone', 'cloned', 'again']);
+  });
+
+  test('token creates, lists, shows, changes and revokes tokens', async () => {
+    const secret = (
+      await text(['token', 'create', '--name', 'reader', '--grants', 'api_repos_read', '--expires-at', '30d'])
+    ).trim();
+    assert.match(secret, /^strata_\w{46}$/);
+    const made = await json<{ id: string; token: string; expires_at: null }>(['token', 'create', '--name', 'all']);
+    assert.deepEqual(
+      [made.expires_at, (await api(strata, made.token, 'GET', '/v1/access-tokens')).status],
+      [null, 200],
+    );
+    const listed = await json<{ access_tokens: { name: string }[] }>(['token', 'list']);
+    assert.deepEqual(listed.access_tokens.map(({ name }) => name).slice(0, 2), ['all', 'reader']);
+    assert.match(await text(['token', 'list']), /\treader\tAPI_REPOS_READ\tall\t/);
+    assert.match(await text(['token', 'get', made.id]), /^name\tall$/m);
+    assert.equal((await json<{ id: string }>(['token', 'get', made.id])).id, made.id);
+    const edited = await json<{ name: string; grants: string[] }>([
+      'token',
+      'edit',
+      made.id,
+      '--name',
+      'some',
+      '--grants',
+      'GIT_HTTP_READ,API_REPOS_READ',
+    ]);
+    assert.deepEqual([edited.name, edited.grants], ['some', ['GIT_HTTP_READ', 'API_REPOS_READ']]);
+    assert.match(await text(['token', 'edit', made.id, '--expires-at', 'never']), /^expires\tnever$/m);
+    assert.equal(await text(['token', 'delete', made.id]), `Revoked ${made.id}\n`);
+    cover(['token', 'delete', '--json']);
+    await fails(1, /Access token not found/, ['token', 'delete', made.id, '--json']);
+  });
+
+  test('webhook creates, pings, shows deliveries, redelivers, rotates and deletes', async () => {
+    const receiver = await receivers.start();
+    const made = await json<{ id: string; secret: string }>([
+      'webhook',
+      'create',
+      receiver.url,
+      '--events',
+      'push,create',
+    ]);
+    assert.match(await text(['webhook', 'create', receiver.url, '--inactive']), /^state\tinactive$/m);
+    assert.match(
+      await text(['webhook', 'list']),
+      new RegExp(`^${made.id}\t${receiver.url}\tpush,create\tactive$`, 'm'),
+    );
+    assert.deepEqual(await json(['webhook', 'list']), await bodyOf('/v1/webhooks'));
+    assert.match(await text(['webhook', 'get', made.id]), /^events\tpush,create$/m);
+    assert.equal((await json<{ id: string }>(['webhook', 'get', made.id])).id, made.id);
+    const { delivery_id: delivery } = await json<{ delivery_id: string }>(['webhook', 'ping', made.id]);
+    assert.match(await text(['webhook', 'ping', made.id]), ID);
+    await receiver.until(2);
+    await until(async () => /\tSUCCESS\t204\t1\t/.test(await text(['webhook', 'deliveries', made.id])));
+    type Deliveries = { deliveries: { id: string; payload?: { type: string } }[] };
+    const listed = await json<Deliveries>(['webhook', 'deliveries', made.id, '--include-payload', '--limit', '2']);
+    assert.deepEqual(
+      listed.deliveries.map(({ payload }) => payload?.type),
+      ['ping', 'ping'],
+    );
+    assert.match(await text(['webhook', 'deliveries', made.id, '--include-payload']), /"type": "ping"/);
+    await json(['webhook', 'redeliver', made.id, delivery]);
+    assert.match(await text(['webhook', 'redeliver', made.id, delivery]), /is pending again/);
+    const rotated = await json<{ secret: string }>(['webhook', 'rotate-secret', made.id]);
+    assert.notEqual(rotated.secret, made.secret);
+    assert.match(await text(['webhook', 'rotate-secret', made.id]), /^secret\twhsec_/m);
+    assert.match(await text(['webhook', 'edit', made.id, '--inactive']), /^state\tinactive$/m);
+    assert.deepEqual((await json<{ events: string[] }>(['webhook', 'edit', made.id, '--events', 'push'])).events, [
+      'push',
+    ]);
+    assert.equal(await text(['webhook', 'delete', made.id]), `Deleted ${made.id}\n`);
+    cover(['webhook', 'delete', '--json']);
+    await fails(1, /Webhook not found/, ['webhook', 'delete', made.id, '--json']);
+    await fails(1, /^error: url: /, ['webhook', 'create', 'http://receiver.example/']);
+  });
+
+  test('bucket adds, changes, verifies and forgets buckets, and takes secrets from standard input', async () => {
+    const place = ['--provider', 'MINIO', '--bucket-name', 'layers', '--region', 'us-east-1'];
+    const access = ['--endpoint-url', 'https://127.0.0.1:9', '--access-key-id', 'KEY1', '--secret-access-key-stdin'];
+    const input = { input: 'wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY\n' };
+    const made = await json<{ id: string; status: string }>(['bucket', 'create', 'one', ...place, ...access], input);
+    assert.equal(made.status, 'PENDING_VERIFICATION');
+    assert.match(
+      await text(['bucket', 'create', 'two', ...place, ...access, '--key-prefix', 'two'], input),
+      /^prefix\ttwo\/$/m,
+    );
+    assert.match(await text(['bucket', 'list']), /\tone\tPENDING_VERIFICATION\tMINIO layers\//);
+    assert.deepEqual(await json(['bucket', 'list']), await bodyOf('/v1/storage-buckets'));
+    assert.match(await text(['bucket', 'get', made.id]), /^name\tone$/m);
+    assert.deepEqual(await json(['bucket', 'get', made.id]), made);
+    assert.match(await text(['bucket', 'edit', made.id, '--default']), /^default\tyes$/m);
+    assert.equal((await json<{ is_default: boolean }>(['bucket', 'edit', made.id, '--no-default'])).is_default, false);
+    await fails(1, /at the step put/, ['bucket', 'verify', made.id]);
+    cover(['bucket', 'verify']);
+    cover(['bucket', 'verify', '--json']);
+    const { errors } = await json<{ errors: { storage_bucket_id: string }[] }>(['bucket', 'errors', '--limit', '5']);
+    assert.equal(errors[0]?.storage_bucket_id, made.id);
+    assert.match(await text(['bucket', 'errors', '--storage-bucket-id', made.id]), /\tverify\t/);
+    assert.match(await text(['bucket', 'oidc-setup']), /^subject\taccount:/m);
+    assert.deepEqual(await json(['bucket', 'oidc-setup']), await bodyOf('/v1/storage-buckets/oidc-setup'));
+    await fails(2, /Add --yes/, ['bucket', 'delete', made.id]);
+    assert.equal(await text(['bucket', 'delete', made.id, '--yes']), `Deleted ${made.id}\n`);
+    cover(['bucket', 'delete', '--json']);
+    await fails(1, /not found/, ['bucket', 'delete', made.id, '--yes', '--json']);
+  });
+
+  const newRule = (subject: string): readonly string[] => [
+    ...['trust-rule', 'create', '--name', subject, '--issuer', issuer.url ?? '', '--subject', subject],
+    ...['--grants', 'GIT_HTTP_WRITE,API_REPOS_READ,API_WEBHOOKS'],
+  ];
+  const identityToken = (sub: string): Promise<string> =>
+    issuer.buildToken({
+      expiresIn: 300,
+      scopesOrTransform: (_header, payload) =>
+        Object.assign(payload, { aud: `${strata.url}/ada`, sub, jti: randomUUID() }),
+    });
+
+  test('trust-rule makes, changes and deletes rules, and oidc-exchange uses them', async () => {
+    const made = await json<{ id: string; audience: string }>([
+      ...newRule('repo:acme/site'),
+      '--claims',
+      'ref=refs/heads/*',
+    ]);
+    assert.equal(made.audience, `${strata.url}/ada`);
+    await fails(3, /strata trust-rule refusals/, [
+      'oidc-exchange',
+      '--id-token',
+      await identityToken('repo:acme/site'),
+    ]);
+    assert.match(await text(['trust-rule', 'refusals', made.id]), /\tref\t/);
+    const { refusals } = await json<{ refusals: object[] }>(['trust-rule', 'refusals', made.id]);
+    assert.equal(refusals.length, 1);
+    assert.match(await text(newRule('repo:acme/other')), /^subject\trepo:acme\/other$/m);
+    assert.match(await text(['trust-rule', 'list']), /\trepo:acme\/site\t/);
+    assert.deepEqual(await json(['trust-rule', 'get', made.id]), made);
+    assert.match(await text(['trust-rule', 'get', made.id]), /^claim ref\trefs\/heads\/\*$/m);
+    assert.equal((await json<{ trust_rules: object[] }>(['trust-rule', 'list'])).trust_rules.length, 2);
+    assert.match(await text(['trust-rule', 'edit', made.id, '--name', 'changed']), /^name\tchanged$/m);
+    assert.equal((await json<{ name: string }>(['trust-rule', 'edit', made.id, '--name', 'again'])).name, 'again');
+
+    const file = path.join(cli.home, 'work', 'identity.txt');
+    await writeFile(file, `${await identityToken('repo:acme/other')}\n`);
+    const token = (await text(['oidc-exchange', '--id-token', '@identity.txt'])).trim();
+    assert.equal((await api(strata, token, 'GET', '/v1/repositories')).status, 200);
+    const input = await identityToken('repo:acme/other');
+    const body = await json<{ token: string }>(['oidc-exchange', '--id-token', '-'], { input });
+    assert.equal((await api(strata, body.token, 'GET', '/v1/repositories')).status, 200);
+    await fails(2, /There is no identity token/, ['oidc-exchange']);
+    await fails(2, /cannot be read: ENOENT/, ['oidc-exchange', '--id-token', '@nothing']);
+
+    assert.match(await text(['trust-rule', 'delete', made.id]), /have ended/);
+    cover(['trust-rule', 'delete', '--json']);
+    await fails(1, /not found/, ['trust-rule', 'delete', made.id, '--json']);
+  });
+
+  test('a job without a home exchanges its token, clones, commits, pushes and waits for the delivery', async () => {
+    await text(newRule('repo:job/site'));
+    await text(['repo', 'create', 'job']);
+    const receiver = await receivers.start();
+    const { id } = await json<{ id: string }>(['webhook', 'create', receiver.url, '--events', 'push']);
+    const runner = await network.serve(ending, (request, response) => {
+      const audience = new URL(request.url ?? '', 'https://runner').searchParams.get('audience');
+      assert.deepEqual([request.headers.authorization, audience], ['Bearer of the runner', `${strata.url}/ada`]);
+      void identityToken('repo:job/site').then((value) => response.end(JSON.stringify({ value })));
+    });
+    const job = await another({
+      SERVICE_USERNAME: 'ada',
+      CI: 'true',
+      ACTIONS_ID_TOKEN_REQUEST_URL: `${runner}/token?api-version=2`,
+      ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'of the runner',
+      NODE_EXTRA_CA_CERTS: receivers.env['NODE_EXTRA_CA_CERTS'] ?? '',
+      WEBHOOK: id,
+    });
+    const strataShell = command.map((word) => `'${word}'`).join(' ');
+    const script = `set -eu
+      strata() { ${strataShell} "$@"; }
+      strata oidc-exchange --save
+      strata repo clone job
+      cd job
+      echo built >artifact && git add artifact && git commit --quiet -m Built
+      git push --quiet origin HEAD:refs/heads/main
+      tries=0
+      until strata webhook deliveries "$WEBHOOK" | grep -q '\tSUCCESS\t'; do
+        tries=$((tries + 1)); test "$tries" -lt 100; sleep 0.2
+      done`;
+    const finished = await job.program(['sh', '-c', script]);
+    assert.equal(finished.code, 0, finished.stderr);
+    assert.match(finished.stderr, /the token expires in 1\d minutes/);
+    assert.equal((await receiver.until(1))[0]?.payload.ref, 'refs/heads/main');
+  });
+
+  test('api sends any request, and prints what came', async () => {
+    assert.deepEqual(await json(['api', 'get', '/v1/account/usage']), await bodyOf('/v1/account/usage'));
+    const made = await text(['api', 'POST', 'v1/repositories', '--body', '{"name":"by-api"}']);
+    assert.equal(JSON.parse(made).name, 'by-api');
+    const input = { input: '{"description":"from a pipe"}' };
+    const changed = await cli.done(['api', 'PATCH', '/v1/repos/ada/by-api', '--body', '-'], input);
+    assert.equal(JSON.parse(changed).description, 'from a pipe');
+    const paged = JSON.parse(await cli.done(['api', 'GET', '/v1/repositories', '--query', 'limit=1,page=0']));
+    assert.equal(paged.pagination.limit, 1);
+    assert.match(await cli.done(['api', 'GET', '/v1/openapi.json', '--no-token']), /^\{"openapi"/);
+    const refused = await cli.run(['api', 'GET', '/v1/repos/ada/none', '--json']);
+    assert.deepEqual([refused.code, JSON.parse(refused.stdout).detail], [1, 'Repository not found']);
+    await fails(2, /not JSON/, ['api', 'POST', '/v1/repositories', '--body', 'name=x']);
+  });
+
+  // The attack: a script pastes an address into the path, to have the token sent to another host.
+  test('api sends its token to no other host', async () => {
+    for (const target of ['https://evil.example/', '//evil.example/', 'http:evil.example', '/v1\\@evil.example']) {
+      await fails(2, /not an address|Percent-encode/, ['api', 'GET', target]);
+    }
+    const { stderr } = await cli.run(['api', 'GET', '@evil.example/v1']);
+    assert.match(stderr, /status 404/);
+  });
+
+  test('completion prints a script that the shell accepts', async () => {
+    await writeFile(path.join(cli.home, 'work', 'strata.bash'), await text(['completion', 'bash']));
+    const check = 'source strata.bash; COMP_WORDS=(strata repo cl); COMP_CWORD=2; _strata; echo "${COMPREPLY[@]}"';
+    const asked = await cli.program(['bash', '-c', check]);
+    assert.equal(asked.stdout, 'clone\n', asked.stderr);
+    const grants =
+      'source strata.bash; COMP_WORDS=(strata token create --grants API_O); COMP_CWORD=4; _strata; echo "${COMPREPLY[@]}"';
+    assert.equal((await cli.program(['bash', '-c', grants])).stdout, 'API_OIDC_TRUST\n');
+    assert.match(await text(['completion', 'zsh']), /^#compdef strata\n/);
+    assert.match(await text(['completion', 'fish']), /complete -c strata -n "__strata_at 'repo'" -a 'clone'/);
+    cover(['completion', '--json']);
+    await fails(2, /Allowed choices are bash, zsh, fish/, ['completion', 'tcsh']);
+  });
+
+  describe('on a terminal', skippedFor(noPseudoTerminal()), () => {
+    const longest = (shown: string): number =>
+      Math.max(...shown.split(/\r?\n/).map((line) => line.replaceAll(/\u001b\[\d+m/g, '').length));
+
+    test.for([60, 80, 200])('of %d columns a table fits, is aligned and has colours', async (columns, context) => {
+      await api(strata, ada.token, 'POST', '/v1/repositories', {
+        name: `shown-${columns}`,
+        description: 'A description that is far longer than a narrow terminal has columns to show it in'.repeat(2),
+      });
+      const size = `stty cols ${columns} rows 24; exec "$@"`;
+      const shell = ['sh', '-c', size, 'sh', ...command, 'repo', 'list'];
+      const { TERM: _term, ...rest } = { TERM: '', ...cli.env };
+      const terminal = startOnTerminal(context, shell, { ...rest, TERM: 'xterm' });
+      await terminal.until(/shown-/);
+      await terminal.until(/\n[^\n]+\n$/);
+      const shown = terminal.shown();
+      assert.ok(longest(shown) <= columns, shown);
+      assert.match(shown, /\u001b\[2mNAME\s*\u001b\[22m/);
+      assert.ok(shown.includes(`ada/shown-${columns}`), shown);
+      assert.match(shown, columns === 200 ? /never|-|just now/ : /…/);
+    });
+
+    test('with NO_COLOR there are no colours', async (context) => {
+      const terminal = startOnTerminal(context, [...command, 'webhook', 'list'], { ...cli.env, NO_COLOR: '1' });
+      await terminal.until(/URL/);
+      assert.ok(!terminal.shown().includes('\u001b['), JSON.stringify(terminal.shown()));
+    });
+
+    test('Ctrl-C ends a login that waits, quietly', async (context) => {
+      const script = [...command, 'login', '--poll-seconds', '30', '--base-url', strata.url];
+      const shell = ['sh', '-c', 'trap : INT; "$@"; echo "ended with $?"', 'sh', ...script];
+      const terminal = startOnTerminal(context, shell, cli.env);
+      await terminal.until(/code: /);
+      await terminal.interrupt();
+      assert.match(terminal.shown(), /ended with 130/);
+      assert.doesNotMatch(terminal.shown(), /Error|at /);
+    });
+  });
+
+  // The attack: somebody pushes or names a thing so that its listing rewrites the screen of whoever looks at it.
+  test('shows control characters of names and descriptions as marks', async () => {
+    const description = 'a\u001b[2Jb\u202egpj.exe\u0007\u009b31m';
+    assert.equal(
+      (await api(strata, ada.token, 'POST', '/v1/repositories', { name: 'hostile', description })).status,
+      201,
+    );
+    const shown = await text(['repo', 'get', 'ada/hostile']);
+    assert.match(shown, /^description\ta\ufffd\[2Jb\ufffdgpj\.exe\ufffd\ufffd31m$/m);
+    assert.equal((await json<{ description: string }>(['repo', 'get', 'ada/hostile'])).description, description);
+  });
+
+  test('says what to do about each refusal, with the exit status of its kind', async () => {
+    const { token } = await createToken(strata, 'ada', ['--grants', 'GIT_HTTP_READ']);
+    const weak = { env: { SERVICE_TOKEN: token } };
+    await fails(
+      1,
+      /lacks the grant API_REPOS_READ\nMake a token that has it: strata token create .*API_REPOS_READ/,
+      ['repo', 'list'],
+      weak,
+    );
+    await fails(2, /Set SERVICE_USERNAME/, ['repo', 'clone', 'one'], weak);
+    const unknown = { env: { SERVICE_TOKEN: `strata_${'a'.repeat(46)}` } };
+    const { stderr } = await fails(3, /not valid\nSign in: strata login/, ['usage'], unknown);
+    assert.doesNotMatch(stderr, /strata_a/);
+    await fails(3, /Not signed in/, ['usage'], { env: { SERVICE_TOKEN: '' } });
+    await fails(2, /unknown option '--nothing'/, ['repo', 'list', '--nothing']);
+    await fails(2, /missing required argument 'name'/, ['repo', 'create']);
+    await fails(2, /required option '--name <NAME>' not specified/, ['token', 'create']);
+    await fails(2, /Allowed are ALL, /, ['token', 'create', '--name', 'x', '--grants', 'EVERYTHING']);
+    await fails(2, /whole number from 1 to 100/, ['webhook', 'deliveries', UNKNOWN, '--limit', '0']);
+    await fails(2, /Usage: strata repo/, ['repo']);
+    await fails(2, /is no time/, ['token', 'create', '--name', 'x', '--expires-at', 'tomorrow']);
+    await fails(2, /is no address of a service/, ['usage', '--base-url', 'localhost']);
+    await fails(2, /names no repository/, ['repo', 'get', 'a/b/c']);
+    await fails(2, /is no id/, ['token', 'get', '..']);
+    await fails(1, /nothing listens there.*\n--base-url/, ['usage', '--base-url', 'http://127.0.0.1:9']);
+    await fails(1, /^error: name: /, ['repo', 'create', '.git']);
+  });
+
+  test('prints requests with --debug, and no secret', async () => {
+    const { code, stdout, stderr } = await cli.run(['repo', 'get', 'ada/none', '--debug']);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^GET http:\S+\/v1\/repos\/ada\/none 404 /);
+    assert.match(stderr, /\n\s+at /);
+    assert.ok(!stderr.includes(ada.token.slice(0, 20)));
+    const created = await cli.run(['token', 'create', '--name', 'quiet', '--debug']);
+    assert.ok(!created.stderr.includes(created.stdout.trim()));
+  });
+
+  test('ends quietly when its reader goes away', async () => {
+    const shell = command.map((word) => `'${word}'`).join(' ');
+    const script = `${shell} api GET /v1/openapi.json | head -c 1; echo " $?"`;
+    const { stdout, stderr } = await cli.program(['bash', '-o', 'pipefail', '-c', script]);
+    assert.deepEqual([stdout, stderr], ['{ 0\n', '']);
+  });
+
+  test('keeps several logins apart, warns of an open file, and quotes no line of a broken one', async () => {
+    const own = await another({ SERVICE_BASE_URL: '' });
+    await mkdir(path.dirname(own.configFile), { recursive: true });
+    const bob = await createAccount(strata, 'bob');
+    const other = strata.url.replace('localhost', '127.0.0.1');
+    const hosts = [
+      `current = "${strata.url}"`,
+      `[hosts."${strata.url}"]\ntoken = "${ada.token}"\nusername = "ada"`,
+      `[hosts."${other}"]\ntoken = "${bob.token}"\nusername = "bob"`,
+    ];
+    await writeFile(own.configFile, hosts.join('\n'), { mode: 0o600 });
+    assert.match(await own.done(['whoami']), /^account\tada\n/);
+    assert.match(await own.done(['whoami', '--base-url', other]), /^account\tbob\n/);
+    assert.match(await own.done(['--base-url', other, 'whoami']), /^account\tbob\n/);
+    assert.equal((await own.run(['whoami', '--base-url', 'http://127.0.0.1:9'])).code, 3);
+    const overridden = await own.done(['repo', 'list', '--json'], { env: { SERVICE_TOKEN: bob.token } });
+    assert.deepEqual(JSON.parse(overridden).repositories, []);
+    await chmod(own.configFile, 0o644);
+    const warned = await own.run(['whoami']);
+    assert.match(warned.stderr, /^warning: .*other people can use it \(mode 644\): chmod 600/);
+    assert.equal((await own.run(['logout'])).code, 0);
+    assert.equal((await stat(own.configFile)).mode & 0o777, 0o600);
+    const left = await readFile(own.configFile, 'utf8');
+    assert.ok(!left.includes(ada.token) && left.includes(bob.token));
+    assert.match(await own.done(['whoami']), /^account\tbob\n/);
+    await writeFile(own.configFile, `token = "${bob.token}`);
+    const broken = await own.run(['whoami', '--debug']);
+    assert.deepEqual([broken.code, broken.stderr.includes(bob.token.slice(7, 20))], [2, false], broken.stderr);
+    assert.match(broken.stderr, /is not TOML \(line 1\)/);
+  });
+
+  test('was tried here in every subcommand, for people and as JSON', () => {
+    // These are tried by the installed command line, and git-credential has no JSON.
+    const elsewhere = ['login', 'logout', 'git-credential'];
+    const wanted = COMMANDS.filter(({ name }) => !elsewhere.includes(name)).flatMap(({ name }) => [
+      name,
+      `${name} --json`,
+    ]);
+    assert.deepEqual(
+      wanted.filter((name) => !covered.has(name)),
+      [],
+    );
+  });
+});
