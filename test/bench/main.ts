@@ -15,10 +15,11 @@ import { prepareProject } from './project.ts';
 import { benchReading, renderReadingBench } from './reading.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, LOG, PAGES, READING, WEBHOOKS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, LOG, PAGES, READING, STORAGE, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
+import { benchStorage, renderStorageBench } from './storage.ts';
 import { renderResult } from './table.ts';
 import { benchWebhooks, renderWebhookBench } from './webhooks.ts';
 
@@ -112,6 +113,13 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ seconds, bundle, json }) => {
       const result = await benchPages({ seconds, bundle, say });
       return json ? jsonText(result) : renderPagesBench(result);
+    },
+  },
+  {
+    name: STORAGE.name,
+    run: async ({ seconds, rounds, bundle, json }) => {
+      const result = await benchStorage({ seconds, rounds, bundle, say });
+      return json ? jsonText(result) : renderStorageBench(result);
     },
   },
 ];

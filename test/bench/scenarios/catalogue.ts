@@ -18,6 +18,7 @@ export const LOG = { name: 'log', title: 'appends and subscribers of each event 
 export const WEBHOOKS = { name: 'webhooks', title: 'a healthy receiver beside 10,000 deliveries to a dead one, alone' };
 export const READING = { name: 'reading', title: 'what pages read of 80,000 commits, alone' };
 export const PAGES = { name: 'pages', title: 'whole pages of the website over HTTP, first and again, alone' };
+export const STORAGE = { name: 'storage', title: 'pushes and cold clones by the place of the layers, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
@@ -27,4 +28,5 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   WEBHOOKS,
   READING,
   PAGES,
+  STORAGE,
 ];
