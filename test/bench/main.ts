@@ -8,6 +8,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
+import { benchGrowth, renderGrowthBench } from './growth.ts';
 import { benchLogs, renderLogBench } from './log.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
 import { benchPages, renderPagesBench } from './pages.ts';
@@ -15,7 +16,7 @@ import { prepareProject } from './project.ts';
 import { benchReading, renderReadingBench } from './reading.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, LOG, PAGES, READING, STORAGE, WEBHOOKS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, GROWTH, LOG, PAGES, READING, STORAGE, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
@@ -120,6 +121,13 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ seconds, rounds, bundle, json }) => {
       const result = await benchStorage({ seconds, rounds, bundle, say });
       return json ? jsonText(result) : renderStorageBench(result);
+    },
+  },
+  {
+    name: GROWTH.name,
+    run: async ({ pushes, json }) => {
+      const result = await benchGrowth({ pushes, say });
+      return json ? jsonText(result) : renderGrowthBench(result);
     },
   },
 ];

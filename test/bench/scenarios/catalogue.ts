@@ -19,6 +19,7 @@ export const WEBHOOKS = { name: 'webhooks', title: 'a healthy receiver beside 10
 export const READING = { name: 'reading', title: 'what pages read of 80,000 commits, alone' };
 export const PAGES = { name: 'pages', title: 'whole pages of the website over HTTP, first and again, alone' };
 export const STORAGE = { name: 'storage', title: 'pushes and cold clones by the place of the layers, alone' };
+export const GROWTH = { name: 'growth', title: 'what a repository costs after 100,000 pushes, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
@@ -29,4 +30,5 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   READING,
   PAGES,
   STORAGE,
+  GROWTH,
 ];
