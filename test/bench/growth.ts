@@ -10,11 +10,11 @@ import path from 'node:path';
 import pg from 'pg';
 import { canonicalJson } from '../../core/kernel/json.ts';
 import { repositories } from '../../core/repository/evolve.ts';
-import { type Account, api, createAccount, gitUrl } from '../support/strata.ts';
+import { type Account, createAccount, gitUrl } from '../support/strata.ts';
 import { describeMachine, describeVersions } from './environment.ts';
 import { git } from './git.ts';
 import { createRawClient, pushChain } from './raw-client.ts';
-import { endServer, onGround, openScene, type Scene, startServer } from './scene.ts';
+import { createRepository, endServer, onGround, openScene, type Scene, startServer } from './scene.ts';
 import { type SmallCommit, smallCommits } from './small-commits.ts';
 import { percentile } from './statistics.ts';
 import { type CompactionTotals, noCompactions, openSyntheticPushes, type SyntheticPushes } from './synthetic-pushes.ts';
@@ -65,7 +65,7 @@ export async function benchGrowth({ pushes, say }: Options): Promise<GrowthBench
     const scene = await openScene(ground, 'growth');
     await startServer(scene);
     const account = await createAccount(scene, 'bench');
-    await create(scene, account, REPOSITORY);
+    await createRepository(scene, account, REPOSITORY);
     await endServer(scene);
     const next = smallCommits('growth');
     const at = { username: account.username, name: REPOSITORY };
@@ -90,11 +90,6 @@ export async function benchGrowth({ pushes, say }: Options): Promise<GrowthBench
     const date = new Date().toISOString().slice(0, 10);
     return { date, machine: describeMachine(), versions: await describeVersions(null), load, lines };
   });
-}
-
-async function create({ url }: Scene, account: Account, name: string): Promise<void> {
-  const made = await api({ url }, account.token, 'POST', '/v1/repositories', { name, default_branch: 'main' });
-  if (made.status !== 201) throw new Error(`The repository was not created: ${made.status} ${made.text}`);
 }
 
 type Stored = Pick<
@@ -137,7 +132,7 @@ async function measure(scene: Scene, account: Account, count: number, next: () =
   const coldCloneMs = await clone(scene, account, REPOSITORY, folder);
   const cloneMs = await clone(scene, account, REPOSITORY, `${folder}-again`);
   const whole = `whole-${count}`;
-  await create(scene, account, whole);
+  await createRepository(scene, account, whole);
   await git(['push', '--quiet', gitUrl(scene, account, whole), 'refs/heads/*:refs/heads/*'], { cwd: folder });
   await rm(folder, { recursive: true });
   await server.group.settle(SETTLE_SPAN);

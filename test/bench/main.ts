@@ -14,9 +14,10 @@ import { type BenchOptions, readOptions, UsageError, usageText } from './options
 import { benchPages, renderPagesBench } from './pages.ts';
 import { prepareProject } from './project.ts';
 import { benchReading, renderReadingBench } from './reading.ts';
+import { benchRefCount, renderRefCountBench } from './ref-count.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, GROWTH, LOG, PAGES, READING, STORAGE, WEBHOOKS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, GROWTH, LOG, PAGES, READING, REF_COUNT, STORAGE, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
@@ -128,6 +129,13 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ pushes, json }) => {
       const result = await benchGrowth({ pushes, say });
       return json ? jsonText(result) : renderGrowthBench(result);
+    },
+  },
+  {
+    name: REF_COUNT.name,
+    run: async ({ refs, json }) => {
+      const result = await benchRefCount({ refs, say });
+      return json ? jsonText(result) : renderRefCountBench(result);
     },
   },
 ];

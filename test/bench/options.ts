@@ -12,6 +12,8 @@ export interface BenchOptions {
   readonly rounds: number;
   /** Of the scenario `growth`. */
   readonly pushes: number;
+  /** Of the scenario `ref-count`. */
+  readonly refs: number;
   /** Path of a git bundle; null: a generated repository. */
   readonly bundle: string | null;
   readonly json: boolean;
@@ -27,6 +29,7 @@ export class UsageError extends Error {
 const SECONDS_MAX = 600;
 const ROUNDS_MAX = 50;
 const PUSHES_MAX = 1_000_000;
+const REFS_MAX = 500_000;
 
 export function usageText(scenarios: readonly { readonly name: string; readonly title: string }[]): string {
   return [
@@ -36,6 +39,7 @@ export function usageText(scenarios: readonly { readonly name: string; readonly 
     '  --seconds N                length of one round of one side (default 4)',
     '  --rounds N                 rounds, in turn, of each side (default 3)',
     '  --pushes N                 pushes of the scenario growth (default 100,000)',
+    '  --refs N                   refs of the scenario ref-count (default 200,000)',
     '  --repository PATH          git bundle to measure on (default: STRATA_REAL_REPOSITORY, else generated)',
     '  --side http-backend|strata measure one side alone',
     '  --self-check               http-backend against itself; ratios must be about 1',
@@ -67,6 +71,7 @@ export function readOptions(
     seconds: numberOf('--seconds', values.seconds ?? '4', SECONDS_MAX),
     rounds: numberOf('--rounds', values.rounds ?? '3', ROUNDS_MAX),
     pushes: Math.ceil(numberOf('--pushes', values.pushes ?? '100000', PUSHES_MAX)),
+    refs: Math.ceil(numberOf('--refs', values.refs ?? '200000', REFS_MAX)),
     bundle: values.repository ?? (fromEnvironment === '' ? undefined : fromEnvironment) ?? null,
     json: values.json ?? false,
     sides,
@@ -85,6 +90,7 @@ function parse(args: readonly string[]) {
         seconds: { type: 'string' },
         rounds: { type: 'string' },
         pushes: { type: 'string' },
+        refs: { type: 'string' },
         repository: { type: 'string' },
         side: { type: 'string' },
         json: { type: 'boolean' },

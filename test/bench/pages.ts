@@ -13,7 +13,15 @@ import { describeMachine, describeVersions } from './environment.ts';
 import { git, gitLines, gitText } from './git.ts';
 import { createLongHistory, type LongHistory } from './long-history.ts';
 import { prepareProject } from './project.ts';
-import { type Ground, onGround, openScene, type Scene, startServer, type WatchedServer } from './scene.ts';
+import {
+  createRepository,
+  type Ground,
+  onGround,
+  openScene,
+  type Scene,
+  startServer,
+  type WatchedServer,
+} from './scene.ts';
 import { percentile } from './statistics.ts';
 import { formatFigure, renderTable } from './table.ts';
 
@@ -110,8 +118,7 @@ async function fill(
   scene.cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   const project = await prepareProject(folder, bundle);
   const add = async (name: string, defaultBranch: string, from: string): Promise<void> => {
-    const made = await api(scene, account.token, 'POST', '/v1/repositories', { name, default_branch: defaultBranch });
-    if (made.status !== 201) throw new Error(`The repository was not created: ${made.status} ${made.text}`);
+    await createRepository(scene, account, name, defaultBranch);
     const refs = ['refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
     await git(['push', '--quiet', gitUrl(scene, account, name), ...refs], { cwd: from });
   };

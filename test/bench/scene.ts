@@ -12,6 +12,7 @@ import path from 'node:path';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
 import { keepLog } from '../support/log.ts';
+import { type Account, api } from '../support/strata.ts';
 import { createProcessGroup, type ProcessGroup } from './processes.ts';
 import { findFreePort, waitUntilAnswering } from './sides/ports.ts';
 
@@ -123,4 +124,15 @@ export async function startServer(scene: Scene): Promise<WatchedServer> {
 export async function endServer(scene: Scene): Promise<void> {
   await scene.server?.end();
   scene.server = null;
+}
+
+export async function createRepository(
+  { url }: Scene,
+  account: Account,
+  name: string,
+  defaultBranch = 'main',
+): Promise<void> {
+  const wanted = { name, default_branch: defaultBranch };
+  const made = await api({ url }, account.token, 'POST', '/v1/repositories', wanted);
+  if (made.status !== 201) throw new Error(`The repository was not created: ${made.status} ${made.text}`);
 }

@@ -8,14 +8,14 @@
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type Account, api, createAccount, gitUrl } from '../support/strata.ts';
+import { type Account, createAccount, gitUrl } from '../support/strata.ts';
 import { startS3Proxy } from '../support/s3-proxy.ts';
 import { startS3Server } from '../support/versitygw.ts';
 import { describeMachine, describeVersions } from './environment.ts';
 import { git } from './git.ts';
 import { prepareProject, type Project } from './project.ts';
 import { createRawClient, pushChain } from './raw-client.ts';
-import { type Ground, onGround, openScene, type Scene, startServer } from './scene.ts';
+import { createRepository, type Ground, onGround, openScene, type Scene, startServer } from './scene.ts';
 import { smallCommits } from './small-commits.ts';
 import { median, percentile } from './statistics.ts';
 import { formatFigure, renderTable } from './table.ts';
@@ -111,18 +111,12 @@ async function startSide(
   return { title: of.title, requests: of.requests, scene, account: await createAccount(scene, 'bench') };
 }
 
-async function create(side: Side, name: string, defaultBranch = 'main'): Promise<void> {
-  const wanted = { name, default_branch: defaultBranch };
-  const made = await api(side.scene, side.account.token, 'POST', '/v1/repositories', wanted);
-  if (made.status !== 201) throw new Error(`The repository was not created: ${made.status} ${made.text}`);
-}
-
 /** `project`: one layer. `recent`: as many layers as there are pushes. */
 async function fill(side: Side, project: Project): Promise<void> {
   const refs = ['refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
-  await create(side, 'project', project.defaultBranch);
+  await createRepository(side.scene, side.account, 'project', project.defaultBranch);
   await git(['push', '--quiet', gitUrl(side.scene, side.account, 'project'), ...refs], { cwd: project.folder });
-  await create(side, 'recent');
+  await createRepository(side.scene, side.account, 'recent');
   const client = createRawClient(side.scene.port, side.account);
   const until = { pushesMax: RECENT_PUSHES, deadline: Number.POSITIVE_INFINITY };
   await pushChain(client, 'recent', smallCommits('recent'), until);
@@ -145,7 +139,7 @@ function smallPushes(clients: number): Operation {
   return {
     title: clients === 1 ? 'small push, alone' : `small push, ${clients} clients`,
     prepare: async (side, round) => {
-      for (const name of namesOf(round)) await create(side, name);
+      for (const name of namesOf(round)) await createRepository(side.scene, side.account, name);
     },
     work: async (side, round, deadline) => {
       const took = namesOf(round).map(async (name) => {

@@ -20,6 +20,7 @@ export const READING = { name: 'reading', title: 'what pages read of 80,000 comm
 export const PAGES = { name: 'pages', title: 'whole pages of the website over HTTP, first and again, alone' };
 export const STORAGE = { name: 'storage', title: 'pushes and cold clones by the place of the layers, alone' };
 export const GROWTH = { name: 'growth', title: 'what a repository costs after 100,000 pushes, alone' };
+export const REF_COUNT = { name: 'ref-count', title: 'what a repository of 200,000 refs costs, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
@@ -31,4 +32,5 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   PAGES,
   STORAGE,
   GROWTH,
+  REF_COUNT,
 ];
