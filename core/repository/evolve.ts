@@ -15,6 +15,7 @@ import {
   type RecordedLayer,
 } from './events.ts';
 import { changeLayers, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
+import { changeRefs, refRuns } from './ref-runs.ts';
 import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
@@ -70,7 +71,10 @@ function evolveRefs(state: OpenRepository, event: RefsUpdated, at: Timestamp): O
   }
   return {
     ...withLayersOf(state, event),
-    refs: state.refs.with(data.updates.map((update) => [refName(update.ref), storedRef(update)] as const)),
+    refs: changeRefs(
+      state.refs,
+      data.updates.map((update) => [refName(update.ref), storedRef(update)] as const),
+    ),
     clean:
       state.clean && data.refused === 0 && data.updates.every((u) => u.kind === 'create' || u.kind === 'fast-forward'),
     hadBranch:
@@ -132,7 +136,10 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
   write(state) {
     if (state.status === 'closed') return null;
     const { defaultBranch, shrinkEpoch, clean, hadBranch, pushedAt, expiredThrough } = state;
-    const refs = [...state.refs.entries()].map(([name, ref]) => [name, ref.id, ref.type, ref.peeled] as const);
+    // In order, so that they need no sorting when they are read.
+    const refs = refRuns(state.refs).flatMap((run) =>
+      run.map(({ name, id, type, peeled }) => [name, id, type, peeled] as const),
+    );
     const layers = [...state.layers].map((layer) => ({
       id: layer.id,
       key: layer.key,

@@ -58,7 +58,7 @@ export function createBitmaps(git: Git, log: GitLog): Bitmaps {
 /** Writes a multi-pack index with a bitmap in the place of older ones. The caller holds a lease on the folder. */
 async function writeBitmap(git: Git, folder: CacheFolder, view: RefsView): Promise<void> {
   const tips = new Set<string>();
-  for (const { id } of view.refs) tips.add(`${id}\n`);
+  for (const run of view.runs) for (const { id } of run) tips.add(`${id}\n`);
   const [first, ...others] = folder.present.values();
   if (tips.size === 0 || first === undefined) return;
   const largest = others.reduce((a, b) => (b.packBytes > a.packBytes ? b : a), first);

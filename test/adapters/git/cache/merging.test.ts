@@ -158,7 +158,7 @@ describe('bitmaps', () => {
       const view: RefsView = {
         key: tip,
         head: 'refs/heads/main',
-        refs: [{ name: 'refs/heads/main', id: tip, peeled: null }],
+        runs: [[{ name: 'refs/heads/main', id: tip, peeled: null }]],
       };
       const want = `0032want ${tip}\n`;
       const request = once(Buffer.from(`0011command=fetch0001${want}0009done\n0000`));
