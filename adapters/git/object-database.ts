@@ -4,7 +4,7 @@
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
 import { join, resolve } from 'node:path';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { createAnswerCache } from './cache/answer-cache.ts';
@@ -32,7 +32,7 @@ const GIB = 1024 * MIB;
 export interface GitObjectDatabaseOptions {
   /** Used by this process only; created when missing. It should be on a fast local disk. */
   readonly directory: string;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   /** Absolute path of git; by default the first git on the PATH. */
   readonly gitPath?: string;
   /** Bytes of packs and indexes kept on disk. Only repositories in use can exceed it. */

@@ -9,7 +9,7 @@ import path from 'node:path';
 import type { Logger } from 'pino';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { closer, type Foundation } from '../server/foundation.ts';
-import { openLayerStorage } from '../server/layer-storage.ts';
+import { openLayerStores } from '../server/buckets.ts';
 import { type ComposedProjections, composeProjections } from '../server/projections.ts';
 import type { Settings } from '../server/settings.ts';
 
@@ -24,9 +24,11 @@ export function projectionsOf(foundation: Foundation, settings: Settings, log: L
     try {
       const cache = await mkdtemp(path.join(os.tmpdir(), 'strata-admin-'));
       parts.add(() => rm(cache, { recursive: true, force: true }));
+      const { layers, close } = await openLayerStores(settings, foundation, log);
+      parts.add(close);
       const objects = await createGitObjectDatabase({
         directory: cache,
-        layers: await openLayerStorage(settings, log),
+        layers,
         cacheBytesMax: settings.cacheBytesMax,
         log,
       });

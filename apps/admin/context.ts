@@ -7,14 +7,14 @@
 import { destination, type Logger } from 'pino';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
-import { openLayerStorage } from '../server/layer-storage.ts';
+import { openLayerStores } from '../server/buckets.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
 import type { KnownRepository } from './known-repositories.ts';
-import { type ListedStorage, listStorage, type StorageReport, verifyStorage } from './storage.ts';
+import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
 
 /** More than one command needs. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -64,17 +64,20 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
   });
   try {
     await foundation.context.entities.barrier();
-    const openStorage = async () => ({
-      events: foundation.context.events,
-      layers: await openLayerStorage(settings, log),
-      log,
-    });
+    const onStorage = async <Answer>(work: (storage: StorageContext) => Promise<Answer>): Promise<Answer> => {
+      const { layers, close } = await openLayerStores(settings, foundation, log);
+      try {
+        return await work({ events: foundation.context.events, layers, log });
+      } finally {
+        await close();
+      }
+    };
     return await run({
       ...foundation.context,
       withProjections: projectionsOf(foundation, settings, log),
-      verifyLog: (options) => verifyLog(foundation.context, settings, log, options),
-      listStorage: async () => listStorage(await openStorage()),
-      verifyStorage: async (only) => verifyStorage(await openStorage(), only),
+      verifyLog: (options) => onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log }, options)),
+      listStorage: () => onStorage(listStorage),
+      verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
     });
   } finally {
     await foundation.close();

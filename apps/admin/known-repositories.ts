@@ -7,19 +7,21 @@ import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
-import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import { type AccountId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { LayerPlace } from '../../core/ports/layer-stores.ts';
 
 export interface KnownRepository {
   readonly id: RepositoryId;
   /** `<username>/<name>`; of a deleted repository its last name. */
   readonly name: string;
   readonly deleted: boolean;
+  readonly place: LayerPlace;
 }
 
 const PAGE_EVENTS = 1_000;
 
-/** Returns the repositories on platform storage by id, in the order of their creation. */
+/** Returns the repositories by id, in the order of their creation. */
 export async function readKnownRepositories(
   events: Pick<EventStore, 'readAll'>,
 ): Promise<ReadonlyMap<RepositoryId, KnownRepository>> {
@@ -30,12 +32,14 @@ export async function readKnownRepositories(
     for (const recorded of page) {
       ({ position } = recorded);
       if (categoryOf(recorded.stream) !== accounts.category) continue;
-      const account = entityIdOf(recorded.stream);
+      const account = uuid<AccountId>(entityIdOf(recorded.stream));
       const event = readEvent<AccountEvent>(accounts.kinds, recorded);
       if (event.type === 'AccountCreated') usernames.set(account, event.data.username);
-      if (event.type === 'RepositoryCreated' && event.data.storage_bucket_id === null) {
+      if (event.type === 'RepositoryCreated') {
         const id = uuid<RepositoryId>(event.data.repository_id);
-        known.set(id, { id, name: `${usernames.get(account) ?? account}/${event.data.name}`, deleted: false });
+        const { storage_bucket_id: bucket } = event.data;
+        const place = { account, storageBucketId: bucket === null ? null : uuid(bucket) };
+        known.set(id, { id, name: `${usernames.get(account) ?? account}/${event.data.name}`, deleted: false, place });
       }
       if (event.type === 'RepositoryDeleted') {
         const repository = known.get(uuid(event.data.repository_id));

@@ -1,6 +1,6 @@
-/** `strata-admin storage …`: lists and verifies the layers on platform storage. */
+/** `strata-admin storage …`: lists and verifies the layers on platform storage and in the buckets of users. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { findRepository, placeOf } from '../../core/use-cases/accounts/repositories.ts';
 import type { AdminContext } from './context.ts';
 import { type Act, Refused } from './answer.ts';
 
@@ -10,7 +10,7 @@ interface RepositoryName {
 }
 
 export function addStorageCommands(program: Command, act: Act): void {
-  const storage = program.command('storage').description('the layers on platform storage');
+  const storage = program.command('storage').description('the layers on platform storage and in the buckets of users');
 
   storage
     .command('list')
@@ -20,9 +20,11 @@ export function addStorageCommands(program: Command, act: Act): void {
         const repositories = await context.listStorage();
         const layers = repositories.reduce((sum, row) => sum + row.layers, 0);
         const size_bytes = repositories.reduce((sum, row) => sum + row.size_bytes, 0);
-        const rows = repositories.map(({ id, repository, deleted, ...sums }) => {
-          const name = repository ?? `${id} (unknown)`;
-          return `${deleted ? `${name} (deleted)` : name}: ${sums.layers} layers, ${sums.size_bytes} bytes`;
+        const rows = repositories.map(({ id, repository, deleted, storage_bucket_id: bucket, fault, ...sums }) => {
+          const name = `${repository ?? `${id} (unknown)`}${deleted ? ' (deleted)' : ''}`;
+          const place = bucket === null ? '' : ` in the bucket ${bucket}`;
+          if (fault !== null) return `${name}${place}: cannot be listed: ${fault}`;
+          return `${name}${place}: ${sums.layers} layers, ${sums.size_bytes} bytes`;
         });
         const total = `${repositories.length} repositories, ${layers} layers, ${size_bytes} bytes`;
         return { value: { repositories, layers, size_bytes }, text: [...rows, total].join('\n') };
@@ -54,7 +56,7 @@ export function addStorageCommands(program: Command, act: Act): void {
 async function existingRepository(context: AdminContext, { username, name }: RepositoryName) {
   const found = await findRepository(context, username, name);
   if (found === null) throw new Refused(`There is no repository ${JSON.stringify(`${username}/${name}`)}`);
-  return { id: found.id, name: `${found.account.username}/${found.owned.name}`, deleted: false };
+  return { id: found.id, name: `${found.account.username}/${found.owned.name}`, deleted: false, place: placeOf(found) };
 }
 
 function repositoryName(text: string): RepositoryName {

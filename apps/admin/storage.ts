@@ -1,7 +1,8 @@
 /**
- * `strata-admin storage list` and `storage verify`: compares the platform's layer store with the layers in events.
+ * `strata-admin storage list` and `storage verify`: compares the stores of layers, the platform's and the buckets of
+ * users, with the layers in events.
  *
- * Must stay true: both change nothing. Memory grows with the number of repositories, and of one repository's layers.
+ * Must stay true: both change nothing. A bucket that cannot be read is reported, and holds up nothing else. Memory grows with the number of repositories, and of one repository's layers.
  * The store is listed before the stream is read. So the layer of a push under way is reported as unnamed only between
  * its put and its append.
  */
@@ -11,7 +12,8 @@ import { streamName } from '../../core/kernel/envelope.ts';
 import { parseUuid, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { LayerStore, StoredLayer } from '../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError, type StoredLayer } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
 import { checkLayer } from './check-layer.ts';
@@ -19,7 +21,7 @@ import { type KnownRepository, readKnownRepositories } from './known-repositorie
 
 export interface StorageContext {
   readonly events: Pick<EventStore, 'readAll' | 'readStream'>;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly log: Logger;
 }
 
@@ -28,27 +30,54 @@ export interface ListedStorage {
   /** `<username>/<name>`; null if no event names the repository. */
   readonly repository: string | null;
   readonly deleted: boolean;
+  /** Null: platform storage. */
+  readonly storage_bucket_id: string | null;
+  /** Why the bucket could not be listed; null if it was. */
+  readonly fault: string | null;
   readonly layers: number;
   readonly size_bytes: number;
 }
 
-/** Lists every repository on platform storage, empty ones too, and every unknown id that the store holds layers of. */
+/** Lists every repository, empty ones too, and every unknown id that the platform's store holds layers of. */
 export async function listStorage({ events, layers }: StorageContext): Promise<readonly ListedStorage[]> {
   const known = await readKnownRepositories(events);
-  const sums = new Map<string, { layers: number; size_bytes: number }>();
-  for (const { id, deleted } of known.values()) if (!deleted) sums.set(id, { layers: 0, size_bytes: 0 });
-  for await (const { key, sizeBytes } of layers.list('repositories/')) {
-    const [, id = '', folder] = key.split('/');
-    if (folder !== 'layers') continue;
-    const sum = sums.get(id) ?? { layers: 0, size_bytes: 0 };
-    sums.set(id, { layers: sum.layers + 1, size_bytes: sum.size_bytes + sizeBytes });
-  }
+  const inBuckets = [...known.values()].filter(({ deleted, place }) => !deleted && place.storageBucketId !== null);
+  const onPlatform = [...known.values()].filter(({ deleted, place }) => !deleted && place.storageBucketId === null);
+  const sums = new Map(onPlatform.map(({ id }): [string, Sum] => [id, NOTHING]));
+  await addSums(sums, layers.platform, 'repositories/');
   const listed = [...sums].map(([id, sum]): ListedStorage => {
     const parsed = parseUuid<RepositoryId>(id);
     const repository = parsed === null ? undefined : known.get(parsed);
-    return { id, repository: repository?.name ?? null, deleted: repository?.deleted ?? false, ...sum };
+    const { name = null, deleted = false } = repository ?? {};
+    return { id, repository: name, deleted, storage_bucket_id: null, fault: null, ...sum };
   });
+  for (const repository of inBuckets) listed.push(await listInBucket(layers, repository));
   return listed.sort((a, b) => byText(a.repository ?? a.id, b.repository ?? b.id) || byText(a.id, b.id));
+}
+
+type Sum = Pick<ListedStorage, 'layers' | 'size_bytes'>;
+const NOTHING: Sum = { layers: 0, size_bytes: 0 };
+
+/** Adds the layers below a prefix to the sums of their repositories. */
+async function addSums(sums: Map<string, Sum>, layers: LayerStore, prefix: string): Promise<void> {
+  for await (const { key, sizeBytes } of layers.list(prefix)) {
+    const [, id = '', folder] = key.split('/');
+    if (folder !== 'layers') continue;
+    const sum = sums.get(id) ?? NOTHING;
+    sums.set(id, { layers: sum.layers + 1, size_bytes: sum.size_bytes + sizeBytes });
+  }
+}
+
+async function listInBucket(layers: LayerStores, { id, name, place }: KnownRepository): Promise<ListedStorage> {
+  const about = { id, repository: name, deleted: false, storage_bucket_id: place.storageBucketId };
+  const sums = new Map<string, Sum>();
+  try {
+    await addSums(sums, layers.of(place, 'maintenance'), `repositories/${id}/`);
+    return { ...about, fault: null, ...(sums.get(id) ?? NOTHING) };
+  } catch (error) {
+    if (!(error instanceof LayerStoreError)) throw error;
+    return { ...about, fault: error.code, ...NOTHING };
+  }
 }
 
 function byText(a: string, b: string): number {
@@ -56,10 +85,13 @@ function byText(a: string, b: string): number {
 }
 
 export interface StorageFault {
-  /** `unknown`: it belongs to no repository of the log. `unreadable`: an event that cannot be read. */
-  readonly kind: 'missing' | 'damaged' | 'unknown' | 'unreadable';
+  /**
+   * `unknown`: it belongs to no repository of the log. `unreadable`: an event that cannot be read. `unreachable`: a
+   * repository in a bucket that cannot be listed.
+   */
+  readonly kind: 'missing' | 'damaged' | 'unknown' | 'unreadable' | 'unreachable';
   readonly repository: string | null;
-  /** The layer's key, or the stream's name. */
+  /** The layer's key, the stream's name, or the repository's id. */
   readonly what: string;
   readonly detail: string;
 }
@@ -132,10 +164,12 @@ function createRun(log: Logger) {
   };
 }
 
-async function verifyRepository(context: StorageContext, { id, name }: KnownRepository, run: Run): Promise<void> {
-  const { layers } = context;
-  const unnamed = new Map<string, StoredLayer>();
-  for await (const stored of layers.list(`repositories/${id}/`)) unnamed.set(stored.key, stored);
+async function verifyRepository(context: StorageContext, repository: KnownRepository, run: Run): Promise<void> {
+  const { id, name, place } = repository;
+  const layers = context.layers.of(place, 'maintenance');
+  const unnamed = await listedLayers(layers, repository);
+  if (unnamed === null) return;
+  if ('fault' in unnamed) return run.fault({ kind: 'unreachable', repository: name, what: id, detail: unnamed.fault });
   const stream = streamName('repository', id);
   /** By id. A layer whose bytes an event removed is not there any more. */
   const named = new Map<string, RecordedLayer>();
@@ -166,14 +200,33 @@ async function verifyRepository(context: StorageContext, { id, name }: KnownRepo
   }
 }
 
-/** Reports files in the store that belong to no repository of the log. */
+/**
+ * Returns the layers in the store by key; a fault if they are in a bucket of a user that cannot be listed; null if the
+ * repository was deleted and its bucket is gone, which ends its restore.
+ */
+async function listedLayers(
+  layers: LayerStore,
+  { id, place, deleted }: KnownRepository,
+): Promise<Map<string, StoredLayer> | { readonly fault: string } | null> {
+  const listed = new Map<string, StoredLayer>();
+  try {
+    for await (const stored of layers.list(`repositories/${id}/`)) listed.set(stored.key, stored);
+    return listed;
+  } catch (error) {
+    if (place.storageBucketId === null || !(error instanceof LayerStoreError)) throw error;
+    if (deleted && error.code === 'bucket-missing') return null;
+    return { fault: `the bucket ${place.storageBucketId} cannot be listed: ${error.code}` };
+  }
+}
+
+/** Reports files in the platform's store that belong to no repository of the log. */
 async function findUnknownFiles(
   { layers, events }: StorageContext,
   known: ReadonlyMap<RepositoryId, KnownRepository>,
   run: Run,
 ): Promise<void> {
   let later: ReadonlyMap<RepositoryId, KnownRepository> | null = null;
-  for await (const { key } of layers.list('')) {
+  for await (const { key } of layers.platform.list('')) {
     const [top, idText = ''] = key.split('/');
     const id = top === 'repositories' ? parseUuid<RepositoryId>(idText) : null;
     if (id !== null && known.has(id)) continue;

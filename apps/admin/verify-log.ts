@@ -7,17 +7,18 @@
 import type { Logger } from 'pino';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
-import { categoryOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import { categoryOf, entityIdOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import type { Digest } from '../../core/ports/digest.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { repositories } from '../../core/repository/evolve.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
-import { openLayerStorage } from '../server/layer-storage.ts';
-import type { Settings } from '../server/settings.ts';
 import { checkLayer } from './check-layer.ts';
+import { readKnownRepositories } from './known-repositories.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
 
 export interface LogReport {
@@ -34,13 +35,17 @@ const PROGRESS_EVENTS = 100_000;
 /** Later faults are neither reported nor counted: the first ones are enough to find the cause. */
 const FAULTS_MAX = 1_000;
 
+export interface VerifyLogContext extends Context {
+  readonly digest: Digest;
+  readonly vault: Vault;
+  readonly layers: LayerStores;
+  readonly log: Logger;
+}
+
 export async function verifyLog(
-  context: Context & { readonly digest: Digest; readonly vault: Vault },
-  settings: Settings,
-  log: Logger,
+  context: VerifyLogContext,
   options: { readonly references: boolean },
 ): Promise<LogReport> {
-  const layers = await openLayerStorage(settings, log);
   const revisions = new Map<StreamName, number>();
   const faults: string[] = [];
   const fault = (text: string): void => {
@@ -51,7 +56,7 @@ export async function verifyLog(
   let events = 0;
   let named = 0;
   /** Layers that no later event lets expire. */
-  const unread = new Map<string, { readonly layer: RecordedLayer; readonly where: string }>();
+  const unread = new Map<string, UnreadLayer>();
   for (;;) {
     const page = await context.events.readAll(position, PAGE_EVENTS);
     for (const event of page) {
@@ -66,19 +71,39 @@ export async function verifyLog(
       for (const id of checked.expired) unread.delete(id);
       for (const layer of checked.stored) {
         named += 1;
-        if (options.references) unread.set(layer.id, { layer, where });
+        if (options.references) unread.set(layer.id, { layer, where, stream: event.stream });
       }
     }
     events += page.length;
-    if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) log.info({ events }, 'Verifying the log');
+    if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) context.log.info({ events }, 'Verifying the log');
     if (page.length < PAGE_EVENTS) break;
   }
-  for (const { layer, where } of unread.values()) {
-    const found = await checkLayer(layers, layer);
-    if (found !== null) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
-  }
+  if (options.references) await checkLayers(context, unread, fault);
   await vault?.finish();
   return { events, streams: revisions.size, layers: named, faults };
+}
+
+interface UnreadLayer {
+  readonly layer: RecordedLayer;
+  readonly where: string;
+  readonly stream: StreamName;
+}
+
+/** Reads the layers. What a bucket of a user holds of a deleted repository is its owner's matter. */
+async function checkLayers(
+  { events, layers }: VerifyLogContext,
+  unread: ReadonlyMap<string, UnreadLayer>,
+  fault: (text: string) => void,
+): Promise<void> {
+  const known = await readKnownRepositories(events);
+  for (const { layer, where, stream } of unread.values()) {
+    const repository = known.get(uuid<RepositoryId>(entityIdOf(stream)));
+    const isInBucket = repository !== undefined && repository.place.storageBucketId !== null;
+    if (isInBucket && repository.deleted) continue;
+    const store = isInBucket ? layers.of(repository.place, 'maintenance') : layers.platform;
+    const found = await checkLayer(store, layer);
+    if (found !== null) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
+  }
 }
 
 interface CheckedEvent {

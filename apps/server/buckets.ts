@@ -1,19 +1,29 @@
 /**
- * Composes the buckets of users.
+ * Composes the buckets of users, and the store of each repository's layers.
  *
  * Must stay true: every connection to an address that a user chose is made by an agent that checks the address. The
  * library of S3 is loaded with the first bucket that is used.
  */
 import { createCheckedAgents } from '../../adapters/http-egress/agents.ts';
 import { S3_CONNECT_SPAN_MS, S3_CONNECTIONS_MAX } from '../../core/kernel/limits.ts';
-import type { Buckets, Roles } from '../../core/ports/buckets.ts';
-import { type BucketChecks, createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import type { BucketConnection, BucketFault, Buckets, Roles } from '../../core/ports/buckets.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
+import type { Foundation } from './foundation.ts';
+import { composeIdentity, composeRoles } from './identity.ts';
+import { type LayerStorageLog, openLayerStorage } from './layer-storage.ts';
 import type { Settings } from './settings.ts';
 
 /** An idle connection to a bucket is closed after this. */
 const IDLE_MS = 60_000;
 
-export function composeBucketChecks(settings: Settings, roles: Roles): BucketChecks {
+export interface ComposedBuckets {
+  check(connection: BucketConnection): Promise<BucketFault | null>;
+  open(connection: BucketConnection): Promise<LayerStore>;
+}
+
+export function composeBuckets(settings: Settings, roles: Roles): ComposedBuckets {
   let loading: Promise<Buckets> | null = null;
   const load = async (): Promise<Buckets> => {
     const { createS3Buckets } = await import('../../adapters/s3/buckets.ts');
@@ -30,10 +40,26 @@ export function composeBucketChecks(settings: Settings, roles: Roles): BucketChe
         }),
     });
   };
-  return createBucketChecks({
-    check: async (connection) => {
-      loading ??= load();
-      return (await loading).check(connection);
-    },
-  });
+  const loaded = (): Promise<Buckets> => {
+    loading ??= load();
+    return loading;
+  };
+  return {
+    check: async (connection) => (await loaded()).check(connection),
+    open: async (connection) => (await loaded()).store(connection),
+  };
+}
+
+/** Opens the stores of layers for one command, which notes no errors of buckets. */
+export async function openLayerStores(
+  settings: Settings,
+  foundation: Foundation,
+  log: LayerStorageLog,
+): Promise<{ readonly layers: LayerStores; close(): Promise<void> }> {
+  const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'A fault was survived');
+  const roles = composeRoles(settings, foundation, composeIdentity(settings, foundation, onFault));
+  const { open } = composeBuckets(settings, roles);
+  const platform = await openLayerStorage(settings, log);
+  const layers = createLayerStores({ ...foundation.context, platform, open, onError: () => undefined });
+  return { layers, close: async () => roles.close() };
 }

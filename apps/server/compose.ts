@@ -22,11 +22,13 @@ import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
-import type { Roles } from '../../core/ports/buckets.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
+import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
@@ -36,7 +38,7 @@ import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createBackground } from './background.ts';
-import { composeBucketChecks } from './buckets.ts';
+import { type ComposedBuckets, composeBuckets } from './buckets.ts';
 import { createKnownAnswers } from '../website/known-answers.ts';
 import { createRenderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
@@ -128,14 +130,13 @@ interface Composing {
 
 interface Opened {
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly objects: GitObjectDatabase;
   readonly projections: ComposedProjections;
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
   readonly identity: IdentityIssuer;
-  /** Credentials of roles, for buckets of users. */
-  readonly roles: Roles;
+  readonly buckets: ComposedBuckets;
   readonly identityTokens: IdentityTokens;
 }
 
@@ -147,7 +148,18 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     onFault,
   });
   parts.add(() => foundation.close());
-  const layers = await openLayerStorage(settings, log);
+  const identity = composeIdentity(settings, foundation, onFault);
+  const roles = composeRoles(settings, foundation, identity);
+  parts.add(async () => roles.close());
+  const buckets = composeBuckets(settings, roles);
+  const background = createBackground(onFault);
+  parts.add(() => background.settled());
+  const layers = createLayerStores({
+    ...foundation.context,
+    platform: await openLayerStorage(settings, log),
+    open: buckets.open,
+    onError: createBucketErrors({ ...foundation.context, background }),
+  });
   const objects = await createGitObjectDatabase({
     directory: path.join(settings.dataDir, 'cache'),
     layers,
@@ -161,12 +173,9 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     ownUrls: [settings.baseUrl, settings.webUrl],
     privateAllowed: settings.allowPrivateTargets,
   });
-  const identity = composeIdentity(settings, foundation, onFault);
-  const roles = composeRoles(settings, foundation, identity);
-  parts.add(async () => roles.close());
   const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
   const deliveries = composeDeliveryStore(foundation);
-  return { foundation, layers, objects, projections, deliveries, outgoing, identity, identityTokens, roles };
+  return { foundation, layers, objects, projections, deliveries, outgoing, identity, identityTokens, buckets };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -187,7 +196,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   parts.add(flush);
   parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
   const usage = projections.readModels;
-  const bucketChecks = composeBucketChecks(settings, opened.roles);
+  const bucketChecks = createBucketChecks(opened.buckets);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   const onLayer = createCompactionRequests({ ...context, background });

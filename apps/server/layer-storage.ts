@@ -10,9 +10,11 @@ import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../.
 import type { S3Settings } from './s3-settings.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
+export type LayerStorageLog = Pick<Logger, 'warn'>;
+
 export async function openLayerStorage(
   settings: Pick<Settings, 'layersDir' | 's3'>,
-  log: Pick<Logger, 'warn'>,
+  log: LayerStorageLog,
 ): Promise<LayerStore> {
   const { layersDir, s3 } = settings;
   if (s3 === null) return createFilesystemLayerStore({ directory: layersDir });

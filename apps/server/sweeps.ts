@@ -9,7 +9,7 @@ import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-stor
 import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import { expireLayers } from '../../core/use-cases/sweeping/expire-layers.ts';
@@ -17,6 +17,7 @@ import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
+import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
 
 /** Layers are swept days after they were stored, so a rare sweep is enough; it lists the whole store. */
@@ -33,7 +34,7 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 
 export interface SweepsOptions {
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly retentionDays: number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -45,7 +46,7 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
   const { foundation, layers, retentionDays, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
-  const layerSweep = { ...context, layers, log, onSwept: () => metrics.swept('layer') };
+  const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
   parts.add(
     every(
       LAYERS_INTERVAL_MS,
@@ -54,7 +55,8 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
     ),
   );
   const marks = createPostgresPolicyMarks(pool);
-  const layerExpiry = { ...context, marks, layers, retentionMs: retentionDays * DAY_MS };
+  const past = composePastEntities(foundation, onFault);
+  const layerExpiry = { ...context, marks, layers, past, log, retentionMs: retentionDays * DAY_MS };
   parts.add(
     every(
       LAYER_EXPIRY_INTERVAL_MS,

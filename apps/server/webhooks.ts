@@ -9,7 +9,6 @@ import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
-import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
@@ -18,11 +17,11 @@ import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
-import { createPastEntities } from '../../core/runtime/past-entities.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
+import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
 import type { StartedPart } from './readiness.ts';
 import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
@@ -87,9 +86,8 @@ function sendingOf(options: WebhooksOptions, health: WebhookHealth): (signal: Ab
 function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPushesContext {
   const { foundation, deliveries, objects, webUrl, retentionDays, log, onFault } = options;
   const { context, pool } = foundation;
-  const { events, entities } = context;
   const complete = (event: RecordedEvent) => withUpdatesInPlace(context, event);
-  const past = createPastEntities({ events, entities, complete, snapshots: createPostgresSnapshots(pool), onFault });
+  const past = composePastEntities(foundation, onFault);
   return {
     ...context,
     deliveries,

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
@@ -27,7 +27,7 @@ const DELETIONS_INTERVAL_MS = 5_000;
 export interface WorkOptions {
   readonly settings: Settings;
   readonly foundation: Foundation;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly objects: ObjectDatabase & LayerMerges;
   readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
   readonly deliveries: DeliveryStore;

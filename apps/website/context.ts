@@ -6,7 +6,7 @@ import type { Passkeys } from '../../core/ports/passkeys.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { FirstCommits } from '../../core/ports/first-commits.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { KnownApart } from '../../core/use-cases/reading/apart.ts';
 import type { KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
@@ -25,7 +25,7 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly renderer: Renderer;
   /** For READMEs that the site begins repositories with. */
   readonly firstCommits: FirstCommits;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly onLayer: PushContext['onLayer'];
   readonly commitTotals: CommitTotals;
   readonly knownFolders: KnownFolders;

@@ -393,6 +393,8 @@ export const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
 export const BUCKET_ERROR_INTERVAL_MS = 15 * 60_000;
 /** Errors of one bucket that are recorded on one day. */
 export const BUCKET_ERRORS_OF_DAY_MAX = 100;
+/** Errors of buckets that a node records at once; what fails meanwhile beside them is not recorded. */
+export const BUCKET_ERRORS_AT_ONCE_MAX = 32;
 
 /** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
 export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
@@ -479,6 +481,10 @@ export const S3_READ_RESUMES_MAX = 10;
 /** Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another. */
 export const BUCKET_STORES_MAX = 1_000;
 export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
+/** Calls to one bucket of a user that a node makes at once, those that wait included; further ones fail at once. */
+export const BUCKET_CALLS_MAX = 128;
+/** Of these, the calls that are made while the bucket does not answer; the others wait for their outcome. */
+export const BUCKET_TRIALS_MAX = 4;
 /** How long the check of a bucket may take: somebody waits for it. */
 export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */

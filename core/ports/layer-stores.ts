@@ -6,7 +6,8 @@
  * that is stored elsewhere.
  */
 import type { AccountId, Uuid } from '../kernel/ids.ts';
-import type { LayerStore } from './layer-store.ts';
+import type { BucketOperation } from './bucket-error-lists.ts';
+import type { LayerKey, LayerStore } from './layer-store.ts';
 
 /** Where a repository's layers are stored. */
 export interface LayerPlace {
@@ -19,7 +20,10 @@ export interface LayerStores {
   readonly platform: LayerStore;
   /**
    * Returns the store of a place. Each of its calls uses the credentials that the bucket has at that moment, and rejects
-   * with a `LayerStoreError` if the bucket cannot be used.
+   * with a `LayerStoreError` if the bucket cannot be used. A failure of a bucket is added to the list of its errors, under
+   * the operation that the calls serve.
    */
-  of(place: LayerPlace): LayerStore;
+  of(place: LayerPlace, operation: BucketOperation): LayerStore;
+  /** Tells that a layer that was read has other bytes than its event names. It neither waits nor throws. */
+  altered(place: LayerPlace, key: LayerKey): void;
 }

@@ -9,8 +9,9 @@
  * - every git process holds a lease on its repository while it runs, and is killed with the request that it serves.
  */
 import type { Sequence } from '../kernel/append-list.ts';
-import type { LayerId, ObjectId, RepositoryId, Uuid } from '../kernel/ids.ts';
+import type { LayerId, ObjectId, RepositoryId } from '../kernel/ids.ts';
 import type { LayerKey } from './layer-store.ts';
+import type { LayerPlace } from './layer-stores.ts';
 import type { ObjectHistory } from './object-history.ts';
 
 /** A committed layer as `RefsUpdated` names it. */
@@ -27,8 +28,8 @@ export interface Layer {
 /** The objects of a repository at one revision of its stream: exactly these layers, no others. */
 export interface CommittedObjects {
   readonly repository: RepositoryId;
-  /** The bucket that holds the repository's layers; it never changes. Null: the platform's storage. */
-  readonly storageBucketId: Uuid | null;
+  /** It never changes. */
+  readonly place: LayerPlace;
   /** The revision of the repository's stream; equal revisions mean equal layers. */
   readonly revision: number | 'none';
   /** Raised by every event that removes layers. While it does not change, layers are only added at the end. */

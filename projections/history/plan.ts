@@ -6,7 +6,7 @@
  */
 import type { AppendList } from '../../core/kernel/append-list.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
-import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
+import { type AccountId, type ObjectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import {
   type CommittedObjects,
@@ -74,7 +74,8 @@ export async function planRepository(
     change.storageBucketId === undefined ? (before?.storageBucketId ?? null) : change.storageBucketId;
   const shrinkEpoch = before?.shrinkEpoch ?? 0;
   const layers = change.layers.reduce(changeLayers, { layers: stored, shrinkEpoch });
-  const committed = { repository: change.id, storageBucketId, revision, ...layers };
+  const place = { account: uuid<AccountId>(change.accountId), storageBucketId };
+  const committed = { repository: change.id, place, revision, ...layers };
   const layersKept = change.returned === null && layers.shrinkEpoch === shrinkEpoch ? stored.length : null;
   const after: Head = {
     accountId: change.accountId,

@@ -1,13 +1,14 @@
 /** The contract of reading Git objects, on the in-memory implementation. */
 import { randomUUID } from 'node:crypto';
 import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import { onPlatform } from '../support/layers-in.ts';
 import { objectReaderContract } from './object-database.ts';
 
 objectReaderContract('in memory', async ({ database }) => {
   const repository = uuid<RepositoryId>(randomUUID());
   const reader = await database.open({
     repository,
-    storageBucketId: null,
+    place: onPlatform(),
     revision: 'none',
     shrinkEpoch: 0,
     layers: [],

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { FinishedRequest, GitHttpContext } from '../../apps/git-http/context.ts';
 import { createGitHandler } from '../../apps/git-http/handler.ts';
 import type { ApiFixture, TestToken } from './api-fixture.ts';
+import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 
 export interface GitFixture {
@@ -31,7 +32,7 @@ export async function startGit(fixture: ApiFixture, parts: Partial<GitHttpContex
   const finished: FinishedRequest[] = [];
   const handler = createGitHandler({
     ...fixture.context,
-    layers: createMemoryLayerStore(),
+    layers: layersIn(createMemoryLayerStore()),
     onLayer: () => undefined,
     agent: 'strata/test',
     onFinished: (request) => finished.push(request),

@@ -11,6 +11,7 @@ import { type FoundRepository, findRepositoryById } from '../../core/use-cases/a
 import { pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { newAccount, newRepository } from './accounts.ts';
 import { temporaryFolder, type TestRepository, testRepository } from './git.ts';
+import { layersIn } from './layers-in.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryObjects } from './memory/object-database.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory/read-models.ts';
@@ -60,7 +61,7 @@ export async function startGitReading(defaultBranch = 'main'): Promise<GitReadin
     const outcome = await pushRefs(
       {
         ...base,
-        layers: database.layers,
+        layers: layersIn(database.layers),
         objects: database.database,
         onLayer: () => undefined,
         usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },

@@ -25,6 +25,7 @@ import { runGit } from './git.ts';
 import { gitBelow } from './git-below.ts';
 import type { WireTarget } from './git-wire.ts';
 import { createHeldCalls, type HeldCalls } from './held-calls.ts';
+import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -69,7 +70,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
   cleanUp(ending, () => fixture.close());
   const git = await heldGit(path.join(directory, 'git'));
   const cacheDirectory = path.join(directory, 'cache');
-  const layers = calls.watch('layers', createMemoryLayerStore());
+  const layers = layersIn(calls.watch('layers', createMemoryLayerStore()));
   const objects = await createGitObjectDatabase({
     ...{ directory: cacheDirectory, layers, gitPath: git.path, cacheBytesMax: 2 ** 30 },
     processesMax: 1,

@@ -14,6 +14,7 @@ import type {
   ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
 import { temporaryFolder } from './git.ts';
+import { layersIn, onPlatform } from './layers-in.ts';
 
 export interface TestDatabase {
   readonly database: GitObjectDatabase;
@@ -34,19 +35,28 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = {}): Promise<TestDatabase> {
+interface TestDatabaseOptions extends Partial<Omit<GitObjectDatabaseOptions, 'layers'>> {
+  /** Where every repository is stored. */
+  readonly layers?: LayerStore;
+}
+
+export async function testDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const folder = temporaryFolder('objects');
   const directory = options.directory ?? join(folder.path, 'cache');
   const layers = options.layers ?? createMemoryLayerStore();
   const warnings: unknown[] = [];
   const note = (fields: object, message: string) => warnings.push({ message, ...fields });
   const log = { info: () => {}, warn: note, error: note };
-  const database = await createGitObjectDatabase({ layers, log, cacheBytesMax: 2 ** 30, ...options, directory }).catch(
-    (error: unknown) => {
-      folder.remove();
-      throw error;
-    },
-  );
+  const defaults = { log, cacheBytesMax: 2 ** 30 };
+  const database = await createGitObjectDatabase({
+    ...defaults,
+    ...options,
+    layers: layersIn(layers),
+    directory,
+  }).catch((error: unknown) => {
+    folder.remove();
+    throw error;
+  });
 
   const receive: TestDatabase['receive'] = (objects, pack, more = {}) =>
     database.receive({
@@ -70,7 +80,7 @@ export async function testDatabase(options: Partial<GitObjectDatabaseOptions> = 
     warnings,
     newObjects: () => ({
       repository: uuid<RepositoryId>(randomUUID()),
-      storageBucketId: null,
+      place: onPlatform(),
       revision: 'none',
       shrinkEpoch: 0,
       layers: [],

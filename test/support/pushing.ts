@@ -1,4 +1,5 @@
 /** A repository that can be pushed to, on a node with a log, layers and objects that a test can hold back and fail. */
+import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { repositories } from '../../core/repository/evolve.ts';
 import type { OpenRepository } from '../../core/repository/state.ts';
@@ -66,7 +67,7 @@ export async function startPushing(
   const used = { storageBytes: 0, transferBytes: 0, ingressBytes: 0 };
   const context: PushContext = {
     ...node,
-    layers,
+    layers: layersIn(layers),
     objects: objects.database,
     onLayer: () => undefined,
     usage: { usageOf: async () => ({ ...used }) },

@@ -19,6 +19,7 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import { newAccount } from './accounts.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fixture.ts';
 import { type Carrier, createSiteBrowser, type SiteBrowser, type SitePage } from './form-browser.ts';
+import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { mfaParts } from './mfa.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
@@ -71,7 +72,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
         throw new Error('The memory objects take no pushes');
       },
     },
-    layers: createMemoryLayerStore(),
+    layers: layersIn(createMemoryLayerStore()),
     onLayer: () => undefined,
     commitTotals: createCommitTotals(),
     ...createKnownAnswers(),

@@ -2,10 +2,11 @@
  * Brings layers onto this node's disk: from the layer store, or from a push that this node received.
  *
  * Must stay true: a layer is never brought twice at the same time, however many requests wait for it; after it arrived,
- * it counts towards the cache's size and is added to its folder's manifest.
+ * it counts towards the cache's size and is added to its folder's manifest. Layers of one bucket of a user do not wait
+ * for those of another, nor for the platform's.
  */
-import type { LayerId } from '../../../core/kernel/ids.ts';
-import type { LayerStore } from '../../../core/ports/layer-store.ts';
+import type { LayerId, Uuid } from '../../../core/kernel/ids.ts';
+import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
 import type { Layer } from '../../../core/ports/object-database.ts';
 import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { GitLog } from '../process/log.ts';
@@ -22,28 +23,49 @@ import {
 import type { IncomingFolders } from './incoming-folders.ts';
 import { fetchLayer, isDiskFull } from './layer-fetch.ts';
 
-/** Layers fetched at once: in all, and for one repository. */
+/** Layers fetched at once: from the platform's storage in all, and for one repository; from one bucket of a user. */
 const FETCHES_MAX = 16;
 const FETCHES_PER_REPOSITORY_MAX = 6;
+const FETCHES_PER_BUCKET_MAX = 6;
 
 export interface LayerArrivalsOptions {
   readonly entries: CacheEntries;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly incoming: IncomingFolders;
   readonly log: GitLog;
+}
+
+/** Layers of one repository. */
+export interface WantedLayers {
+  readonly place: LayerPlace;
+  readonly layers: readonly Layer[];
+}
+
+interface BucketSlots {
+  readonly slots: FairSlots;
+  /** Fetches that hold a slot or wait for one. */
+  users: number;
+}
+
+function newBucketSlots(): BucketSlots {
+  const slots = createFairSlots({ slots: FETCHES_PER_BUCKET_MAX, slotsPerKey: FETCHES_PER_REPOSITORY_MAX });
+  return { slots, users: 0 };
 }
 
 export class LayerArrivals {
   readonly #options: LayerArrivalsOptions;
   readonly #slots: FairSlots = createFairSlots({ slots: FETCHES_MAX, slotsPerKey: FETCHES_PER_REPOSITORY_MAX });
 
+  /** The buckets that layers are fetched from now. */
+  readonly #buckets = new Map<Uuid, BucketSlots>();
+
   constructor(options: LayerArrivalsOptions) {
     this.#options = options;
   }
 
   /** Resolves when the layer is in the entry's folder; fetches it from the store if it is not there yet. */
-  fetch(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
-    return this.#arrive(entry, layer, () => this.#fetchWithRoom(entry, layer));
+  fetch(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
+    return this.#arrive(entry, layer, () => this.#fetchWithRoom(entry, place, layer));
   }
 
   /** As `fetch`, for a layer whose pack is already on this disk. Calls `onMoved` only if these files were moved in. */
@@ -56,7 +78,8 @@ export class LayerArrivals {
   }
 
   /** Brings the layers' own packs into a folder of the caller's: as links where the entry has them alone, else anew. */
-  async bring(entry: CacheEntry | null, layers: readonly Layer[], folder: CacheFolder): Promise<void> {
+  async bring(entry: CacheEntry | null, wanted: WantedLayers, folder: CacheFolder): Promise<void> {
+    const { place, layers } = wanted;
     if (entry !== null) {
       const alone = layers.flatMap(({ id, sha256, pack }) => {
         const present = entry.folder.present.get(id);
@@ -66,7 +89,7 @@ export class LayerArrivals {
     }
     const key = entry?.key ?? folder.path;
     const missing = layers.filter(({ id }) => !folder.present.has(id));
-    const fetched = await Promise.allSettled(missing.map((layer) => this.#fetchInto(folder, layer, key)));
+    const fetched = await Promise.allSettled(missing.map((layer) => this.#fetchInto(folder, place, layer, key)));
     for (const result of fetched) if (result.status === 'rejected') throw result.reason;
   }
 
@@ -106,36 +129,49 @@ export class LayerArrivals {
     });
   }
 
-  async #fetchWithRoom(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
+  async #fetchWithRoom(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
     const { entries } = this.#options;
     try {
-      return await this.#fetch(entry, layer);
+      return await this.#fetch(entry, place, layer);
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       // Other repositories can be fetched again, so they make room for the one that is needed now.
       entries.evict(Math.max(0, entries.sizeBytes / 2 - layer.sizeBytes));
       await entries.disk.settled();
-      return this.#fetch(entry, layer);
+      return this.#fetch(entry, place, layer);
     }
   }
 
-  #fetch(entry: CacheEntry, layer: Layer): Promise<PresentLayer> {
-    return this.#fetchInto(entry.folder, layer, entry.key);
+  #fetch(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
+    return this.#fetchInto(entry.folder, place, layer, entry.key);
   }
 
   /** Fetches that have the same key take turns. */
-  async #fetchInto(target: CacheFolder, layer: Layer, key: string): Promise<PresentLayer> {
+  async #fetchInto(target: CacheFolder, place: LayerPlace, layer: Layer, key: string): Promise<PresentLayer> {
     const { incoming, layers } = this.#options;
-    const done = await this.#slots.acquire(key);
+    const done = await this.#acquire(place, key);
     try {
       const folder = await incoming.take();
       try {
-        return await addPack(target, layer, await fetchLayer(layers, layer, folder));
+        return await addPack(target, layer, await fetchLayer(layers, place, layer, folder));
       } finally {
         await incoming.remove(folder);
       }
     } finally {
       done();
     }
+  }
+
+  async #acquire({ storageBucketId }: LayerPlace, key: string): Promise<() => void> {
+    if (storageBucketId === null) return this.#slots.acquire(key);
+    const ofBucket = this.#buckets.get(storageBucketId) ?? newBucketSlots();
+    this.#buckets.set(storageBucketId, ofBucket);
+    ofBucket.users += 1;
+    const done = await ofBucket.slots.acquire(key);
+    return () => {
+      done();
+      ofBucket.users -= 1;
+      if (ofBucket.users === 0) this.#buckets.delete(storageBucketId);
+    };
   }
 }

@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
-import type { LayerStore } from '../../../core/ports/layer-store.ts';
+import type { LayerStores } from '../../../core/ports/layer-stores.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { type CacheEntries, type CacheEntry, openCacheEntries } from './cache-entries.ts';
 import { type CacheFolder, type PackFiles, packPath, type PresentLayer, startCache } from './cache-folder.ts';
@@ -50,7 +50,7 @@ export interface LayerCache {
 
 export interface LayerCacheOptions {
   readonly directory: string;
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly cacheBytesMax: number;
   readonly memory: PackMemory;
   readonly log: GitLog;
@@ -129,7 +129,7 @@ class DiskLayerCache implements LayerCache {
     const { entries, arrivals } = this.#parts;
     const entry = entries.acquireExisting(objects.repository, objects.shrinkEpoch);
     try {
-      await arrivals.bring(entry, layers, folder);
+      await arrivals.bring(entry, { place: objects.place, layers }, folder);
     } catch (error) {
       throw asDatabaseError(error);
     } finally {
@@ -188,7 +188,7 @@ class DiskLayerCache implements LayerCache {
     for (let position = start; position < objects.layers.length; position += 1) {
       const layer = objects.layers.at(position);
       if (layer === undefined) throw new RangeError(`A sequence of layers has none at ${position}`);
-      const arrived = this.#parts.arrivals.fetch(entry, layer);
+      const arrived = this.#parts.arrivals.fetch(entry, objects.place, layer);
       missing.push(arrived.then(async (present) => ({ id: layer.id, pack: await this.#open(entry, present) })));
     }
     const arrived = await Promise.allSettled(missing);

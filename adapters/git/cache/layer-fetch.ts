@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LayerStore, LayerStoreError } from '../../../core/ports/layer-store.ts';
+import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
 import { type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { PackFiles } from './cache-folder.ts';
 import { LayerFormatError, packEntryName, readTar } from './layer-tar.ts';
@@ -16,10 +17,16 @@ import { LayerFormatError, packEntryName, readTar } from './layer-tar.ts';
  * Writes the layer's pack and index into the folder. Rejects with an ObjectDatabaseError:
  * `layer-missing`, `layer-corrupt` (its message names layer and key), `object-database-unavailable`.
  */
-export async function fetchLayer(layers: LayerStore, layer: Layer, folder: string): Promise<PackFiles> {
+export async function fetchLayer(
+  layers: LayerStores,
+  place: LayerPlace,
+  layer: Layer,
+  folder: string,
+): Promise<PackFiles> {
   try {
-    return await write(layers, layer, folder);
+    return await write(layers.of(place, 'read'), layer, folder);
   } catch (cause) {
+    if (cause instanceof LayerFormatError) layers.altered(place, layer.key);
     throw layerError(layer, cause);
   }
 }

@@ -19,6 +19,7 @@ import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { asciiLowerCase } from '../../kernel/text.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
+import type { LayerPlace } from '../../ports/layer-stores.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
@@ -99,6 +100,11 @@ async function openRepository(context: Context, listed: ListedRepository): Promi
   const { state } = entity;
   const defaultBranch = state.defaultBranch ?? listed.owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
   return { ...listed, entity: { ...entity, state }, defaultBranch };
+}
+
+/** Returns where the repository's layers are stored. */
+export function placeOf({ accountId, owned }: Pick<ListedRepository, 'accountId' | 'owned'>): LayerPlace {
+  return { account: accountId, storageBucketId: owned.storageBucketId };
 }
 
 export interface NewRepository {

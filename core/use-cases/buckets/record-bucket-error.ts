@@ -8,9 +8,12 @@ import { decideBucketError } from '../../bucket-errors/decide.ts';
 import { bucketErrors, bucketErrorsOn } from '../../bucket-errors/evolve.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId, StorageBucketId } from '../../kernel/ids.ts';
+import { BUCKET_ERRORS_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import type { Background } from '../../ports/background.ts';
 import type { BucketOperation } from '../../ports/bucket-error-lists.ts';
 import type { BucketFaultCode } from '../../ports/buckets.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
+import { systemCause } from '../../runtime/system-cause.ts';
 
 export interface BucketError {
   readonly bucket: StorageBucketId;
@@ -35,4 +38,26 @@ export async function recordBucketError(
   if ('refused' in known || known.events.length === 0) return;
   const recorded = await execute(context, bucketErrors, id, about, (errors) => decideBucketError(errors, data, now));
   if ('refused' in recorded) throw new TypeError(`An error of a bucket was refused: ${recorded.refused.code}`);
+}
+
+/**
+ * Returns a function that records errors in the background. It keeps an error that is being recorded from being recorded
+ * again meanwhile, so that a burst of failures costs one.
+ */
+export function createBucketErrors(
+  context: Context & { readonly background: Background },
+): (account: AccountId, error: BucketError) => void {
+  const underWay = new Set<string>();
+  return (account, error) => {
+    const key = [error.bucket, error.repository, error.operation, error.code].join(' ');
+    if (underWay.has(key) || underWay.size >= BUCKET_ERRORS_AT_ONCE_MAX) return;
+    underWay.add(key);
+    context.background.run('bucket-error', async () => {
+      try {
+        await recordBucketError(context, { account, cause: systemCause(context.ids, 'bucket-errors') }, error);
+      } finally {
+        underWay.delete(key);
+      }
+    });
+  };
 }

@@ -9,7 +9,7 @@ import type { BucketSettings } from '../../account/buckets/settings.ts';
 import { accounts } from '../../account/evolve.ts';
 import { issuerFault } from '../../account/role-trust.ts';
 import { refuse } from '../../kernel/decider.ts';
-import type { AccountId, StorageBucketId } from '../../kernel/ids.ts';
+import type { StorageBucketId } from '../../kernel/ids.ts';
 import {
   BUCKET_CHECKS_OF_ACCOUNT_MAX,
   BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
@@ -17,10 +17,11 @@ import {
 } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { cutText } from '../../kernel/text.ts';
-import type { BucketConnection, BucketFault } from '../../ports/buckets.ts';
+import type { BucketFault } from '../../ports/buckets.ts';
 import type { RateLimit, RateLimits } from '../../ports/rate-limits.ts';
 import { execute } from '../../runtime/execute.ts';
 import type { BucketChecks } from './bucket-checks.ts';
+import { connectionOf } from './bucket-connection.ts';
 import {
   type BucketCommandOrigin,
   type BucketContext,
@@ -64,13 +65,6 @@ export async function verifyBucket(
   if ('refused' in recorded) return recorded;
   if (fault !== null) return refuse(failureOf(fault, settings, issuer));
   return shownTo(origin, { ...bucketIn(recorded.entity.state, id), settings });
-}
-
-/** Returns how to reach the bucket with these settings. It holds the secret key. */
-function connectionOf(account: AccountId, { place, access }: BucketSettings): BucketConnection {
-  const { bucketName, keyPrefix, endpointUrl } = place;
-  if (access.mode === 'STATIC_KEYS') return { bucketName, keyPrefix, access: { ...access, endpointUrl } };
-  return { bucketName, keyPrefix, access: { ...access, account } };
 }
 
 function failureOf({ step, message }: BucketFault, settings: BucketSettings, issuer: string): Refusal {

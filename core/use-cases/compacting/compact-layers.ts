@@ -8,13 +8,13 @@
  * - of two compactions that race, the one that finds its layers replaced commits nothing. What it stored is an orphan;
  * - the replaced layers stay in storage.
  */
-import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import { type AccountId, type LayerId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import { PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
+import type { LayerStores } from '../../ports/layer-stores.ts';
 import type { Layer } from '../../ports/object-database.ts';
 import { layersToMerge } from '../../repository/compaction.ts';
 import { decideRepository } from '../../repository/decide.ts';
@@ -22,11 +22,11 @@ import { repositories } from '../../repository/evolve.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { findRepositoryById } from '../accounts/repositories.ts';
+import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
 export interface CompactionContext extends Context {
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly objects: LayerMerges;
   readonly failpoint: Failpoint;
 }
@@ -45,13 +45,12 @@ export async function compactLayers(
   if (found === null || typeof found.entity.revision !== 'number') return 'nothing';
   const chosen = layersToMerge(found.entity.state.layers);
   if (chosen.length === 0) return 'nothing';
-  const { owned } = found;
-  const merged = await context.objects.merge(committedObjects(owned, found.entity), chosen, signal);
+  const merged = await context.objects.merge(committedObjects(found, found.entity), chosen, signal);
   try {
-    const layer = await storeMerged(context, of.repository, merged);
+    const layer = await storeMerged(context, context.layers.of(placeOf(found), 'maintenance'), of.repository, merged);
     await context.failpoint('compaction-layer-stored');
     const removed = chosen.map(({ id }) => id);
-    return await commit(context, { ...of, revision: found.entity.revision, removed, layer, owned, merged });
+    return await commit(context, { ...of, revision: found.entity.revision, removed, layer, found, merged });
   } finally {
     await merged.discard();
   }
@@ -62,7 +61,8 @@ interface StoredLayer extends Layer {
 }
 
 async function storeMerged(
-  { ids, layers, clock }: CompactionContext,
+  { ids, clock }: CompactionContext,
+  layers: LayerStore,
   repository: RepositoryId,
   merged: MergedLayers,
 ): Promise<StoredLayer> {
@@ -89,12 +89,12 @@ interface Compaction {
   readonly revision: number;
   readonly removed: readonly LayerId[];
   readonly layer: StoredLayer;
-  readonly owned: OwnedRepository;
+  readonly found: FoundRepository;
   readonly merged: MergedLayers;
 }
 
 async function commit(context: CompactionContext, compaction: Compaction): Promise<CompactionOutcome> {
-  const { account, repository, revision, removed, layer, owned, merged } = compaction;
+  const { account, repository, revision, removed, layer, found, merged } = compaction;
   const cause: Cause = systemCause(context.ids, 'layer-compaction');
   // The commit point of a compaction. After a lost race it decides again, whatever was pushed meanwhile.
   const executed = await execute(context, repositories, repository, { account, cause }, (state) => {
@@ -106,6 +106,6 @@ async function commit(context: CompactionContext, compaction: Compaction): Promi
   const { state } = executed.entity;
   if (state.status === 'closed' || ![...state.layers].some(({ id }) => id === layer.id)) return 'lost';
   await context.failpoint('compaction-appended');
-  await merged.install(committedObjects(owned, { ...executed.entity, state }), layer);
+  await merged.install(committedObjects(found, { ...executed.entity, state }), layer);
   return 'compacted';
 }

@@ -20,7 +20,7 @@ import {
 } from '../../kernel/ids.ts';
 import { PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { LayerStore } from '../../ports/layer-store.ts';
+import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
   type ObjectDatabase,
   ObjectDatabaseError,
@@ -37,11 +37,11 @@ import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 import { exceededQuota, type QuotaRefusalCode, roomForPack } from '../../usage/quota.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import { type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
 export interface PushContext extends Context, PartsContext {
-  readonly layers: LayerStore;
+  readonly layers: LayerStores;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;
   /** Called after the commit of a push that brought a layer. It neither waits nor throws. */
@@ -92,11 +92,11 @@ export type PushOutcome = { readonly results: readonly RefResult[] } | Refused;
 
 export async function pushRefs(context: PushContext, push: Push): Promise<PushOutcome> {
   if (push.pack === null) return commit(context, push, null);
-  const { owned, accountId, entity } = push.repository;
+  const { accountId, entity } = push.repository;
   const room = await roomForPack(context.usage, accountId, push.quotas);
   if ('refused' in room) return room;
   const received = await context.objects.receive({
-    objects: committedObjects(owned, entity),
+    objects: committedObjects(push.repository, entity),
     pack: push.pack,
     packSizeBytesMax: room.packSizeBytesMax,
     objectCountMax: PACK_OBJECTS_MAX,
@@ -134,7 +134,7 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
     push.signal.throwIfAborted();
     if (quarantine !== null && entity.state.shrinkEpoch !== shrinkEpoch) {
       // Objects were removed meanwhile. Neither the pack nor a tip outside it may depend on them.
-      const refused = await quarantine.recheck(committedObjects(owned, entity));
+      const refused = await quarantine.recheck(committedObjects(push.repository, entity));
       if (refused !== null) return refusedPack(refused);
       updates = await inspect(push, quarantine);
       ({ shrinkEpoch } = entity.state);
@@ -179,7 +179,7 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     if (stored === null) {
       stored = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
       if (prepared !== null) {
-        const refused = await storeLayer(context.layers, prepared);
+        const refused = await storeLayer(context.layers.of(placeOf(push.repository), 'push'), prepared);
         if (refused !== null) return refusedPack(refused);
         await context.failpoint('push-layer-stored');
       }

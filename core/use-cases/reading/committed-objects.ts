@@ -1,12 +1,12 @@
-import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { CommittedObjects } from '../../ports/object-database.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import type { Entity } from '../../runtime/entity.ts';
+import { type ListedRepository, placeOf } from '../accounts/repositories.ts';
 
 /** Returns the layers of a repository at a revision, in the form that the object database expects. */
 export function committedObjects(
-  { id: repository, storageBucketId }: Pick<OwnedRepository, 'id' | 'storageBucketId'>,
+  listed: Pick<ListedRepository, 'id' | 'accountId' | 'owned'>,
   { state: { layers, shrinkEpoch }, revision }: Entity<OpenRepository>,
 ): CommittedObjects {
-  return { repository, storageBucketId, revision, shrinkEpoch, layers };
+  return { repository: listed.id, place: placeOf(listed), revision, shrinkEpoch, layers };
 }

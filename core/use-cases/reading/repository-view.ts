@@ -100,7 +100,7 @@ function makeView<Rows>({ objects }: ObjectsContext, repository: FoundRepository
     rows,
     async objects() {
       if (isClosed) throw new TypeError(`The view of repository ${repository.id} was closed`);
-      opened ??= objects.open(committedObjects(repository.owned, repository.entity));
+      opened ??= objects.open(committedObjects(repository, repository.entity));
       return opened;
     },
     close() {

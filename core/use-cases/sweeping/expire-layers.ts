@@ -9,18 +9,23 @@ import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
-import type { LayerStore } from '../../ports/layer-store.ts';
+import { LayerStoreError } from '../../ports/layer-store.ts';
+import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
+import type { Log } from '../../ports/log.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
+import type { PastEntities } from '../../runtime/past-entities.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 
 export interface LayerExpiryContext extends Context, Pick<PassingContext, 'marks'> {
-  readonly layers: Pick<LayerStore, 'delete'>;
+  readonly layers: Pick<LayerStores, 'of'>;
+  readonly past: Pick<PastEntities, 'accountAt'>;
   readonly retentionMs: number;
+  readonly log: Log;
 }
 
 const POLICY = 'layer-expiry';
@@ -47,6 +52,35 @@ async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promi
   await execute(context, repositories, repository, about, (state) =>
     decideRepository(state, { type: 'ExpireReplacedLayers', compactedAt: recorded.revision, layers }),
   );
-  for (const { id } of layers) await context.layers.delete(layerKeyOf(repository, uuid<LayerId>(id)));
+  await remove(context, await placeAt(context, recorded, repository), { repository, layers });
   return true;
+}
+
+/** Returns where the repository of an event is stored. */
+async function placeAt(
+  { past }: LayerExpiryContext,
+  { accountId, position }: RecordedEvent,
+  repository: RepositoryId,
+): Promise<LayerPlace> {
+  if (accountId === null) throw new TypeError('A compaction names no account');
+  // The binding never changes, but the account forgets it with the deletion of the repository.
+  const state = await past.accountAt(accountId, position);
+  const owned = 'repositories' in state ? state.repositories.get(repository) : undefined;
+  return { account: accountId, storageBucketId: owned?.storageBucketId ?? null };
+}
+
+/** A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind. */
+async function remove(
+  { layers: stores, log }: LayerExpiryContext,
+  place: LayerPlace,
+  { repository, layers }: { readonly repository: RepositoryId; readonly layers: readonly { readonly id: string }[] },
+): Promise<void> {
+  const store = stores.of(place, 'maintenance');
+  try {
+    for (const { id } of layers) await store.delete(layerKeyOf(repository, uuid<LayerId>(id)));
+  } catch (error) {
+    if (place.storageBucketId === null || !(error instanceof LayerStoreError)) throw error;
+    const { storageBucketId: bucket } = place;
+    log.warn({ err: error, repository, bucket }, 'Replaced layers stay in a bucket until it is swept');
+  }
 }

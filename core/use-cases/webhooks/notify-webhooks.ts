@@ -10,7 +10,7 @@ import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { type Cause, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
-import { type ObjectId, objectId, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import { type AccountId, type ObjectId, objectId, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import {
   WEBHOOK_PAYLOAD_BYTES_MAX,
   WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
@@ -53,6 +53,7 @@ const SLICE_REFS_MAX = 20;
 interface PushFacts {
   readonly webhooks: readonly Webhook[];
   readonly repository: PayloadRepository;
+  readonly accountId: AccountId;
   readonly owned: OwnedRepository;
   readonly entity: Entity<OpenRepository>;
   readonly event: RecordedEvent;
@@ -121,7 +122,7 @@ async function prepare(context: NotifyContext, event: RecordedEvent): Promise<Pu
   const owner = { id: event.accountId, username: account.username };
   const repository = { id, name: owned.name, defaultBranch, owner, webUrl };
   const cause = systemCause(ids, 'webhook-notifications', event.id);
-  return { webhooks, repository, owned, entity: open, event, cause };
+  return { webhooks, repository, accountId: event.accountId, owned, entity: open, event, cause };
 }
 
 function listensForRefs(events: Webhook['events']): boolean {
@@ -141,8 +142,8 @@ async function chosenDefaultBranch(
   return event.type === 'DefaultBranchChanged' ? event.data.default_branch : null;
 }
 
-async function openObjects({ objects }: NotifyContext, { entity, owned }: PushFacts): Promise<ObjectReader> {
-  return objects.open(committedObjects(owned, entity));
+async function openObjects({ objects }: NotifyContext, { accountId, owned, entity }: PushFacts): Promise<ObjectReader> {
+  return objects.open(committedObjects({ id: owned.id, accountId, owned }, entity));
 }
 
 interface PayloadSources {

@@ -5,6 +5,7 @@
  * Must stay true: the seed determines the whole run, so a failure can be repeated with its seed.
  */
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { layersIn } from '../../support/layers-in.ts';
 import { createMemoryLayerStore } from '../../support/memory/layer-store.ts';
 import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
 import { createMemoryVault } from '../../support/memory/vault.ts';
@@ -179,7 +180,7 @@ async function push(world: World, node: TestNode, name: string): Promise<void> {
   };
   const context = {
     ...node,
-    layers: createMemoryLayerStore(),
+    layers: layersIn(createMemoryLayerStore()),
     objects: createFakeObjects().database,
     onLayer: () => undefined,
     usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },

@@ -6,6 +6,7 @@ import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { RepositoryPlan } from '../../../projections/history/plan.ts';
 import { historyWrite } from '../../../projections/history/write.ts';
 import type { Queryable } from '../../../projections/runner/projection.ts';
+import { onPlatform } from '../../support/layers-in.ts';
 import { newUuid } from '../../support/read-models.ts';
 
 /** Plans a repository whose order gains `gained` commits before the `kept` ones. */
@@ -32,7 +33,7 @@ function planOf(kept: number, gained: number): RepositoryPlan {
     after: { ...head, ...stored, orderedCommits: kept + gained, incomplete: false },
     commits: { commits: [], walk: null },
     order: { kind: 'replace', kept, ids },
-    committed: { repository: id, revision: 0, ...stored, layers: AppendList.from([]) },
+    committed: { repository: id, revision: 0, place: onPlatform(), shrinkEpoch: 0, layers: AppendList.from([]) },
   };
 }
 

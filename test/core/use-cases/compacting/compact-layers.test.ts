@@ -10,6 +10,7 @@ import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { compactLayers, type CompactionContext } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
+import { layersIn } from '../../../support/layers-in.ts';
 import { testDatabase } from '../../../support/object-database.ts';
 
 const NEVER = new AbortController().signal;
@@ -34,7 +35,7 @@ function contextOf(
   { node, database }: GitReading,
   onFailpoint: (point: FailpointName) => Promise<void> = async () => undefined,
 ): CompactionContext {
-  return { ...node, layers: database.layers, objects: database.database, failpoint: onFailpoint };
+  return { ...node, layers: layersIn(database.layers), objects: database.database, failpoint: onFailpoint };
 }
 
 async function layersOf(reading: GitReading): Promise<number> {
@@ -42,8 +43,8 @@ async function layersOf(reading: GitReading): Promise<number> {
 }
 
 async function assertReadable(reading: GitReading, ids: readonly ObjectId[], database = reading.database) {
-  const { owned, entity } = await reading.current();
-  const reader = await database.database.open(committedObjects(owned, entity));
+  const repository = await reading.current();
+  const reader = await database.database.open(committedObjects(repository, repository.entity));
   const found = await reader.lookup(ids);
   assert.deepEqual(
     found.map((info) => info?.id),

@@ -7,8 +7,12 @@ import { streamName } from '../../../../core/kernel/envelope.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
+import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
+import { layersIn } from '../../../support/layers-in.ts';
+import { keepLog } from '../../../support/log.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
+import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { testDatabase } from '../../../support/object-database.ts';
 
 const NEVER = new AbortController().signal;
@@ -24,19 +28,32 @@ async function compacted(context: TestContext, retentionMs = RETENTION_MS) {
   await push(200_000);
   for (let size = 300; size < 305; size += 1) await push(size);
   const { id } = await reading.current();
-  const compacting = { ...node, layers: database.layers, objects: database.database, failpoint: async () => undefined };
+  const compacting = {
+    ...node,
+    layers: layersIn(database.layers),
+    objects: database.database,
+    failpoint: async () => undefined,
+  };
   const compact = () => compactLayers(compacting, { account, repository: id }, NEVER);
   assert.equal(await compact(), 'compacted');
   const removed: string[] = [];
   const expiry = {
     ...node,
     marks: createMemoryPolicyMarks(),
-    layers: {
-      delete: async (...given: Parameters<typeof database.layers.delete>) => {
-        await database.layers.delete(...given);
-        removed.push(given[0]);
+    layers: layersIn({
+      ...database.layers,
+      delete: async (key) => {
+        await database.layers.delete(key);
+        removed.push(key);
       },
-    },
+    }),
+    past: createPastEntities({
+      ...node,
+      complete: async (event) => event,
+      snapshots: createMemorySnapshots(),
+      onFault: () => undefined,
+    }),
+    log: keepLog(),
     retentionMs,
   };
   const types = async () => {
@@ -59,8 +76,9 @@ describe('Layers that a compaction replaced', () => {
     assert.equal((await types()).at(-1), 'LayersExpired');
     const elsewhere = await testDatabase({ layers: reading.database.layers });
     context.onTestFinished(() => elsewhere.close());
-    const { owned, entity } = await reading.current();
-    const reader = await elsewhere.database.open(committedObjects(owned, entity));
+    const repository = await reading.current();
+    const { entity } = repository;
+    const reader = await elsewhere.database.open(committedObjects(repository, entity));
     const [tip] = [...entity.state.refs.entries()].map(([, ref]) => ref.id);
     const walked = await Array.fromAsync(reader.walk({ include: [tip ?? assert.fail()], exclude: [] }));
     assert.equal(walked.length, 6);
@@ -82,12 +100,13 @@ describe('Layers that a compaction replaced', () => {
     reading.node.clock.advance(RETENTION_MS);
     const dying = {
       ...expiry,
-      layers: {
-        delete: async (...given: Parameters<typeof expiry.layers.delete>) => {
+      layers: layersIn({
+        ...reading.database.layers,
+        delete: async (key) => {
           if (removed.length === 2) throw new Error('killed');
-          await expiry.layers.delete(...given);
+          await expiry.layers.platform.delete(key);
         },
-      },
+      }),
     };
     await assert.rejects(expireLayers(dying, NEVER), /killed/);
     await expireLayers(expiry, NEVER);

@@ -1,0 +1,88 @@
+/**
+ * Bounds the calls to one bucket that are under way at once on this node.
+ *
+ * Must stay true: while a bucket does not answer, few calls try it. The others wait for what these find out, and fail
+ * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice.
+ */
+import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX } from '../../kernel/limits.ts';
+import { LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
+
+/** A call that may be made. The first of its two functions that is called counts. */
+export interface Admitted {
+  /** The bucket answered. A call goes on to hold its place until `end`. */
+  answered(): void;
+  /** Ends the call; with the error if it failed. */
+  end(error?: LayerStoreError): void;
+}
+
+export interface BucketGate {
+  /** Rejects with `throttled` if too many calls are under way, or with the error of the calls that it waited for. */
+  enter(): Promise<Admitted>;
+  readonly isIdle: boolean;
+}
+
+/** Nothing answers: other calls would wait as long. */
+const SILENT: ReadonlySet<LayerStoreErrorCode> = new Set<LayerStoreErrorCode>(['unreachable', 'timed-out']);
+
+export function createBucketGate(): BucketGate {
+  /** Calls that are made, and calls that wait. */
+  let inside = 0;
+  let made = 0;
+  let isSilent = false;
+  let waiting: { readonly admit: () => void; readonly fail: (error: LayerStoreError) => void }[] = [];
+
+  const admitWaiting = (): void => {
+    while (waiting.length > 0 && (!isSilent || made < BUCKET_TRIALS_MAX)) {
+      made += 1;
+      waiting.shift()?.admit();
+    }
+  };
+  const answered = (): void => {
+    isSilent = false;
+    admitWaiting();
+  };
+  const failed = (error: LayerStoreError): void => {
+    if (!SILENT.has(error.code)) return answered();
+    isSilent = true;
+    const failing = waiting;
+    waiting = [];
+    for (const waiter of failing) waiter.fail(error);
+  };
+  const admitted = (): Admitted => {
+    let hasEnded = false;
+    return {
+      answered,
+      end: (error) => {
+        if (hasEnded) return;
+        hasEnded = true;
+        made -= 1;
+        inside -= 1;
+        if (error === undefined) admitWaiting();
+        else failed(error);
+      },
+    };
+  };
+
+  return {
+    enter: async () => {
+      if (inside >= BUCKET_CALLS_MAX) {
+        throw new LayerStoreError('throttled', `${inside} calls to the bucket are under way`);
+      }
+      inside += 1;
+      if (!isSilent || made < BUCKET_TRIALS_MAX) {
+        made += 1;
+        return admitted();
+      }
+      try {
+        await new Promise<void>((resolve, reject) => waiting.push({ admit: resolve, fail: reject }));
+      } catch (error) {
+        inside -= 1;
+        throw error;
+      }
+      return admitted();
+    },
+    get isIdle() {
+      return inside === 0;
+    },
+  };
+}
