@@ -29,6 +29,7 @@ import { envelop } from '../../core/runtime/execute.ts';
 import { systemCause } from '../../core/runtime/system-cause.ts';
 import { compactLayers } from '../../core/use-cases/compacting/compact-layers.ts';
 import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { layersIn } from '../support/layers-in.ts';
 import { treeCpuSeconds } from './processes.ts';
 import type { Scene } from './scene.ts';
 import type { SmallCommit } from './small-commits.ts';
@@ -83,7 +84,12 @@ export async function openSyntheticPushes(
   const folder = path.join(scene.ground.folder, 'synthetic');
   await mkdir(folder, { recursive: true });
   const directory = path.join(folder, 'cache');
-  const objects = await createGitObjectDatabase({ directory, layers, cacheBytesMax: settings.cacheBytesMax, log });
+  const objects = await createGitObjectDatabase({
+    directory,
+    layers: layersIn(layers),
+    cacheBytesMax: settings.cacheBytesMax,
+    log,
+  });
   const parts: Parts = { foundation, layers, objects, folder };
   const current = async (): Promise<FoundRepository> => {
     await foundation.context.entities.barrier();
@@ -174,7 +180,7 @@ async function compact(parts: Parts, { accountId, id }: FoundRepository, totals:
       return layers.put(key, body, sizeBytes);
     },
   };
-  const context = { ...foundation.context, layers: counting, objects };
+  const context = { ...foundation.context, layers: layersIn(counting), objects };
   const never = new AbortController().signal;
   const before = treeCpuSeconds(process.pid);
   while ((await compactLayers(context, { account: accountId, repository: id }, never)) === 'compacted') {
