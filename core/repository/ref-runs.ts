@@ -9,9 +9,9 @@ import type { PersistentMap } from '../kernel/persistent-map.ts';
 import type { Ref } from './state.ts';
 
 export type Refs = PersistentMap<RefName, Ref>;
-export type NamedRef = Ref & { readonly name: RefName };
+type NamedRef = Ref & { readonly name: RefName };
 /** Never empty. Its names come before those of the next run. */
-export type RefRun = readonly NamedRef[];
+type RefRun = readonly NamedRef[];
 
 const RUN_REFS_MAX = 512;
 

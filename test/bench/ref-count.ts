@@ -5,6 +5,7 @@
  * Must stay true: the refs come by real pushes over HTTP. Each figure of a push is of one that moves one ref.
  */
 import os from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalJson } from '../../core/kernel/json.ts';
 import { repositories } from '../../core/repository/evolve.ts';
 import { rawPack } from '../support/raw-pack.ts';
@@ -29,6 +30,7 @@ const REFS_PER_PUSH = 10_000;
 const LISTINGS = 20;
 /** Fewer than lead to a compaction at once, whose work would be measured too. */
 const PUSHES = 30;
+const SNAPSHOT_SAVED_MS = 3_000;
 const SETTLE_SPAN = { waitMs: 120_000, windowMs: 500 };
 
 export interface RefCountLine {
@@ -119,6 +121,8 @@ async function storedFigures(
   try {
     const state = await synthetic.state();
     const written = repositories.snapshots?.write(state) ?? null;
+    // The snapshot of what was just read is saved in the background.
+    await sleep(SNAPSHOT_SAVED_MS);
     return { entityBytes: repositories.sizeBytes(state), snapshotBytes: canonicalJson(written).length };
   } finally {
     await synthetic.close();
