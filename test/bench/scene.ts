@@ -46,8 +46,13 @@ export interface WatchedServer {
 
 export async function onGround<Result>(run: (ground: Ground) => Promise<Result>): Promise<Result> {
   const steps: (() => unknown)[] = [];
-  const cleanUp = async (): Promise<void> => {
-    for (let step = steps.pop(); step !== undefined; step = steps.pop()) await step();
+  let cleaned: Promise<void> | null = null;
+  // Once: a server must have ended before its database does.
+  const cleanUp = (): Promise<void> => {
+    cleaned ??= (async () => {
+      for (let step = steps.pop(); step !== undefined; step = steps.pop()) await step();
+    })();
+    return cleaned;
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
