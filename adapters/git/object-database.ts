@@ -113,7 +113,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       // A merge drops no commit, so the graph of an older folder holds for the newer one.
       onBegun: (from, to) => graphs.prepareReplacement(from, to),
       // Else the clones after each compaction would wait for git until another bitmap is there.
-      onCompacted: (from, to) => bitmaps.prepareReplacement(from, to),
+      onCompacted: (from, to) => bitmaps.prepareCompacted(from, to),
     });
     const views = createViewFolders((error) => log.warn({ error }, 'A view of refs could not be removed'));
     const answers = await createAnswerCache({

@@ -179,15 +179,22 @@ async function bitmapsOf(database: TestDatabase): Promise<number> {
   return names.filter((name) => name.endsWith('.bitmap') && !name.includes('/views/')).length;
 }
 
+/** Pushes one more commit of three objects to `main`. */
+function pushOne(database: TestDatabase, repository: TestRepository, objects: CommittedObjects) {
+  const commit = repository.commit({ after: `${objects.shrinkEpoch}` });
+  return database.push(objects, repository.pack([commit, `^${commit}~1`]));
+}
+
 /** Replaces all layers by one, as a compaction does. */
 async function compact({ database, layers }: TestDatabase, objects: CommittedObjects): Promise<CommittedObjects> {
   const before = [...objects.layers];
   const merged = await database.merge(objects, before, new AbortController().signal);
   const content = await merged.layer({ format: 1 });
-  const key = layerKey(`repositories/${objects.repository}/layers/merged.tar`);
+  const id = uuid<LayerId>(randomUUID());
+  const key = layerKey(`repositories/${objects.repository}/layers/${id}.tar`);
   await layers.put(key, content.body(), content.sizeBytes);
   const { sizeBytes, sha256 } = content;
-  const layer = { id: uuid<LayerId>(randomUUID()), key, sizeBytes, sha256, pack: merged.pack };
+  const layer = { id, key, sizeBytes, sha256, pack: merged.pack };
   const after = { ...objects, shrinkEpoch: objects.shrinkEpoch + 1, layers: [layer] };
   await merged.install(after, layer);
   return after;
@@ -219,14 +226,19 @@ describe('bitmaps', () => {
     const repository = largeRepository('compacted');
     const database = await testDatabase();
     let objects = await database.push(database.newObjects(), repository.pack(['main']));
-    const commit = repository.commit({ after: 'a clone' });
-    objects = await database.push(objects, repository.pack([commit, `^${commit}~1`]));
+    objects = await pushOne(database, repository, objects);
     const count = await clone(database, repository, objects);
     assert.equal(await bitmapsOf(database), 1);
     objects = await compact(database, objects);
     assert.equal(await bitmapsOf(database), 2, 'before anybody fetches what was compacted');
     assert.equal(await clone(database, repository, objects), count);
     assert.equal(await bitmapsOf(database), 1, 'the older folder is gone');
+    objects = await compact(database, await pushOne(database, repository, objects));
+    assert.equal(await bitmapsOf(database), 2);
+    objects = await compact(database, await pushOne(database, repository, objects));
+    await database.database.settled();
+    assert.equal(await bitmapsOf(database), 1, 'that of the folder before: nobody has fetched from it');
+    assert.equal(await clone(database, repository, objects), count + 6);
     assert.deepEqual(database.warnings, []);
     await database.close();
   });
