@@ -114,6 +114,8 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       },
       // The newer folder lacks no commit of the older one, so the graph holds for it.
       onBegun: (from, to) => graphs.prepareReplacement(from, to),
+      // Else the clones after each compaction would wait for git until another bitmap is there.
+      onCompacted: (from, to) => bitmaps.prepareCompacted(from, to),
     });
     const views = createViewFolders((error) => log.warn({ error }, 'A view of refs could not be removed'));
     const answers = await createAnswerCache({

@@ -26,6 +26,8 @@ export interface BucketsOptions {
   readonly spans?: Partial<S3Spans>;
 }
 
+/** The vault alone has the names of users' buckets. */
+const CALLED = 'a bucket of a user';
 /** A check answers a person who waits. */
 const CHECK_SPANS: Partial<S3Spans> = { connectMs: 5_000, answerMs: 10_000, stalledMs: 5_000 };
 
@@ -42,11 +44,11 @@ export function createS3Buckets(options: BucketsOptions): Buckets {
       const known = stores.get(key);
       if (known !== undefined) return known;
       try {
-        const store = createS3LayerStore(bucketOptions(connection, options, options.spans ?? {}));
+        const store = createS3LayerStore(bucketOptions(connection, options, options.spans ?? {}), CALLED);
         stores.set(key, store);
         return store;
       } catch (error) {
-        throw error instanceof S3Failure ? storeError(error, connection.bucketName) : error;
+        throw error instanceof S3Failure ? storeError(error, CALLED) : error;
       }
     },
   };

@@ -25,7 +25,8 @@ export interface S3LayerStore extends LayerStore {
   abortOldUploads(): Promise<void>;
 }
 
-export function createS3LayerStore(options: BucketOptions): S3LayerStore {
+/** `called` names the bucket in messages: the name of a user's bucket is not for the log. */
+export function createS3LayerStore(options: BucketOptions, called = options.bucket): S3LayerStore {
   const bucket = openBucket(options);
   return {
     put: (key, body, sizeBytes) =>
@@ -33,9 +34,9 @@ export function createS3LayerStore(options: BucketOptions): S3LayerStore {
     get: (key, range) => get(bucket, key, range),
     head: (key) => reported(key, () => headObject(bucket, key)),
     delete: (key) => reported(key, () => deleteObject(bucket, key)),
-    list: (prefix) => reportedEach(bucket.name, listObjects(bucket, prefix)),
-    now: () => reported(bucket.name, () => timeOf(bucket)),
-    abortOldUploads: () => reported(bucket.name, () => abortOldUploads(bucket)),
+    list: (prefix) => reportedEach(called, listObjects(bucket, prefix)),
+    now: () => reported(called, () => timeOf(bucket)),
+    abortOldUploads: () => reported(called, () => abortOldUploads(bucket)),
   };
 }
 

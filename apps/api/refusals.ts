@@ -193,11 +193,6 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 422,
     message: () => 'The storage bucket is not verified: verify it before repositories use it',
   },
-  'storage-bucket-not-offered': {
-    status: 422,
-    message: () =>
-      'This server does not keep repositories in storage buckets yet: send storage_bucket_id null for platform storage',
-  },
   'storage-bucket-limit-reached': {
     status: 422,
     message: () => `An account has at most ${STORAGE_BUCKETS_MAX} storage buckets`,

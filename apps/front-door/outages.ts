@@ -21,6 +21,7 @@ import { ReadModelError } from '../../core/ports/read-models.ts';
 import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { SigningKeysError } from '../../core/ports/signing-keys.ts';
 import { VaultError } from '../../core/ports/vault.ts';
+import { BUCKET_OUTAGES } from './bucket-outages.ts';
 
 /** The node did not catch up with the log in time. */
 export class NodeBehind extends Error {
@@ -82,7 +83,7 @@ const DISK_FULL: Outage = {
 };
 const LOST_OBJECTS: Outage = {
   status: 503,
-  message: 'Stored objects of this repository are damaged or missing: the operator must act',
+  message: 'Stored objects of this repository are damaged or missing: whoever keeps its storage must act',
   retryAfterSeconds: 60,
 };
 const LARGE_OBJECTS: Outage = {
@@ -90,13 +91,11 @@ const LARGE_OBJECTS: Outage = {
   message: 'This repository holds objects that are larger than this service reads',
 };
 const BUSY: Outage = { status: 503, message: 'The service is busy, try again', retryAfterSeconds: 5 };
-/** A retry helps at once, or when the owner of the bucket has acted. */
-const bucketOutage = (what: string, helps: 'retry' | 'owner'): Outage => ({
-  status: 503,
-  message: `The bucket that holds this repository ${what}${helps === 'retry' ? ', try again' : ': its owner must act'}`,
-  retryAfterSeconds: helps === 'retry' ? 5 : 60,
-});
-const NO_CREDENTIALS = bucketOutage("refuses the service's credentials", 'owner');
+const bucketOutage = (code: keyof typeof BUCKET_OUTAGES): Outage => {
+  const { what, helps } = BUCKET_OUTAGES[code];
+  const [advice, retryAfterSeconds] = helps === 'retry' ? [', try again', 5] : [': its owner must act', 60];
+  return { status: 503, message: `The bucket that holds this repository ${what}${advice}`, retryAfterSeconds };
+};
 const FAULT: Outage = { status: 500, message: 'Internal error' };
 
 export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
@@ -126,20 +125,20 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'layer-store-full': DISK_FULL,
   'layer-store-unavailable': DOWN,
   'range-not-satisfiable': FAULT,
-  'bucket-missing': bucketOutage('does not exist', 'owner'),
-  'access-denied': bucketOutage('denies access', 'owner'),
-  'credentials-invalid': NO_CREDENTIALS,
-  'credentials-refused': NO_CREDENTIALS,
+  'bucket-missing': bucketOutage('bucket-missing'),
+  'access-denied': bucketOutage('access-denied'),
+  'credentials-invalid': bucketOutage('credentials-invalid'),
+  'credentials-refused': bucketOutage('credentials-refused'),
   'object-missing': LOST_OBJECTS,
   'object-altered': LOST_OBJECTS,
-  'wrong-region': bucketOutage('is in another region than its settings say', 'owner'),
+  'wrong-region': bucketOutage('wrong-region'),
   'clock-skewed': NEEDS_OPERATOR,
-  throttled: bucketOutage('takes no more requests now', 'retry'),
-  'timed-out': bucketOutage('takes too long to answer', 'retry'),
-  'certificate-invalid': bucketOutage('has no valid certificate', 'owner'),
-  'target-refused': bucketOutage('has an address that is not allowed', 'owner'),
-  unreachable: bucketOutage('cannot be reached', 'retry'),
-  'not-s3': bucketOutage('does not answer as a bucket does', 'owner'),
+  throttled: bucketOutage('throttled'),
+  'timed-out': bucketOutage('timed-out'),
+  'certificate-invalid': bucketOutage('certificate-invalid'),
+  'target-refused': bucketOutage('target-refused'),
+  unreachable: bucketOutage('unreachable'),
+  'not-s3': bucketOutage('not-s3'),
   failed: DOWN,
   'session-store-unavailable': DOWN,
   'signing-keys-tampered': NEEDS_OPERATOR,

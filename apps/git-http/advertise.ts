@@ -2,12 +2,16 @@
  * Answers about refs, from memory: info/refs for both services, and ls-refs.
  *
  * Must stay true: nothing here starts a process. The bytes of an answer are made once for each state of the refs,
- * cached within a bound, and never sent for another state.
+ * cached within a bound, and never sent for another state. Of a large repository
+ * only the runs that a push changed are written anew.
  */
 import { LRUCache } from 'lru-cache';
 import {
   type AdvertisedRefs,
+  type AdvertisedRun,
+  makeAnew,
   receivePackAdvertisement,
+  type RunBytes,
   uploadPackAdvertisement,
   uploadPackCapabilities,
 } from '../../core/git/wire/advertisement.ts';
@@ -15,6 +19,8 @@ import { type LsRefsRequest, lsRefsAnswer } from '../../core/git/wire/ls-refs.ts
 import { REF_ANSWERS_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { advertisedRefs } from '../../core/use-cases/reading/advertised-refs.ts';
+
+const WHOLE_ANSWER_BYTES_MAX = 1024 * 1024;
 
 export interface RefAnswers {
   /** The constant answer to a fetch's info/refs in protocol v2. */
@@ -29,25 +35,42 @@ export function createRefAnswers(agent: string): RefAnswers {
     maxSize: REF_ANSWERS_CACHE_BYTES_MAX,
     sizeCalculation: (bytes, key) => bytes.length + key.length + 200,
   });
+  const numbers = new WeakMap<AdvertisedRun, number>();
+  let lastNumber = 0;
+  const runBytes: RunBytes = (run, form, make) => {
+    const number = numbers.get(run) ?? (lastNumber += 1);
+    numbers.set(run, number);
+    const key = `${number} ${form}`;
+    const bytes = answers.get(key) ?? make();
+    answers.set(key, bytes);
+    return bytes;
+  };
   // The revision determines the refs, and the default branch determines HEAD: together they determine the answer.
   const cached = (
     repository: FoundRepository,
     form: string,
-    make: (refs: AdvertisedRefs) => Uint8Array,
+    make: (refs: AdvertisedRefs, kept: RunBytes) => Uint8Array,
   ): Uint8Array => {
     const key = `${repository.id} ${repository.entity.revision} ${repository.defaultBranch} ${form}`;
     const known = answers.get(key);
     if (known !== undefined) return known;
-    const bytes = make(advertisedRefs(repository));
-    answers.set(key, bytes);
+    const refs = advertisedRefs(repository);
+    const bytes = make(refs, refs.runs.length > 1 ? runBytes : makeAnew);
+    // Larger ones are put together from those of their runs each time.
+    if (bytes.length <= WHOLE_ANSWER_BYTES_MAX) answers.set(key, bytes);
     return bytes;
   };
   return {
     capabilities: uploadPackCapabilities(agent),
     uploadPack: (repository, version) =>
-      cached(repository, `upload-pack ${version}`, (refs) => uploadPackAdvertisement(refs, { version, agent })),
+      cached(repository, `upload-pack ${version}`, (refs, kept) =>
+        uploadPackAdvertisement(refs, { version, agent }, kept),
+      ),
     receivePack: (repository, version) =>
-      cached(repository, `receive-pack ${version}`, (refs) => receivePackAdvertisement(refs, { version, agent })),
-    lsRefs: (repository, request) => cached(repository, JSON.stringify(request), (refs) => lsRefsAnswer(refs, request)),
+      cached(repository, `receive-pack ${version}`, (refs, kept) =>
+        receivePackAdvertisement(refs, { version, agent }, kept),
+      ),
+    lsRefs: (repository, request) =>
+      cached(repository, JSON.stringify(request), (refs, kept) => lsRefsAnswer(refs, request, kept)),
   };
 }

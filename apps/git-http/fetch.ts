@@ -13,6 +13,8 @@ import { parseUploadPackRequest } from '../../core/git/wire/upload-pack-request.
 import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { readerOf } from '../../core/use-cases/accounts/principal.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
+import { bucketOutageLine } from '../front-door/bucket-outages.ts';
+import { logFault } from '../front-door/fault-log.ts';
 import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
 import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
@@ -42,7 +44,20 @@ export async function serveUploadPack(git: GitRequest): Promise<void> {
     }
     case 'fetch':
       finished.operation = 'fetch';
-      await serveFetch(git, parsed.request, bytes);
+      await reportingBuckets(git, () => serveFetch(git, parsed.request, bytes));
+  }
+}
+
+/** Git would show nothing but the status of a refused POST, so an error packet says that the bucket failed. */
+async function reportingBuckets(git: GitRequest, serve: () => Promise<void>): Promise<void> {
+  const { context, repository, requestId, response, finished } = git;
+  try {
+    await serve();
+  } catch (error) {
+    const line = response.headersSent ? null : bucketOutageLine(repository, error);
+    if (line === null) throw error;
+    logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
+    sendBytes(response, RESULT_TYPE, errorPacket(line));
   }
 }
 

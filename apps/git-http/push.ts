@@ -11,6 +11,8 @@ import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/rep
 import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { originOf } from '../front-door/admission.ts';
+import { bucketOutageLine } from '../front-door/bucket-outages.ts';
+import { logFault } from '../front-door/fault-log.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
@@ -59,24 +61,45 @@ const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([
 ] as const);
 
 async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Uint8Array>, body: Body): Promise<void> {
-  const { context, requestId, response, finished } = git;
+  const { context, requestId, response } = git;
   const keepAlive = startKeepAlive(git, list.capabilities.sideBand64k);
   let outcome: PushOutcome;
   try {
     outcome = await push(git, list, pack, body.receivedBytes, keepAlive.start);
     await discard(git, body);
   } catch (error) {
+    const bucketFailed = bucketOutageLine(git.repository, error);
+    if (bucketFailed !== null) return await reportBucket(git, list, body, { line: bucketFailed, error });
     // The keep-alive packets were sent with status 200, so the failure can only follow them, on the side band.
     if (response.headersSent && !response.destroyed) response.end(fatalPackets(faultError(error, requestId).message));
     throw error;
   } finally {
     keepAlive.stop();
   }
-  const bytes = report(list, outcome);
+  send(git, report(list, outcome));
+  await context.failpoint('push-answered');
+}
+
+function send({ response, finished }: GitRequest, bytes: Uint8Array): void {
   finished.sentBytes = bytes.length;
   if (response.headersSent) response.end(bytes);
   else sendBytes(response, RESULT_TYPE, bytes);
-  await context.failpoint('push-answered');
+}
+
+/** Git would show nothing but the status of a refused POST, so the report says that the bucket failed. */
+async function reportBucket(
+  git: GitRequest,
+  list: CommandList,
+  body: Body,
+  { line, error }: { readonly line: string; readonly error: unknown },
+): Promise<void> {
+  const { context, requestId, finished } = git;
+  logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
+  await discard(git, body);
+  const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: 'the storage bucket failed' }));
+  const { reportStatus, sideBand64k } = list.capabilities;
+  const isShown = reportStatus !== 'none' || sideBand64k;
+  send(git, isShown ? pushAnswer({ unpackFailed: line, refs }, list.capabilities, [line]) : pushRefusal(line, null));
 }
 
 async function push(

@@ -81,7 +81,7 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
 }
 
 function linksOf(rooms: readonly Room[], person: SignedIn): Visit['navigation'] {
-  return rooms.flatMap(({ navigation }) => (navigation === undefined ? [] : [navigation(person)]));
+  return rooms.flatMap(({ navigation }) => navigation?.(person) ?? []);
 }
 
 /** Registered before all else, so that every answer has these headers. */

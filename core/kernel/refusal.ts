@@ -104,7 +104,6 @@ export type Refusal =
   | { readonly code: 'oidc-exchange-failed' }
   | { readonly code: 'storage-bucket-not-found' }
   | { readonly code: 'storage-bucket-not-verified' }
-  | { readonly code: 'storage-bucket-not-offered' }
   | { readonly code: 'storage-bucket-limit-reached' }
   | { readonly code: 'storage-bucket-name-length' }
   | { readonly code: 'storage-bucket-name-taken' }

@@ -37,7 +37,7 @@ export type LayerStoreErrorCode =
   | BucketOutageCode;
 
 /** What only a bucket can report; the names are those of core/ports/buckets.ts. */
-type BucketOutageCode =
+export type BucketOutageCode =
   | 'bucket-missing'
   | 'access-denied'
   | 'credentials-invalid'

@@ -177,8 +177,12 @@ export interface RefsView {
   readonly key: string;
   /** The full name of the branch that HEAD points to, even if that branch does not exist. */
   readonly head: string;
-  /** In byte order of names; may be iterated any number of times. `peeled` is set for annotated tags only. */
-  readonly refs: Iterable<{ readonly name: string; readonly id: ObjectId; readonly peeled: ObjectId | null }>;
+  /** In byte order of names, in runs. `peeled` is set for annotated tags only. */
+  readonly runs: readonly (readonly {
+    readonly name: string;
+    readonly id: ObjectId;
+    readonly peeled: ObjectId | null;
+  }[])[];
 }
 
 export interface UploadPackOptions {

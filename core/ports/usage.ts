@@ -2,7 +2,7 @@
 import type { AccountId } from '../kernel/ids.ts';
 
 export interface AccountUsage {
-  /** The size of all layers of repositories that are not deleted. */
+  /** The size of all layers of repositories on platform storage that are not deleted. */
   readonly storageBytes: number;
   /** Bytes that fetches and reads of file contents sent in the current calendar month, UTC. */
   readonly transferBytes: number;

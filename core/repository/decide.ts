@@ -11,7 +11,8 @@ import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
 import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } from './commands.ts';
 import type { RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
 import { recordedLayer } from './layers.ts';
-import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository, sortedRefNames } from './state.ts';
+import { sortedRefNames } from './ref-runs.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository } from './state.ts';
 
 export function decideRepository(state: Repository, command: RepositoryCommand): Decision<RepositoryEvent> {
   switch (command.type) {

@@ -15,6 +15,7 @@ import {
   type RecordedLayer,
 } from './events.ts';
 import { changeLayers, dropsObjects, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
+import { changeRefs, refRuns } from './ref-runs.ts';
 import { leavesObjects } from './unreached.ts';
 import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
@@ -74,7 +75,10 @@ function evolveRefs(state: OpenRepository, event: RefsUpdated, at: Timestamp): O
   const clean = state.clean && !leavesObjects(data);
   return {
     ...withLayersOf(state, event),
-    refs: state.refs.with(data.updates.map((update) => [refName(update.ref), storedRef(update)] as const)),
+    refs: changeRefs(
+      state.refs,
+      data.updates.map((update) => [refName(update.ref), storedRef(update)] as const),
+    ),
     clean,
     uncleanSince: clean ? null : (state.uncleanSince ?? at),
     hadBranch:
@@ -139,7 +143,10 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
     if (state.status === 'closed') return null;
     const { defaultBranch, shrinkEpoch, keptSinceEpoch, clean, uncleanSince, hadBranch, pushedAt, expiredThrough } =
       state;
-    const refs = [...state.refs.entries()].map(([name, ref]) => [name, ref.id, ref.type, ref.peeled] as const);
+    // In order, so that they need no sorting when they are read.
+    const refs = refRuns(state.refs).flatMap((run) =>
+      run.map(({ name, id, type, peeled }) => [name, id, type, peeled] as const),
+    );
     const layers = [...state.layers].map((layer) => ({
       id: layer.id,
       key: layer.key,

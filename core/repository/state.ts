@@ -1,5 +1,5 @@
 /** The state of a repository, folded from its stream: refs, layers and default branch. */
-import { byRefOrder, type RefName } from '../git/ref-name.ts';
+import type { RefName } from '../git/ref-name.ts';
 import type { ObjectId, Timestamp } from '../kernel/ids.ts';
 import type { PersistentMap } from '../kernel/persistent-map.ts';
 import type { ObjectType } from '../ports/object-database.ts';
@@ -55,14 +55,3 @@ export type Repository = OpenRepository | ClosedRepository;
 
 /** The short name of the default branch where nobody chose one. */
 export const FALLBACK_DEFAULT_BRANCH = 'master';
-
-const SORTED = new WeakMap<PersistentMap<RefName, Ref>, readonly RefName[]>();
-
-/** Returns the names in byte order. They are sorted only once for each state of the refs. */
-export function sortedRefNames(refs: PersistentMap<RefName, Ref>): readonly RefName[] {
-  const known = SORTED.get(refs);
-  if (known !== undefined) return known;
-  const sorted = [...refs.keys()].sort(byRefOrder);
-  SORTED.set(refs, sorted);
-  return sorted;
-}

@@ -1,7 +1,8 @@
 /**
  * Folds repositories, pushes and transfer into what an account uses.
  *
- * Must stay true: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The storage of a repository counts until the repository is closed.
+ * Must stay true: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The storage of
+ * a repository on platform storage counts until the repository is closed, that of one in a bucket of a user never.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
@@ -15,7 +16,7 @@ import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 3,
+  version: 4,
   categories: ['account', 'repository', 'transfer'],
   tables: usageTables,
   onPoison: 'park',
@@ -34,7 +35,10 @@ function dayOf(instant: string): string {
 }
 
 class Changes {
-  readonly #created = new Map<string, { repository_id: string; account_id: string }>();
+  readonly #created = new Map<
+    string,
+    { repository_id: string; account_id: string; storage_bucket_id: string | null }
+  >();
   readonly #deleted = new Set<string>();
   readonly #storage = new Map<string, { repository_id: string; account_id: string; size_bytes: number }>();
   readonly #closed = new Set<string>();
@@ -63,9 +67,10 @@ class Changes {
   #addAccountEvent(recorded: RecordedEvent): void {
     const event = readEvent(accountEventKinds, recorded);
     if (event.type === 'RepositoryCreated' || event.type === 'RepositoryRestored') {
-      const { repository_id } = event.data;
+      const { repository_id, storage_bucket_id } = event.data;
       this.#deleted.delete(repository_id);
-      this.#created.set(repository_id, { repository_id, account_id: entityIdOf(recorded.stream) });
+      const account_id = entityIdOf(recorded.stream);
+      this.#created.set(repository_id, { repository_id, account_id, storage_bucket_id });
     } else if (event.type === 'RepositoryDeleted') {
       this.#created.delete(event.data.repository_id);
       this.#deleted.add(event.data.repository_id);
@@ -131,7 +136,7 @@ class Changes {
       {
         items: [...this.#created.values()],
         text: `INSERT INTO ${repositories}
-            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid)
+            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, storage_bucket_id uuid)
             ON CONFLICT DO NOTHING`,
       },
       { items: [...this.#closed], text: `DELETE FROM ${storage} WHERE repository_id IN (${ids})` },

@@ -8,7 +8,10 @@ const IN_MONTH = `day >= $2::text || '-01' AND day <= $2::text || '-31'`;
 
 const usageQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
-    'storageBytes', (SELECT coalesce(sum(size_bytes), 0) FROM ${table('usage_storage')} WHERE account_id = $1),
+    'storageBytes', (SELECT coalesce(sum(size_bytes), 0) FROM ${table('usage_storage')} WHERE account_id = $1)
+      - (SELECT coalesce(sum(s.size_bytes), 0)
+        FROM ${table('usage_repositories')} AS r JOIN ${table('usage_storage')} AS s USING (repository_id)
+        WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL),
     'ingressBytes', coalesce(sum(ingress_bytes), 0),
     'transferBytes', coalesce(sum(transfer_bytes), 0))
     FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}`,

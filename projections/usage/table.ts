@@ -12,8 +12,9 @@ const repositories: ProjectionTable = {
   key: ['repository_id'],
   compare: 'exact',
   create: (table) => [
-    `CREATE TABLE ${table} (repository_id uuid PRIMARY KEY, account_id uuid NOT NULL)`,
+    `CREATE TABLE ${table} (repository_id uuid PRIMARY KEY, account_id uuid NOT NULL, storage_bucket_id uuid)`,
     `CREATE INDEX ON ${table} (account_id)`,
+    `CREATE INDEX ON ${table} (account_id) WHERE storage_bucket_id IS NOT NULL`,
   ],
 };
 

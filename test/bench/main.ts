@@ -9,17 +9,20 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { benchCommandLine, renderCommandLineBench } from './command-line.ts';
 import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
+import { benchGrowth, renderGrowthBench } from './growth.ts';
 import { benchLogs, renderLogBench } from './log.ts';
 import { type BenchOptions, readOptions, UsageError, usageText } from './options.ts';
 import { benchPages, renderPagesBench } from './pages.ts';
 import { prepareProject } from './project.ts';
 import { benchReading, renderReadingBench } from './reading.ts';
+import { benchRefCount, renderRefCountBench } from './ref-count.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, COMMAND_LINE, LOG, PAGES, READING, WEBHOOKS } from './scenarios/catalogue.ts';
+import { ALL_NAMES, COMMAND_LINE, GROWTH, LOG, PAGES, READING, REF_COUNT, STORAGE, WEBHOOKS } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
+import { benchStorage, renderStorageBench } from './storage.ts';
 import { renderResult } from './table.ts';
 import { benchWebhooks, renderWebhookBench } from './webhooks.ts';
 
@@ -120,6 +123,27 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ seconds, json }) => {
       const result = await benchCommandLine({ seconds });
       return json ? jsonText(result) : renderCommandLineBench(result);
+    },
+  },
+  {
+    name: STORAGE.name,
+    run: async ({ seconds, rounds, bundle, json }) => {
+      const result = await benchStorage({ seconds, rounds, bundle, say });
+      return json ? jsonText(result) : renderStorageBench(result);
+    },
+  },
+  {
+    name: GROWTH.name,
+    run: async ({ pushes, json }) => {
+      const result = await benchGrowth({ pushes, say });
+      return json ? jsonText(result) : renderGrowthBench(result);
+    },
+  },
+  {
+    name: REF_COUNT.name,
+    run: async ({ refs, json }) => {
+      const result = await benchRefCount({ refs, say });
+      return json ? jsonText(result) : renderRefCountBench(result);
     },
   },
 ];

@@ -10,6 +10,10 @@ export interface BenchOptions {
   readonly only: readonly string[] | null;
   readonly seconds: number;
   readonly rounds: number;
+  /** Of the scenario `growth`. */
+  readonly pushes: number;
+  /** Of the scenario `ref-count`. */
+  readonly refs: number;
   /** Path of a git bundle; null: a generated repository. */
   readonly bundle: string | null;
   readonly json: boolean;
@@ -24,6 +28,8 @@ export class UsageError extends Error {
 
 const SECONDS_MAX = 600;
 const ROUNDS_MAX = 50;
+const PUSHES_MAX = 1_000_000;
+const REFS_MAX = 500_000;
 
 export function usageText(scenarios: readonly { readonly name: string; readonly title: string }[]): string {
   return [
@@ -32,6 +38,8 @@ export function usageText(scenarios: readonly { readonly name: string; readonly 
     '  SCENARIO...                run only these; --only NAME[,NAME...] says the same',
     '  --seconds N                length of one round of one side (default 4)',
     '  --rounds N                 rounds, in turn, of each side (default 3)',
+    '  --pushes N                 pushes of the scenario growth (default 100,000)',
+    '  --refs N                   refs of the scenario ref-count (default 200,000)',
     '  --repository PATH          git bundle to measure on (default: STRATA_REAL_REPOSITORY, else generated)',
     '  --side http-backend|strata measure one side alone',
     '  --self-check               http-backend against itself; ratios must be about 1',
@@ -62,6 +70,8 @@ export function readOptions(
     only,
     seconds: numberOf('--seconds', values.seconds ?? '4', SECONDS_MAX),
     rounds: numberOf('--rounds', values.rounds ?? '3', ROUNDS_MAX),
+    pushes: Math.ceil(numberOf('--pushes', values.pushes ?? '100000', PUSHES_MAX)),
+    refs: Math.ceil(numberOf('--refs', values.refs ?? '200000', REFS_MAX)),
     bundle: values.repository ?? (fromEnvironment === '' ? undefined : fromEnvironment) ?? null,
     json: values.json ?? false,
     sides,
@@ -79,6 +89,8 @@ function parse(args: readonly string[]) {
         only: { type: 'string' },
         seconds: { type: 'string' },
         rounds: { type: 'string' },
+        pushes: { type: 'string' },
+        refs: { type: 'string' },
         repository: { type: 'string' },
         side: { type: 'string' },
         json: { type: 'boolean' },

@@ -2,30 +2,29 @@
  * Measures whole pages of the website: a server on PostgreSQL, over HTTP, asked with the cookie of who is signed in.
  *
  * Must stay true: each repository's page is asked first from a server that has just started with an empty cache on its
- * disk, then again and again. A page that is not answered with 200 ends the bench. Everything runs on the loopback
- * interface and in a folder of its own; whatever happens, the bench ends what it started and removes its folder.
+ * disk, then again and again. A page that is not answered with 200 ends the bench.
  */
-import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
-import { processFacts } from '../../adapters/node/process-facts.ts';
-import { keepLog } from '../support/log.ts';
 import { signIn } from '../support/site-browser.ts';
 import { type Account, api, createAccount, gitUrl } from '../support/strata.ts';
 import { describeMachine, describeVersions } from './environment.ts';
 import { git, gitLines, gitText } from './git.ts';
 import { createLongHistory, type LongHistory } from './long-history.ts';
-import { createProcessGroup, type ProcessGroup } from './processes.ts';
 import { prepareProject } from './project.ts';
-import { findFreePort, waitUntilAnswering } from './sides/ports.ts';
+import {
+  createRepository,
+  type Ground,
+  onGround,
+  openScene,
+  type Scene,
+  startServer,
+  type WatchedServer,
+} from './scene.ts';
 import { percentile } from './statistics.ts';
 import { formatFigure, renderTable } from './table.ts';
 
-const ROOT = path.resolve(import.meta.dirname, '../..');
-const GRACE_MS = 30_000;
 /** What a page may take warm, weigh, and keep the event loop. */
 const WARM_MS_MAX = 50;
 const PAGE_KB_MAX = 60;
@@ -72,17 +71,10 @@ interface Options {
 
 export async function benchPages({ seconds, bundle, say }: Options): Promise<PagesBench> {
   const load = os.loadavg()[0] ?? 0;
-  const steps: (() => unknown)[] = [];
-  const cleanUp = async (): Promise<void> => {
-    for (let step = steps.pop(); step !== undefined; step = steps.pop()) await step();
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
-  }
-  try {
-    const scene = await newScene(steps);
+  return onGround(async (ground) => {
+    const scene = { ...(await openScene(ground, 'pages')), cookie: '' };
     say('Pushing the repositories');
-    const groups = await fill(scene, bundle);
+    const groups = await fill(scene, ground, bundle);
     const measured: PagesBench['groups'][number][] = [];
     for (const { title, pages } of groups) {
       say(title);
@@ -92,88 +84,15 @@ export async function benchPages({ seconds, bundle, say }: Options): Promise<Pag
     }
     const date = new Date().toISOString().slice(0, 10);
     return { date, machine: describeMachine(), versions: await describeVersions(null), load, groups: measured };
-  } finally {
-    await cleanUp();
-  }
+  });
 }
 
-interface Scene {
-  readonly folder: string;
-  readonly dataDir: string;
-  readonly port: number;
-  readonly url: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly steps: (() => unknown)[];
-  server: Server | null;
+interface PagesScene extends Scene {
   cookie: string;
 }
 
-interface Server {
-  readonly group: ProcessGroup;
-  /** The longest turn of the event loop since the last call. */
-  longestTurnMs(): Promise<number>;
-  end(): Promise<void>;
-}
-
-async function newScene(steps: Scene['steps']): Promise<Scene> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'strata-bench-'));
-  steps.push(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  // When root runs the bench, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
-  await chmod(folder, 0o711);
-  const [databaseDir, dataDir] = [path.join(folder, 'database'), path.join(folder, 'data')];
-  for (const directory of [databaseDir, dataDir]) await mkdir(directory, { mode: 0o711 });
-  const database = await startEmbeddedPostgres({ processFacts, dataDir: databaseDir, log: keepLog() });
-  steps.push(() => database.stop());
-  const port = await findFreePort();
-  const own = Object.entries(process.env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && !entry[0].startsWith('STRATA_'),
-  );
-  const settings = {
-    ...{ STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_LOG_LEVEL: 'error', NODE_ENV: 'production' },
-    STRATA_DATABASE_URL: database.connectionString,
-  };
-  const env = { ...Object.fromEntries(own), ...settings };
-  return { folder, dataDir, port, url: `http://localhost:${port}`, env, steps, server: null, cookie: '' };
-}
-
-/** Starts a server, after the end of the one before it, that keeps nothing from that one but what is stored. */
-async function startServer(scene: Scene): Promise<Server> {
-  await scene.server?.end();
-  await rm(path.join(scene.dataDir, 'cache'), { recursive: true, force: true });
-  const group = createProcessGroup(`pages-${Date.now()}`, GRACE_MS);
-  const watched = ['--import', path.join(import.meta.dirname, 'loop-watch.ts'), 'apps/server/main.ts'];
-  const child = group.start(process.execPath, watched, {
-    cwd: ROOT,
-    env: scene.env,
-    stdio: ['ignore', 2, 2, 'ipc'],
-  });
-  let ended: Promise<void> | null = null;
-  const server: Server = {
-    group,
-    async longestTurnMs() {
-      const answered = once(child, 'message');
-      child.send('longest');
-      const [longestMs]: unknown[] = await answered;
-      return Number(longestMs);
-    },
-    end() {
-      ended ??= group.end();
-      return ended;
-    },
-  };
-  scene.steps.push(() => server.end());
-  const failed = once(child, 'exit').then(() => {
-    throw new Error('The server ended');
-  });
-  // The server also exits when it is ended, when nothing awaits this promise any more.
-  failed.catch(() => undefined);
-  await Promise.race([waitUntilAnswering(`${scene.url}/readyz`, (status) => status === 200), failed]);
-  scene.server = server;
-  return server;
-}
-
 /** The server that runs, or for a page of a repository a new one. */
-async function serverFor(scene: Scene, { target }: BenchedPage): Promise<Server> {
+async function serverFor(scene: PagesScene, { target }: BenchedPage): Promise<WatchedServer> {
   return scene.server === null || /^\/bench\/./.test(target) ? startServer(scene) : scene.server;
 }
 
@@ -188,20 +107,23 @@ interface BenchedPage {
 type Pages = readonly BenchedPage[];
 
 /** Makes an account with both repositories, and returns the pages to measure. */
-async function fill(scene: Scene, bundle: string | null): Promise<readonly { title: string; pages: Pages }[]> {
+async function fill(
+  scene: PagesScene,
+  { folder }: Ground,
+  bundle: string | null,
+): Promise<readonly { title: string; pages: Pages }[]> {
   await startServer(scene);
   const account = await createAccount(scene, 'bench');
   const { cookies } = await signIn(scene, account);
   scene.cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-  const project = await prepareProject(scene.folder, bundle);
-  const add = async (name: string, defaultBranch: string, folder: string): Promise<void> => {
-    const made = await api(scene, account.token, 'POST', '/v1/repositories', { name, default_branch: defaultBranch });
-    if (made.status !== 201) throw new Error(`The repository was not created: ${made.status} ${made.text}`);
+  const project = await prepareProject(folder, bundle);
+  const add = async (name: string, defaultBranch: string, from: string): Promise<void> => {
+    await createRepository(scene, account, name, defaultBranch);
     const refs = ['refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
-    await git(['push', '--quiet', gitUrl(scene, account, name), ...refs], { cwd: folder });
+    await git(['push', '--quiet', gitUrl(scene, account, name), ...refs], { cwd: from });
   };
   await add('project', project.defaultBranch, project.folder);
-  const long = path.join(scene.folder, 'long.git');
+  const long = path.join(folder, 'long.git');
   await git(['init', '--quiet', '--bare', '--initial-branch=main', long]);
   await git(['fast-import', '--quiet', '--force', '--done'], { cwd: long, input: createLongHistory(LONG) });
   await add('long', 'main', long);
@@ -213,7 +135,7 @@ async function fill(scene: Scene, bundle: string | null): Promise<readonly { tit
   ];
 }
 
-async function pagesOfAccount(scene: Scene, account: Account): Promise<Pages> {
+async function pagesOfAccount(scene: PagesScene, account: Account): Promise<Pages> {
   const hook = { url: 'https://hooks.example.org/push', events: ['push'] };
   const made = await api(scene, account.token, 'POST', '/v1/webhooks', hook);
   if (made.status !== 201) throw new Error(`The webhook was not created: ${made.status} ${made.text}`);
@@ -274,7 +196,7 @@ const PAGES_OF_LONG: Pages = [
   { name: 'commits, page 500', target: '/bench/long/commits/main?page=500' },
 ];
 
-async function measure(scene: Scene, page: BenchedPage, seconds: number): Promise<PageFigures> {
+async function measure(scene: PagesScene, page: BenchedPage, seconds: number): Promise<PageFigures> {
   const { name, target, isDiff = false, byStranger = false } = page;
   const server = await serverFor(scene, page);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -309,7 +231,7 @@ interface Answered {
 }
 
 /** Asks for a page; resolves when its last byte has arrived. */
-function timed({ port }: Scene, agent: Agent, target: string, cookie: string): Promise<Answered> {
+function timed({ port }: PagesScene, agent: Agent, target: string, cookie: string): Promise<Answered> {
   const since = performance.now();
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path: target, headers: { cookie }, agent }, (answer) => {

@@ -217,6 +217,21 @@ function observeProcesses(): ReadonlyMap<number, Observed> {
   return all;
 }
 
+/**
+ * Seconds that a process and its descendants have spent so far, with the children that they waited for, but without
+ * PostgreSQL's.
+ */
+export function treeCpuSeconds(root: number): number {
+  const all = observeProcesses();
+  const childrenOf = Map.groupBy(all.keys(), (pid) => all.get(pid)?.parent ?? 0);
+  const ticksOf = (pid: number): number => {
+    if (readText(`/proc/${pid}/comm`).trim() === 'postgres') return 0;
+    const children = childrenOf.get(pid) ?? [];
+    return (all.get(pid)?.cpuTicks ?? 0) + children.reduce((sum, child) => sum + ticksOf(child), 0);
+  };
+  return ticksOf(root) / PROCFS_TICKS_PER_SECOND;
+}
+
 /** Seconds that all processors spent on anything except idle and iowait: proc(5), /proc/stat. */
 export function machineCpuSeconds(): number {
   const [, ...ticks] = (/^cpu .*$/m.exec(readText('/proc/stat'))?.[0] ?? '').split(/ +/).map(Number);

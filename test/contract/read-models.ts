@@ -578,4 +578,22 @@ function usageContract(open: Open): void {
     const nobody = { storageBytes: 0, ingressBytes: 0, transferBytes: 0 };
     assert.deepEqual(await reads.usageOf(newUuid()), nobody);
   });
+
+  test('do not count the storage of repositories in buckets of users, and count their traffic', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const own = await append.repository(account, 'own', { storage_bucket_id: newUuid() });
+    const other = await append.repository(account, 'other');
+    await append.push(account, own, { layer: layer(1_000), received_bytes: 1_100 });
+    await append.push(account, other, { layer: layer(200), received_bytes: 220 });
+    const reads = await current(models);
+    const used = { storageBytes: 200, ingressBytes: 1_320, transferBytes: 0 };
+    assert.deepEqual(await reads.usageOf(account), used);
+    const { items } = await reads.repositories(account, [own], PAGE);
+    assert.equal(items[0]?.sizeBytes, 1_000, 'its own size is known');
+    await append.append(streamName('repository', own), account, 'RepositoryClosed', {});
+    await current(models);
+    assert.deepEqual(await reads.usageOf(account), used);
+  });
 }

@@ -93,6 +93,23 @@ describe('deploy/compose.yaml', () => {
     }
   });
 
+  test('stores layers in the bucket that is named, and not without its keys', () => {
+    const bucket = {
+      ...{ STRATA_STORAGE: 's3', STRATA_S3_ENDPOINT: 'https://s3.example.org', STRATA_S3_REGION: 'eu-central-1' },
+      ...{ STRATA_S3_BUCKET: 'layers', STRATA_S3_PREFIX: 'git', STRATA_S3_PATH_STYLE: 'false' },
+    };
+    const keys = { STRATA_S3_ACCESS_KEY_ID: 'AKIA1', STRATA_S3_SECRET_ACCESS_KEY: 'hunter2' };
+    for (const [, service] of nodes) {
+      assert.equal(readSettings(environmentOf(service, GIVEN), '/').s3, null);
+      assert.deepEqual(readSettings(environmentOf(service, { ...GIVEN, ...bucket, ...keys }), '/').s3, {
+        ...{ endpointUrl: 'https://s3.example.org', region: 'eu-central-1', bucket: 'layers', prefix: 'git/' },
+        ...{ pathStyle: false, accessKeyId: 'AKIA1', secretAccessKey: 'hunter2' },
+      });
+      const without = environmentOf(service, { ...GIVEN, ...bucket });
+      assert.throws(() => readSettings(without, '/'), /STRATA_S3_SECRET_ACCESS_KEY is not set/);
+    }
+  });
+
   test('creates the namespace, at the address, that the nodes are configured with', () => {
     const { environment = {}, healthcheck } = compose.services['temporal-namespace'] ?? assert.fail();
     for (const [, node] of nodes) {
@@ -120,6 +137,11 @@ describe('deploy/compose.yaml', () => {
     for (const [name, service] of services) {
       for (const [variable, value] of Object.entries(service.environment ?? {})) {
         if (!/PASSWORD|PWD|KEY|SECRET|TOKEN|DATABASE_URL/.test(variable)) continue;
+        // Those of a bucket are needed only with one.
+        if (variable.startsWith('STRATA_S3_')) {
+          assert.equal(value, `\${${variable}:-}`, name);
+          continue;
+        }
         assert.match(value, /\$\{\w+:\?/, `${name} ${variable}`);
         assert.throws(() => filledIn(value, {}), TypeError);
       }

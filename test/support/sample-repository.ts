@@ -3,7 +3,7 @@
  * beyond ASCII, and one file that changes with each commit.
  */
 import { join } from 'node:path';
-import type { AdvertisedRef } from '../../core/git/wire/advertisement.ts';
+import type { AdvertisedRef, AdvertisedRun } from '../../core/git/wire/advertisement.ts';
 import { objectId } from '../../core/kernel/ids.ts';
 import { git } from './git-process.ts';
 
@@ -67,4 +67,10 @@ export function refsOf(path: string): AdvertisedRef[] {
               .trim();
       return { name, id: objectId(id), peeled: end === null ? null : objectId(end) };
     });
+}
+
+/** The same refs in short runs. */
+export function inRuns(refs: readonly AdvertisedRef[]): readonly AdvertisedRun[] {
+  const size = 2;
+  return Array.from({ length: Math.ceil(refs.length / size) }, (_, run) => refs.slice(run * size, (run + 1) * size));
 }

@@ -23,6 +23,11 @@ export interface Bitmaps {
   fetched(folder: CacheFolder, view: RefsView, objectCount: number, extendLease: () => () => void): void;
   /** Writes a bitmap of the last fetched refs into a folder that is to replace another one; nothing before a fetch. */
   prepareReplacement(from: CacheFolder, to: CacheFolder): Promise<void>;
+  /**
+   * As `prepareReplacement`, but only if somebody has fetched from that very folder: a repository that is compacted again
+   * and again, and never fetched, gets no bitmaps.
+   */
+  prepareCompacted(from: CacheFolder, to: CacheFolder): Promise<void>;
   /** Resolves when the bitmaps that fetches began are written. */
   settled(): Promise<void>;
 }
@@ -30,12 +35,21 @@ export interface Bitmaps {
 export function createBitmaps(git: Git, log: GitLog): Bitmaps {
   const views = new WeakMap<CacheFolder, RefsView>();
   const requested = new WeakSet<CacheFolder>();
+  const fetchedFrom = new WeakSet<CacheFolder>();
   // One at a time: each takes a whole processor.
   let running: Promise<void> = Promise.resolve();
+  const prepareReplacement: Bitmaps['prepareReplacement'] = async (from, to) => {
+    const view = views.get(from);
+    if (view === undefined) return;
+    views.set(to, view);
+    requested.add(to);
+    await writeBitmap(git, to, view);
+  };
   return {
     fetched: (folder, view, objectCount, extendLease) => {
       if (objectCount < OBJECTS_MIN) return;
       views.set(folder, view);
+      fetchedFrom.add(folder);
       if (requested.has(folder)) return;
       requested.add(folder);
       const release = extendLease();
@@ -44,12 +58,9 @@ export function createBitmaps(git: Git, log: GitLog): Bitmaps {
         .catch((error: unknown) => log.warn({ folder: folder.path, error }, 'A bitmap could not be written'))
         .finally(release);
     },
-    prepareReplacement: async (from, to) => {
-      const view = views.get(from);
-      if (view === undefined) return;
-      views.set(to, view);
-      requested.add(to);
-      await writeBitmap(git, to, view);
+    prepareReplacement,
+    prepareCompacted: async (from, to) => {
+      if (fetchedFrom.has(from)) await prepareReplacement(from, to);
     },
     settled: () => running,
   };
@@ -58,7 +69,7 @@ export function createBitmaps(git: Git, log: GitLog): Bitmaps {
 /** Writes a multi-pack index with a bitmap in the place of older ones. The caller holds a lease on the folder. */
 async function writeBitmap(git: Git, folder: CacheFolder, view: RefsView): Promise<void> {
   const tips = new Set<string>();
-  for (const { id } of view.refs) tips.add(`${id}\n`);
+  for (const run of view.runs) for (const { id } of run) tips.add(`${id}\n`);
   const [first, ...others] = folder.present.values();
   if (tips.size === 0 || first === undefined) return;
   const largest = others.reduce((a, b) => (b.packBytes > a.packBytes ? b : a), first);

@@ -60,10 +60,12 @@ export interface LayerCacheOptions {
   readonly packsMax: number;
   /** Called when a folder begins with packs of another one of the same repository, and will hold all its objects. */
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
+  /** Called when a compaction on this node has filled the folder that is read from now on instead of another one. */
+  readonly onCompacted: (from: CacheFolder, to: CacheFolder) => Promise<void>;
 }
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
-  const { directory, layers, cacheBytesMax, memory, packsMax, log, onBegun } = options;
+  const { directory, layers, cacheBytesMax, memory, packsMax, log, onBegun, onCompacted } = options;
   const paths = {
     repositories: join(directory, 'repositories'),
     incoming: join(directory, 'incoming'),
@@ -75,7 +77,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   const arrivals = new LayerArrivals({ entries, layers, incoming, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
   const merges = new FolderMerges({ entries, merge, packsMax, log });
-  return new DiskLayerCache({ entries, arrivals, merges, incoming, memory });
+  return new DiskLayerCache({ entries, arrivals, merges, incoming, memory, onCompacted });
 }
 
 interface Parts {
@@ -84,6 +86,7 @@ interface Parts {
   readonly merges: FolderMerges;
   readonly incoming: IncomingFolders;
   readonly memory: PackMemory;
+  readonly onCompacted: LayerCacheOptions['onCompacted'];
 }
 
 class DiskLayerCache implements LayerCache {
@@ -122,7 +125,19 @@ class DiskLayerCache implements LayerCache {
   }
 
   async installAhead(objects: CommittedObjects, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
-    return this.#moveIn(await this.#parts.entries.acquireAhead(objects), layer, files, opened);
+    const { entries, onCompacted } = this.#parts;
+    const entry = await entries.acquireAhead(objects);
+    // Kept after the pack was moved in.
+    const kept = entries.acquireExisting(objects.repository, objects.shrinkEpoch);
+    try {
+      const moved = await this.#moveIn(entry, layer, files, opened);
+      const older = entry.superseded.toSorted((a, b) => b.folder.shrinkEpoch - a.folder.shrinkEpoch)[0];
+      const isComplete = [...objects.layers].every(({ id }) => entry.folder.present.has(id));
+      if (moved && isComplete && older !== undefined) await onCompacted(older.folder, entry.folder);
+      return moved;
+    } finally {
+      if (kept !== null) entries.release(kept);
+    }
   }
 
   async collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void> {

@@ -70,15 +70,17 @@ async function makeView(folder: CacheFolder, view: RefsView): Promise<string> {
   await mkdir(join(path, 'refs'), { recursive: true });
   await Promise.all([
     writeFile(join(path, 'HEAD'), `ref: ${view.head}\n`),
-    writeFile(join(path, 'packed-refs'), packedRefs(view.refs)),
+    writeFile(join(path, 'packed-refs'), packedRefs(view.runs)),
     symlink('../../objects', join(path, 'objects')),
   ]);
   return path;
 }
 
 /** With this header git trusts the order and the peeled ids, and checks neither. */
-function packedRefs(refs: RefsView['refs']): string {
-  const lines = ['# pack-refs with: peeled fully-peeled sorted \n'];
-  for (const { name, id, peeled } of refs) lines.push(`${id} ${name}\n`, peeled === null ? '' : `^${peeled}\n`);
-  return lines.join('');
+function* packedRefs(runs: RefsView['runs']): Generator<string> {
+  yield '# pack-refs with: peeled fully-peeled sorted \n';
+  // Written run by run, since there may be 200,000 refs.
+  for (const run of runs) {
+    yield run.map(({ name, id, peeled }) => `${id} ${name}\n${peeled === null ? '' : `^${peeled}\n`}`).join('');
+  }
 }

@@ -1,8 +1,4 @@
-/**
- * The pages about storage buckets: the list, the guide, one bucket with its errors, and the forms that make and change one.
- *
- * Repositories cannot be in a bucket yet, so the navigation does not lead here.
- */
+/** The pages about storage buckets: the list, the guide, one bucket with its errors, and the forms that make and change one. */
 import type { Room } from '../layout/room.ts';
 import { bucketRoutes } from './bucket.ts';
 import { createRoutes } from './create.ts';
@@ -13,6 +9,7 @@ import { listRoutes } from './list.ts';
 import { setupRoutes } from './setup.ts';
 
 export const bucketsRoom: Room = {
+  navigation: ({ hasStorage }) => (hasStorage ? { label: 'Storage', path: '/storage-buckets' } : null),
   routes(site) {
     listRoutes(site);
     setupRoutes(site);

@@ -10,8 +10,8 @@ import type { SiteContext } from '../context.ts';
 import type { NavigationLink, PersonVisit, SignedIn, Visit } from './visit.ts';
 
 export interface Room {
-  /** Its link in the navigation; absent for a room that others lead to. */
-  readonly navigation?: (person: SignedIn) => NavigationLink;
+  /** Its link in the navigation; absent for a room that others lead to. Null: none for this person. */
+  readonly navigation?: (person: SignedIn) => NavigationLink | null;
   readonly routes: (site: Site) => void;
 }
 

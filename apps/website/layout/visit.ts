@@ -18,6 +18,8 @@ export interface SignedIn {
   readonly principal: SessionPrincipal;
   /** The public id of the session, for the list of sessions. It lets nobody in. */
   readonly session: string;
+  /** Whether pages lead to storage buckets: the plan allows them, or the account has some. */
+  readonly hasStorage: boolean;
 }
 
 /** Who is signed in to a closed account. They may only reopen it. */

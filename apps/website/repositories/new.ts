@@ -1,9 +1,11 @@
 /** Creating a repository, empty or with a README. */
 import { repositoryNameRefusal } from '../../../core/account/names.ts';
+import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../../core/repository/state.ts';
 import { createRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { type BucketChoice, bucketChoices } from '../../../core/use-cases/buckets/bucket-choices.ts';
 import {
   createRepositoryWithReadme,
   pushReadme,
@@ -13,8 +15,16 @@ import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.t
 import { refusalText, refusedField } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
-import { checkBox, type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
-import { html } from '../layout/html.ts';
+import {
+  checkBox,
+  type FieldErrors,
+  type Fields,
+  NO_FIELDS,
+  postForm,
+  selectField,
+  textField,
+} from '../layout/forms.ts';
+import { html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress } from './addresses.ts';
@@ -22,7 +32,17 @@ import type { Asked } from './asked.ts';
 
 const DEFAULT_BRANCH = 'main';
 
-export function showNew(visit: PersonVisit, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
+/** A page to choose where the layers are, if the account has a bucket. */
+export async function openNew(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
+  return showNew(visit, await bucketChoices(context, visit.person.account));
+}
+
+function showNew(
+  visit: PersonVisit,
+  buckets: readonly BucketChoice[],
+  fields: Fields = NO_FIELDS,
+  errors: FieldErrors = {},
+): SiteAnswer {
   const isFirst = fields === NO_FIELDS;
   const content = postForm(
     { csrf: visit.csrf(), errors },
@@ -48,7 +68,7 @@ export function showNew(visit: PersonVisit, fields: Fields = NO_FIELDS, errors: 
       hint: html`The branch that people see first and that clones check out. Empty: the first push chooses, else <code>${FALLBACK_DEFAULT_BRANCH}</code>.`,
       error: errors['default_branch'],
       verbatim: true,
-    })}<div>${checkBox({
+    })}${buckets.length > 0 && storageField(buckets, isFirst ? null : fields.text('storage'), errors)}<div>${checkBox({
       name: 'readme',
       value: 'yes',
       label: 'Add a README',
@@ -61,21 +81,50 @@ export function showNew(visit: PersonVisit, fields: Fields = NO_FIELDS, errors: 
   return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${content}`), status);
 }
 
+/** The default bucket is chosen already, unless it cannot be used. */
+function storageField(buckets: readonly BucketChoice[], chosen: string | null, errors: FieldErrors): Html {
+  const usable = buckets.filter(({ status }) => status === 'VERIFIED');
+  return selectField({
+    name: 'storage',
+    label: 'Storage',
+    value: chosen ?? usable.find(({ isDefault }) => isDefault)?.id ?? PLATFORM,
+    hint: 'Where the layers of its history are. It never changes. Only verified buckets are listed.',
+    error: errors['storage'],
+    options: [
+      { value: PLATFORM, label: 'The platform’s storage' },
+      ...usable.map(({ id, name }) => ({ value: id, label: name })),
+    ],
+  });
+}
+
+const PLATFORM = 'platform';
+
+/** Returns undefined for a choice that no form offers. */
+function storageIn(fields: Fields): StorageBucketId | null | undefined {
+  const chosen = fields.text('storage');
+  if (chosen === '' || chosen === PLATFORM) return null;
+  return parseUuid<StorageBucketId>(chosen) ?? undefined;
+}
+
 export async function createFromForm(context: SiteContext, visit: PersonVisit, fields: Fields): Promise<SiteAnswer> {
   const name = fields.text('name').trim();
   const badName = repositoryNameRefusal(name);
-  if (badName !== null) return showNew(visit, fields, errorsOf(badName));
+  const again = async (errors: FieldErrors): Promise<SiteAnswer> =>
+    showNew(visit, await bucketChoices(context, visit.person.account), fields, errors);
+  if (badName !== null) return again(errorsOf(badName));
+  const storageBucketId = storageIn(fields);
+  if (storageBucketId === undefined) return again({ storage: 'Choose a storage' });
   const wanted = {
     name,
     description: textOrNull(fields.text('description')),
     defaultBranch: textOrNull(fields.text('default_branch')),
-    storageBucketId: null,
+    storageBucketId,
   };
   const origin = await visit.origin(null);
   const made = fields.has('readme')
     ? await createRepositoryWithReadme(context, origin, wanted, readmeOptions(visit))
     : await createRepository(context, origin, wanted);
-  if ('refused' in made) return showNew(visit, fields, errorsOf(made.refused));
+  if ('refused' in made) return again(errorsOf(made.refused));
   return redirectTo(repositoryAddress(made));
 }
 
@@ -104,15 +153,9 @@ const FIELD_OF: { readonly [Code in RefusalCode]?: string } = {
   'repository-name-taken': 'name',
   'storage-bucket-not-found': 'storage',
   'storage-bucket-not-verified': 'storage',
-  'storage-bucket-not-offered': 'storage',
-};
-
-/** Where the API's words name its own fields. */
-const WORDS: { readonly [Code in RefusalCode]?: string } = {
-  'storage-bucket-not-offered': 'This service does not keep repositories in storage buckets yet',
 };
 
 export function errorsOf(refusal: Refusal): FieldErrors {
   const field = FIELD_OF[refusal.code] ?? refusedField(refusal) ?? 'form';
-  return { [field]: WORDS[refusal.code] ?? refusalText(refusal) };
+  return { [field]: refusalText(refusal) };
 }

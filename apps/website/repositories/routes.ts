@@ -14,7 +14,7 @@ import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
 import { showComparison } from './compare.ts';
 import { showHome } from './home.ts';
 import { showList } from './list.ts';
-import { beginWithReadme, createFromForm, showNew } from './new.ts';
+import { beginWithReadme, createFromForm, openNew } from './new.ts';
 import { showRaw } from './raw.ts';
 import { removeRepository, saveSettings, showSettings } from './settings.ts';
 import { switchRef } from './switch.ts';
@@ -25,7 +25,7 @@ export const repositoriesRoom: Room = {
   navigation: ({ username }) => ({ label: 'Repositories', path: `/${username}` }),
   routes(site) {
     const { context } = site;
-    site.page('/new', async (visit) => showNew(visit));
+    site.page('/new', (visit) => openNew(context, visit));
     site.form('/new', (visit, fields) => createFromForm(context, visit, fields));
     site.page('/:username', (visit) => showList(context, visit));
     site.page('/:username/:repository', onRepository(context, showHome));

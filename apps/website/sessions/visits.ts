@@ -67,7 +67,7 @@ export async function identifyVisitor(
 export function visitOf(making: VisitMaking, request: FastifyRequest, reply: FastifyReply, identity: Identity): Visit {
   const { context, cookies, navigation } = making;
   const { baseUrl, webUrl } = context.addresses();
-  const person = signedIn(identity);
+  const person = signedIn(context, identity);
   let token: string | null = null;
   return {
     person,
@@ -114,10 +114,12 @@ export function formOwner(request: FastifyRequest): string {
   return request.session.stored?.handle ?? 'stranger';
 }
 
-function signedIn({ session, known }: Identity): SignedIn | null {
+function signedIn({ plans }: Pick<SiteContext, 'plans'>, { session, known }: Identity): SignedIn | null {
   if (session?.status !== 'signed-in' || known?.status !== 'open') return null;
-  const { principal } = known;
-  return { account: principal.account, username: principal.username, principal, session: session.handle };
+  const { principal, plan, hasBuckets } = known;
+  const { account, username } = principal;
+  const hasStorage = plans[plan].byo_storage || hasBuckets;
+  return { account, username, principal, session: session.handle, hasStorage };
 }
 
 function signedInToClosed({ session, known }: Identity): SignedInToClosed | null {

@@ -21,6 +21,5 @@ export function bindRepository(
   const bucket = account.storageBuckets.get(storageBucketId);
   if (bucket === undefined) return refuse({ code: 'storage-bucket-not-found' });
   if (bucket.status !== 'VERIFIED') return refuse({ code: 'storage-bucket-not-verified' });
-  // Pushes and reads use the platform's storage alone so far. Return the id once they use the store of the binding.
-  return refuse({ code: 'storage-bucket-not-offered' });
+  return { storageBucketId };
 }

@@ -8,6 +8,7 @@
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { ZERO_OBJECT_ID } from '../../kernel/ids.ts';
+import { byRefOrder } from '../ref-name.ts';
 import { createLineWriter } from './pkt-line.ts';
 
 /** A ref as clients see it. `peeled` is the object that an annotated tag peels to, null for any other ref. */
@@ -17,13 +18,21 @@ export interface AdvertisedRef {
   readonly peeled: ObjectId | null;
 }
 
+/** Some of the refs, in byte order of names. */
+export type AdvertisedRun = readonly AdvertisedRef[];
+
 /** The refs of one answer. */
 export interface AdvertisedRefs {
   /** The full name of the branch that HEAD points to, even if that branch does not exist. */
   readonly head: string;
-  /** In byte order of names. */
-  readonly refs: readonly AdvertisedRef[];
+  /** None is empty, and the names of each come before those of the next. */
+  readonly runs: readonly AdvertisedRun[];
 }
+
+/** Returns the bytes of a whole run in a form: those that were made for it before, or else new ones. */
+export type RunBytes = (run: AdvertisedRun, form: string, make: () => Uint8Array) => Uint8Array;
+
+export const makeAnew: RunBytes = (_run, _form, make) => make();
 
 export interface AdvertisementOptions {
   /** Version 1 differs from 0 only by a first line that names it. */
@@ -42,23 +51,33 @@ const RECEIVE_PACK_CAPABILITIES =
 /**
  * Returns info/refs for a fetch in protocol v0 or v1: HEAD first if its branch exists, and tags with their peeled ids.
  */
-export function uploadPackAdvertisement(refs: AdvertisedRefs, options: AdvertisementOptions): Uint8Array {
+export function uploadPackAdvertisement(
+  refs: AdvertisedRefs,
+  options: AdvertisementOptions,
+  runBytes: RunBytes = makeAnew,
+): Uint8Array {
   const headId = headIdOf(refs);
   const symref = headId === null ? '' : ` symref=HEAD:${refs.head}`;
   const capabilities = `${UPLOAD_PACK_CAPABILITIES}${symref} filter`;
-  const advertisement = createAdvertisement('git-upload-pack', capabilities, options);
+  const advertisement = createAdvertisement('git-upload-pack', capabilities, options, runBytes);
   if (headId !== null) advertisement.ref(headId, 'HEAD');
-  for (const ref of refs.refs) {
-    advertisement.ref(ref.id, ref.name);
-    if (ref.peeled !== null) advertisement.ref(ref.peeled, `${ref.name}^{}`);
+  for (const run of refs.runs) {
+    advertisement.run(run, (ref, line) => {
+      line(ref.id, ref.name);
+      if (ref.peeled !== null) line(ref.peeled, `${ref.name}^{}`);
+    });
   }
   return advertisement.bytes();
 }
 
 /** Returns info/refs for a push. Pushes have no protocol v2: answer clients that request it with version 0. */
-export function receivePackAdvertisement(refs: AdvertisedRefs, options: AdvertisementOptions): Uint8Array {
-  const advertisement = createAdvertisement('git-receive-pack', RECEIVE_PACK_CAPABILITIES, options);
-  for (const ref of refs.refs) advertisement.ref(ref.id, ref.name);
+export function receivePackAdvertisement(
+  refs: AdvertisedRefs,
+  options: AdvertisementOptions,
+  runBytes: RunBytes = makeAnew,
+): Uint8Array {
+  const advertisement = createAdvertisement('git-receive-pack', RECEIVE_PACK_CAPABILITIES, options, runBytes);
+  for (const run of refs.runs) advertisement.run(run, (ref, line) => line(ref.id, ref.name));
   return advertisement.bytes();
 }
 
@@ -77,13 +96,46 @@ export function uploadPackCapabilities(agent: string): Uint8Array {
 
 /** Returns the id of the branch that HEAD points to; null if that branch does not exist. */
 export function headIdOf(refs: AdvertisedRefs): ObjectId | null {
-  return refs.refs.find((ref) => ref.name === refs.head)?.id ?? null;
+  const at = firstPlace(refs.runs, (name) => byRefOrder(name, refs.head) >= 0);
+  const ref = refs.runs[at.run]?.[at.ref];
+  return ref?.name === refs.head ? ref.id : null;
 }
+
+/** A ref's run and its place in that. The place after the last is the first of the run after the last. */
+export interface RefPlace {
+  readonly run: number;
+  readonly ref: number;
+}
+
+/** Returns the first place whose name passes. All names after the first that passes must pass. */
+export function firstPlace(runs: readonly AdvertisedRun[], passes: (name: string) => boolean): RefPlace {
+  const run = firstIndex(runs, (refs) => passes(refs.at(-1)?.name ?? ''));
+  return { run, ref: firstIndex(runs[run] ?? [], ({ name }) => passes(name)) };
+}
+
+function firstIndex<Item>(items: readonly Item[], passes: (item: Item) => boolean): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const item = items[middle];
+    if (item !== undefined && passes(item)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+type RefLine = (id: ObjectId, name: string) => void;
 
 /**
  * Writes the capabilities after a NUL on the first ref, or on `capabilities^{}` if there is none: gitprotocol-pack(5).
  */
-function createAdvertisement(service: string, capabilities: string, { version, agent }: AdvertisementOptions) {
+function createAdvertisement(
+  service: string,
+  capabilities: string,
+  { version, agent }: AdvertisementOptions,
+  runBytes: RunBytes,
+) {
   const writer = createLineWriter();
   writer.line(`# service=${service}`);
   writer.flush();
@@ -95,6 +147,18 @@ function createAdvertisement(service: string, capabilities: string, { version, a
   };
   return {
     ref,
+    run(run: AdvertisedRun, write: (ref: AdvertisedRef, line: RefLine) => void): void {
+      if (offer !== '') {
+        for (const each of run) write(each, ref);
+        return;
+      }
+      const make = (): Uint8Array => {
+        const lines = createLineWriter();
+        for (const each of run) write(each, (id, name) => lines.line(`${id} ${name}`));
+        return lines.bytes();
+      };
+      writer.raw(runBytes(run, service, make));
+    },
     bytes(): Uint8Array {
       if (offer !== '') ref(ZERO_OBJECT_ID, 'capabilities^{}');
       writer.flush();

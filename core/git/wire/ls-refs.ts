@@ -5,9 +5,17 @@
  * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
 import { LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';
-import type { AdvertisedRef, AdvertisedRefs } from './advertisement.ts';
-import { headIdOf } from './advertisement.ts';
-import { createLineWriter, type ProtocolRefusal } from './pkt-line.ts';
+import {
+  type AdvertisedRef,
+  type AdvertisedRefs,
+  type AdvertisedRun,
+  firstPlace,
+  headIdOf,
+  makeAnew,
+  type RefPlace,
+  type RunBytes,
+} from './advertisement.ts';
+import { createLineWriter, type LineWriter, type ProtocolRefusal } from './pkt-line.ts';
 import { byRefOrder } from '../ref-name.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
@@ -46,54 +54,79 @@ function validPrefix(bytes: Uint8Array): string {
 }
 
 /** Returns the answer's body: HEAD if a prefix matches it, then the refs that match, then a flush. */
-export function lsRefsAnswer(refs: AdvertisedRefs, request: LsRefsRequest): Uint8Array {
+export function lsRefsAnswer(refs: AdvertisedRefs, request: LsRefsRequest, runBytes: RunBytes = makeAnew): Uint8Array {
   const writer = createLineWriter();
+  const lines = request.peel ? WITH_PEELED : PLAIN;
   if (request.prefixes.length === 0 || request.prefixes.some((prefix) => 'HEAD'.startsWith(prefix))) {
     const headId = headIdOf(refs);
     const target = request.symrefs ? ` symref-target:${refs.head}` : '';
     if (headId !== null) writer.line(`${headId} HEAD${target}`);
     else if (request.unborn && request.symrefs) writer.line(`unborn HEAD${target}`);
   }
-  for (const { from, to } of matchingRanges(refs.refs, request.prefixes)) {
-    for (let at = from; at < to; at++) {
-      const ref = refs.refs[at];
-      if (ref === undefined) continue;
-      const peeled = request.peel && ref.peeled !== null ? ` peeled:${ref.peeled}` : '';
-      writer.line(`${ref.id} ${ref.name}${peeled}`);
-    }
-  }
+  for (const range of matchingRanges(refs.runs, request.prefixes))
+    writeRange(writer, refs.runs, range, lines, runBytes);
   writer.flush();
   return writer.bytes();
 }
 
+const PLAIN: Lines = { form: 'ls-refs', line: ({ id, name }) => `${id} ${name}` };
+const WITH_PEELED: Lines = {
+  form: 'ls-refs peel',
+  line: ({ id, name, peeled }) => `${id} ${name}${peeled === null ? '' : ` peeled:${peeled}`}`,
+};
+
+/** How a ref is written, and the name of that form. */
+interface Lines {
+  readonly form: string;
+  line(ref: AdvertisedRef): string;
+}
+
 interface Range {
-  readonly from: number;
-  readonly to: number;
+  readonly from: RefPlace;
+  readonly to: RefPlace;
 }
 
 /** Returns the refs with one of the prefixes, as ordered ranges. The ranges of two prefixes are nested or disjoint. */
-function matchingRanges(refs: readonly AdvertisedRef[], prefixes: readonly string[]): readonly Range[] {
-  if (prefixes.length === 0) return [{ from: 0, to: refs.length }];
+function matchingRanges(runs: readonly AdvertisedRun[], prefixes: readonly string[]): readonly Range[] {
+  if (prefixes.length === 0) return [{ from: { run: 0, ref: 0 }, to: { run: runs.length, ref: 0 } }];
   const ranges: Range[] = [];
-  let covered = 0;
+  let covered: RefPlace = { run: 0, ref: 0 };
   for (const prefix of prefixes.toSorted(byRefOrder)) {
-    const from = firstIndex(refs, covered, (name) => byRefOrder(name, prefix) >= 0);
-    // If a shorter prefix has covered this one's names, `from` is past them, and the range is empty.
-    const to = firstIndex(refs, from, (name) => !name.startsWith(prefix));
-    if (to > from) ranges.push({ from, to });
+    const from = firstPlace(runs, (name) => byRefOrder(name, prefix) >= 0);
+    // A shorter prefix has covered this one's names.
+    if (isBefore(from, covered)) continue;
+    const to = firstPlace(runs, (name) => byRefOrder(name, prefix) >= 0 && !name.startsWith(prefix));
+    if (isBefore(from, to)) ranges.push({ from, to });
     covered = to;
   }
   return ranges;
 }
 
-/** Returns the first index at or after `from` whose name passes. All names after the first that passes must pass. */
-function firstIndex(refs: readonly AdvertisedRef[], from: number, passes: (name: string) => boolean): number {
-  let low = from;
-  let high = refs.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (passes(refs[middle]?.name ?? '')) high = middle;
-    else low = middle + 1;
+function isBefore(a: RefPlace, b: RefPlace): boolean {
+  return a.run < b.run || (a.run === b.run && a.ref < b.ref);
+}
+
+function writeRange(
+  writer: LineWriter,
+  runs: readonly AdvertisedRun[],
+  { from, to }: Range,
+  { form, line }: Lines,
+  runBytes: RunBytes,
+): void {
+  for (let at = from.run; at <= to.run; at += 1) {
+    const run = runs[at] ?? [];
+    const start = at === from.run ? from.ref : 0;
+    const end = at === to.run ? to.ref : run.length;
+    if (end - start === run.length && end > 0) {
+      writer.raw(runBytes(run, form, () => linesOf(run, line)));
+    } else {
+      for (const ref of run.slice(start, end)) writer.line(line(ref));
+    }
   }
-  return low;
+}
+
+function linesOf(run: AdvertisedRun, line: Lines['line']): Uint8Array {
+  const writer = createLineWriter();
+  for (const ref of run) writer.line(line(ref));
+  return writer.bytes();
 }

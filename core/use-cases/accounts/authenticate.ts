@@ -11,6 +11,7 @@ import { idInSecret } from '../../access-token/exchanged-secret.ts';
 import { isSecretForm } from '../../access-token/secret.ts';
 import { isExpired } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
+import type { Plan } from '../../account/plans.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
 import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
@@ -114,7 +115,12 @@ export interface SessionOf {
 
 /** The person of a valid session. One whose account is closed may only reopen it, until `eraseAt`. */
 export type Person =
-  | { readonly status: 'open'; readonly principal: SessionPrincipal }
+  | {
+      readonly status: 'open';
+      readonly principal: SessionPrincipal;
+      readonly plan: Plan;
+      readonly hasBuckets: boolean;
+    }
   | {
       readonly status: 'closed';
       readonly account: AccountId;
@@ -129,7 +135,8 @@ export async function identifyPerson(context: Context, { account, epoch }: Sessi
   if (!isEnterable(state, context.clock.now()) || sessionEpochOf(state) !== epoch) return null;
   const { username } = state;
   if (state.status === 'closed') return { status: 'closed', account, username, epoch, eraseAt: state.eraseAt };
-  return { status: 'open', principal: { kind: 'session', account, username, epoch, guard: { stream, revision } } };
+  const principal: SessionPrincipal = { kind: 'session', account, username, epoch, guard: { stream, revision } };
+  return { status: 'open', principal, plan: state.plan, hasBuckets: state.storageBuckets.size > 0 };
 }
 
 /** Returns true for an account that its owner may sign in to: it is open, or closed and can still be reopened. */
@@ -193,7 +200,7 @@ function guardedBySession(
   let first = true;
   return async () => {
     if (!first) await context.entities.reload(accounts, principal.account);
-    const person: Person | null = first ? { status: 'open', principal } : await identifyPerson(context, principal);
+    const person = first ? ({ status: 'open', principal } as const) : await identifyPerson(context, principal);
     first = false;
     if (person?.status !== 'open' || !stillAllowed(person.principal)) {
       return { refused: { code: 'session-no-longer-valid' } };

@@ -157,7 +157,7 @@ async function* packOf(
   request.line('done');
   const body = request.bytes();
   const answer = reader.uploadPack({
-    view: { key: 'rebuild', head, refs },
+    view: { key: 'rebuild', head, runs: [refs] },
     protocol: 0,
     request: inOnePart(body),
     answerKey: null,

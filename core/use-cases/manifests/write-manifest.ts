@@ -10,11 +10,10 @@
  */
 import { accounts } from '../../account/evolve.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
-import { byRefOrder, type RefName } from '../../git/ref-name.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
-import { type NextTurn, sortInTurns } from '../../kernel/turns.ts';
+import type { NextTurn } from '../../kernel/turns.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerKey, LayerStore, StoredLayer } from '../../ports/layer-store.ts';
@@ -34,6 +33,7 @@ import {
   manifestText,
   type ManifestRefs,
 } from '../../repository/manifest.ts';
+import { refRuns } from '../../repository/ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { placeOf } from '../accounts/repositories.ts';
@@ -207,41 +207,29 @@ async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Prom
   return decodeUtf8Lossy(start.subarray(0, length)).includes(manifestEventLine(event));
 }
 
-/** Refs that are written between two turns of the event loop. */
-const REFS_PART = 500;
-
 /** Never holds the text of all refs: it makes each part twice, for the digest and for the store. */
 async function storeRefs(context: ManifestContext, store: LayerStore, found: Found): Promise<ManifestRefs> {
   const { nextTurn } = context.clock;
   const { refs } = found.state;
-  const names = await sortInTurns([...refs.keys()], byRefOrder, nextTurn);
+  const runs = refRuns(refs);
   const digest = context.digest.startSha256();
   let sizeBytes = 0;
-  for await (const part of refsParts(names, refs, nextTurn)) {
+  for await (const part of refsParts(runs, nextTurn)) {
     digest.add(part);
     sizeBytes += part.length;
   }
   const sha256 = digest.hex();
   const file = manifestRefsFile(found.revision, sha256);
   const key = manifestRefsKey(found.owned.id, { file });
-  await store.put(key, refsParts(names, refs, nextTurn), sizeBytes);
-  return { file, count: names.length, sizeBytes, sha256 };
+  await store.put(key, refsParts(runs, nextTurn), sizeBytes);
+  return { file, count: refs.size, sizeBytes, sha256 };
 }
 
-async function* refsParts(
-  names: readonly RefName[],
-  refs: OpenRepository['refs'],
-  nextTurn: NextTurn,
-): AsyncGenerator<Uint8Array> {
+async function* refsParts(runs: ReturnType<typeof refRuns>, nextTurn: NextTurn): AsyncGenerator<Uint8Array> {
   yield encodeUtf8(MANIFEST_REFS_HEADER);
-  for (let at = 0; at < names.length; at += REFS_PART) {
-    if (at > 0) await nextTurn();
-    let lines = '';
-    for (const name of names.slice(at, at + REFS_PART)) {
-      const ref = refs.get(name);
-      if (ref !== undefined) lines += manifestRefLines(name, ref);
-    }
-    yield encodeUtf8(lines);
+  for (const run of runs) {
+    yield encodeUtf8(run.map((ref) => manifestRefLines(ref.name, ref)).join(''));
+    await nextTurn();
   }
 }
 

@@ -6,7 +6,8 @@
  */
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
-import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
+import { LayerStoreError } from '../../ports/layer-store.ts';
+import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { Layer, LayerContent, PackRefusal, Quarantine } from '../../ports/object-database.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
@@ -44,14 +45,19 @@ export async function prepareLayer(
   return { layer: { id, key, sizeBytes, sha256, pack: quarantine.pack }, content };
 }
 
-/** Stores a layer, which is durable when this resolves to null. Resolves to a refusal if the store is full. */
-export async function storeLayer(layers: LayerStore, { layer, content }: PreparedLayer): Promise<PackRefusal | null> {
+/** Stores a layer, which is durable when this resolves to null. Resolves to a refusal if the platform's store is full. */
+export async function storeLayer(
+  stores: LayerStores,
+  place: LayerPlace,
+  { layer, content }: PreparedLayer,
+): Promise<PackRefusal | null> {
   try {
-    const put = await layers.put(layer.key, content.body(), content.sizeBytes);
+    const put = await stores.of(place, 'push').put(layer.key, content.body(), content.sizeBytes);
     if (put === 'exists') throw new TypeError(`The new layer ${layer.id} exists already`);
     return null;
   } catch (error) {
-    if (!(error instanceof LayerStoreError) || error.code !== 'layer-store-full') throw error;
+    const isFull = error instanceof LayerStoreError && error.code === 'layer-store-full';
+    if (!isFull || place.storageBucketId !== null) throw error;
     return { refused: 'disk-full', detail: 'no room left for layers' };
   }
 }

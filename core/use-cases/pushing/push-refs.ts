@@ -93,7 +93,7 @@ export type PushOutcome = { readonly results: readonly RefResult[] } | Refused;
 export async function pushRefs(context: PushContext, push: Push): Promise<PushOutcome> {
   if (push.pack === null) return commit(context, push, null);
   const { accountId, entity } = push.repository;
-  const room = await roomForPack(context.usage, accountId, push.quotas);
+  const room = await roomForPack(context.usage, accountId, quotasOf(push));
   if ('refused' in room) return room;
   const received = await context.objects.receive({
     objects: committedObjects(push.repository, entity),
@@ -118,6 +118,11 @@ export async function pushRefs(context: PushContext, push: Push): Promise<PushOu
     // Does nothing after an install. On every other exit it removes the quarantine.
     await received.discard();
   }
+}
+
+/** What lies in a bucket of the user counts against no quota of storage. */
+function quotasOf({ quotas, repository }: Push): PlanQuotas {
+  return repository.owned.storageBucketId === null ? quotas : { ...quotas, storage_bytes: null };
 }
 
 /** The number of lost races after which a push gives up. Each lost race means that another append succeeded. */
@@ -179,7 +184,7 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     if (stored === null) {
       stored = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
       if (prepared !== null) {
-        const refused = await storeLayer(context.layers.of(placeOf(push.repository), 'push'), prepared);
+        const refused = await storeLayer(context.layers, placeOf(push.repository), prepared);
         if (refused !== null) return refusedPack(refused);
         await context.failpoint('push-layer-stored');
       }
@@ -234,7 +239,7 @@ async function quotaExceededByPush(
   // Deletions store nothing, and must stay possible when a quota is used up.
   if (push.pack === null) return null;
   const size = { layerSizeBytes: prepared?.layer.sizeBytes ?? 0, receivedBytes: push.receivedBytes() };
-  return exceededQuota(context.usage, push.repository.accountId, push.quotas, size);
+  return exceededQuota(context.usage, push.repository.accountId, quotasOf(push), size);
 }
 
 /** Reads every new tip, and checks whether each moved ref that is not a tag was fast-forwarded. */

@@ -1,5 +1,5 @@
 import type { AdvertisedRefs } from '../../git/wire/advertisement.ts';
-import { sortedRefNames } from '../../repository/state.ts';
+import { refRuns } from '../../repository/ref-runs.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 
 /** Returns the refs of a repository as Git clients see them. */
@@ -7,10 +7,5 @@ export function advertisedRefs({
   entity,
   defaultBranch,
 }: Pick<FoundRepository, 'entity' | 'defaultBranch'>): AdvertisedRefs {
-  const { refs } = entity.state;
-  const listed = sortedRefNames(refs).flatMap((name) => {
-    const ref = refs.get(name);
-    return ref === undefined ? [] : [{ name, id: ref.id, peeled: ref.peeled }];
-  });
-  return { head: `refs/heads/${defaultBranch}`, refs: listed };
+  return { head: `refs/heads/${defaultBranch}`, runs: refRuns(entity.state.refs) };
 }

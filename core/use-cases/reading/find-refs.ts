@@ -5,10 +5,10 @@
  * for each state of the refs. A repository may have some 190,000 refs, so none of this is done in one go.
  */
 import type { Page, PageOf } from '../../kernel/page.ts';
-import type { PersistentMap } from '../../kernel/persistent-map.ts';
 import { type NextTurn, pickInTurns, sortInTurns } from '../../kernel/turns.ts';
-import { byRefOrder, type RefName, refName } from '../../git/ref-name.ts';
+import { refName } from '../../git/ref-name.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { type Refs, sortedRefNames } from '../../repository/ref-runs.ts';
 import type { OpenRepository, Ref } from '../../repository/state.ts';
 
 export interface NamedRef {
@@ -54,10 +54,10 @@ export async function findRefs(
 
 type Names = Promise<readonly string[]>;
 
-const NAMES = new WeakMap<PersistentMap<RefName, Ref>, Map<string, Names>>();
+const NAMES = new WeakMap<Refs, Map<string, Names>>();
 
 /** Requests that come while the names are sorted wait for the same work. */
-function namesOf(refs: PersistentMap<RefName, Ref>, kind: RefKind, order: RefOrder, nextTurn: NextTurn): Names {
+function namesOf(refs: Refs, kind: RefKind, order: RefOrder, nextTurn: NextTurn): Names {
   const known = NAMES.get(refs) ?? new Map<string, Names>();
   NAMES.set(refs, known);
   const key = `${kind} ${order}`;
@@ -66,10 +66,10 @@ function namesOf(refs: PersistentMap<RefName, Ref>, kind: RefKind, order: RefOrd
   return names;
 }
 
-async function sortNames(refs: PersistentMap<RefName, Ref>, kind: RefKind, order: RefOrder, nextTurn: NextTurn): Names {
+async function sortNames(refs: Refs, kind: RefKind, order: RefOrder, nextTurn: NextTurn): Names {
   const prefix = PREFIXES[kind];
-  const shortName = (name: RefName) => (name.startsWith(prefix) ? name.slice(prefix.length) : undefined);
-  const names = await sortInTurns(await pickInTurns(refs.keys(), shortName, nextTurn), byRefOrder, nextTurn);
+  const shortName = (name: string) => (name.startsWith(prefix) ? name.slice(prefix.length) : undefined);
+  const names = await pickInTurns(sortedRefNames(refs), shortName, nextTurn);
   if (order === 'name') return names;
   const keyed = await pickInTurns(names, (name) => ({ name, parts: name.split(/(\d+)/) }), nextTurn);
   const sorted = await sortInTurns(keyed, (a, b) => compareParts(b.parts, a.parts), nextTurn);

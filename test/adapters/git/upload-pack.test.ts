@@ -148,7 +148,7 @@ function viewOf(repository: TestRepository): RefsView {
     const [name = '', id = '', peeled = ''] = line.split(' ');
     return { name, id: objectId(id), peeled: peeled === '' ? null : objectId(peeled) };
   });
-  return { key: 'all', head: 'refs/heads/main', refs };
+  return { key: 'all', head: 'refs/heads/main', runs: [refs] };
 }
 
 /** The pkt-lines of these texts; null is a delimiter packet, undefined a flush packet. */

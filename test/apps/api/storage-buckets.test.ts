@@ -338,27 +338,27 @@ describe('storage buckets', () => {
     assert.equal((await get(id)).statusCode, 404);
   });
 
-  test('hold new repositories only when they are verified, and not on this server yet', async () => {
+  test('hold new repositories only when they are verified, by name or as the default', async () => {
     const all = await fixture.token(owner);
     const repository = async (name: string, more: object) => {
       const answer = await fixture.request('POST', '/v1/repositories', all, { body: { name, ...more } });
-      return [answer.statusCode, typeof answer.json().detail === 'string' ? answer.json().detail : ''] as const;
+      const { detail, storage_bucket_id } = answer.json();
+      return [answer.statusCode, answer.statusCode === 201 ? storage_bucket_id : detail] as const;
     };
     const id = await made({ ...ROLE, is_default: true });
     const unknown = '0190f3e2-7c1a-7b4e-9a35-ffffffffffff';
     assert.equal((await repository('a', { storage_bucket_id: unknown }))[0], 404);
     for (const more of [{}, { storage_bucket_id: id }]) {
       const [status, detail] = await repository('a', more);
-      assert.deepEqual([status, /not verified/.test(detail)], [422, true]);
+      assert.deepEqual([status, /not verified/.test(String(detail))], [422, true]);
     }
     await verify(id);
-    for (const more of [{}, { storage_bucket_id: id }]) {
-      const [status, detail] = await repository('a', more);
-      assert.deepEqual([status, /does not keep repositories in storage buckets yet/.test(detail)], [422, true]);
-    }
-    assert.equal((await repository('a', { storage_bucket_id: null }))[0], 201);
+    assert.deepEqual(await repository('a', {}), [201, id]);
+    assert.deepEqual(await repository('b', { storage_bucket_id: id }), [201, id]);
+    assert.deepEqual(await repository('c', { storage_bucket_id: null }), [201, null]);
+    assert.equal((await get(id)).json().repository_count, 2);
     await put(id, { is_default: false });
-    assert.equal((await repository('b', {}))[0], 201);
+    assert.deepEqual(await repository('d', {}), [201, null]);
   });
 
   test('come with what a cloud must trust', async () => {

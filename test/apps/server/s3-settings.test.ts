@@ -79,6 +79,23 @@ describe("the settings of the platform's bucket", () => {
     }
   });
 
+  test('take values of the greatest length, and refuse one character more', () => {
+    const component = 'p'.repeat(100);
+    const path = (components: number): string => Array(components).fill(component).join('/');
+    for (const [name, longest, tooLong] of [
+      ['STRATA_S3_BUCKET', 'b'.repeat(63), 'b'.repeat(64)],
+      ['STRATA_S3_BUCKET', 'bbb', 'bb'],
+      ['STRATA_S3_REGION', 'r'.repeat(50), 'r'.repeat(51)],
+      ['STRATA_S3_PREFIX', component, `${component}p`],
+      ['STRATA_S3_PREFIX', path(10), path(11)],
+      ['STRATA_S3_ACCESS_KEY_ID', 'k'.repeat(256), 'k'.repeat(257)],
+      ['STRATA_S3_SECRET_ACCESS_KEY', 'k'.repeat(256), 'k'.repeat(257)],
+    ] as const) {
+      assert.notEqual(read({ ...CHOSEN, [name]: longest }), null);
+      assert.match(faultsOf({ ...CHOSEN, [name]: tooLong }), new RegExp(`${name} is `));
+    }
+  });
+
   test('refuse names that would choose another endpoint', () => {
     for (const bucket of ['arn:aws:s3:eu-west-1:1:accesspoint/a', 'a/b', '../a', 'ab', 'a b c', '-ab', 'evil.test#']) {
       assert.match(faultsOf({ ...CHOSEN, STRATA_S3_BUCKET: bucket }), /STRATA_S3_BUCKET is ".*": expected the name/);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { StorageBucketId } from '../../../core/kernel/ids.ts';
 import { STORAGE_BUCKETS_MAX } from '../../../core/kernel/limits.ts';
+import { changePlan } from '../../../core/use-cases/accounts/accounts.ts';
 import { recordBucketError } from '../../../core/use-cases/buckets/record-bucket-error.ts';
 import { CAUSE } from '../../support/node.ts';
 import { type Browser, createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
@@ -156,6 +157,43 @@ describe('The pages of storage buckets', () => {
     const wrong = await browser.submit(`${path}/edit`, { ...keep, bucket_name: 'NO' });
     assert.equal(wrong.status, 422);
     assert.match(wrong.html, /value="NO"/);
+  });
+
+  test('offer verified buckets to a new repository, which then names its own', async () => {
+    const { browser } = await person();
+    assert.ok(!(await browser.get('/new')).html.includes('name="storage"'), 'there is nothing to choose');
+    const path = await made(browser, 's3', { ...ROLE, is_default: 'true' });
+    const id = path.slice(-36);
+    assert.ok(!(await browser.get('/new')).html.includes(id), 'it is not verified');
+    await browser.submit(`${path}/verify`, {}, path);
+    assert.match((await browser.get('/new')).html, new RegExp(`<option value="${id}" selected>Archive`));
+    assert.equal((await browser.submit('/new', { name: 'engine', storage: 'elsewhere' })).status, 422);
+    const [, mine] = (await browser.submit('/new', { name: 'engine', storage: 'platform' })).location?.split('/') ?? [];
+    assert.match((await browser.get(`/${mine}/engine/settings`)).html, /Stored in<\/dt><dd>the platform’s storage/);
+    const taken = await browser.submit('/new', { name: 'engine', storage: id });
+    assert.equal(taken.status, 422);
+    assert.match(taken.html, new RegExp(`<option value="${id}" selected>`), 'the choice is kept');
+    assert.equal((await browser.submit('/new', { name: 'archive', storage: id })).location, `/${mine}/archive`);
+    assert.match(
+      (await browser.get(`/${mine}/archive/settings`)).html,
+      new RegExp(`Stored in</dt><dd><a href="${path}"`),
+    );
+    assert.match((await browser.get(path)).html, new RegExp(`<li><a href="/${mine}/archive">`));
+    await browser.submit(`${path}/edit`, { ...ROLE, role_arn: 'arn:aws:iam::123456789012:role/other' }, `${path}/edit`);
+    const pending = await browser.submit('/new', { name: 'late', storage: id });
+    assert.match(pending.html, /<a href="#storage">The storage bucket is not verified/);
+  });
+
+  test('are in the navigation where the plan allows them, and stay there for who has one', async () => {
+    const LINK = /<a [^>]*href="\/storage-buckets"[^>]*>Storage</;
+    const { account, browser } = await person();
+    assert.match((await browser.get('/usage')).html, LINK);
+    await changePlan(fixture.api.context, CAUSE, account, 'FREE');
+    assert.doesNotMatch((await browser.get('/usage')).html, LINK);
+    await changePlan(fixture.api.context, CAUSE, account, 'PRO');
+    await made(browser);
+    await changePlan(fixture.api.context, CAUSE, account, 'FREE');
+    assert.match((await browser.get('/usage')).html, LINK);
   });
 
   test('ask before a deletion, and delete', async () => {

@@ -19,6 +19,9 @@ export const WEBHOOKS = { name: 'webhooks', title: 'a healthy receiver beside 10
 export const READING = { name: 'reading', title: 'what pages read of 80,000 commits, alone' };
 export const PAGES = { name: 'pages', title: 'whole pages of the website over HTTP, first and again, alone' };
 export const COMMAND_LINE = { name: 'command-line', title: 'how long the command line takes, alone' };
+export const STORAGE = { name: 'storage', title: 'pushes and cold clones by the place of the layers, alone' };
+export const GROWTH = { name: 'growth', title: 'what a repository costs after 100,000 pushes, alone' };
+export const REF_COUNT = { name: 'ref-count', title: 'what a repository of 200,000 refs costs, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
@@ -29,4 +32,7 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   READING,
   PAGES,
   COMMAND_LINE,
+  STORAGE,
+  GROWTH,
+  REF_COUNT,
 ];

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
+import type { Complete } from '../../../core/runtime/read-entity.ts';
 import type { LogPosition } from '../../../core/kernel/envelope.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
@@ -304,6 +305,24 @@ describe('A snapshot', () => {
     assert.deepEqual(await second.entities.get(tallies, 'a'), folded);
     await settle();
     assert.equal((await saved(snapshots))?.revision, SNAPSHOT_INTERVAL_EVENTS + 4, 'no new one after so few events');
+  });
+
+  test('is saved by a node that had to put together an event in parts, and the next node need not', async () => {
+    const snapshots = createMemorySnapshots();
+    const store = createMemoryEventStore();
+    await addInLog(store, 'a', 1, 2);
+    let putTogether = 0;
+    const complete: Complete = async (event) => {
+      if (event.revision !== 0) return event;
+      putTogether += 1;
+      return { ...event };
+    };
+    for (let node = 0; node < 2; node += 1) {
+      assert.equal(await (await started(store, { snapshots, complete })).sum('a'), 3);
+      await settle();
+    }
+    assert.equal((await saved(snapshots))?.revision, 1);
+    assert.equal(putTogether, 1);
   });
 
   test('of a history that the log does not hold is ignored', async () => {

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '../../support/cleanup.ts';
 import { startRoundRobin } from '../../support/round-robin.ts';
 import { createDice } from '../../support/seeded.ts';
-import { createAccount, createRepository, git, newWorkTree, type Strata } from '../../support/strata.ts';
+import { type Account, createAccount, createRepository, git, newWorkTree, type Strata } from '../../support/strata.ts';
 import { sharedParts, startNode } from '../../support/strata-on-postgres.ts';
 import { changeTokens, pushAndClone, type Surroundings, useRegister } from './clients.ts';
 import { newTally, type Tally } from './tally.ts';
@@ -28,18 +28,38 @@ export interface ScenarioLog {
   start(ending: Ending): Promise<Readonly<Record<string, string>>>;
 }
 
+/** Where the repositories of the scenario have their layers. */
+export interface ScenarioLayers {
+  readonly name: string;
+  /** Starts what the layers need, and returns the settings of the servers. */
+  start(ending: Ending): Promise<{
+    readonly env: Readonly<Record<string, string>>;
+    /** Returns a function that creates a repository of the account, and returns its URL for git. */
+    of(strata: Pick<Strata, 'url'>, account: Account): Promise<(name: string) => Promise<string>>;
+  }>;
+}
+
+const ON_PLATFORM: ScenarioLayers = {
+  name: 'files',
+  start: async () => ({
+    env: {},
+    of: async (strata, account) => (name) => createRepository(strata, account, name),
+  }),
+};
+
 const NODES = 3;
 const SECONDS_DEFAULT = 15;
 const KILL_PAUSE_MS_MIN = 1_000;
 const KILL_PAUSE_MS_MORE = 2_000;
 
-export function manyNodesOn(log: ScenarioLog): void {
+export function manyNodesOn(log: ScenarioLog, layers: ScenarioLayers = ON_PLATFORM): void {
   const seconds = Number(process.env['STRATA_MANY_NODES_SECONDS'] ?? SECONDS_DEFAULT);
-  test(`three nodes on ${log.name}, one of them killed every few seconds, lose no write and return nothing stale`, async (context) => {
+  test(`three nodes on ${log.name} and ${layers.name}, one of them killed every few seconds, lose no write and return nothing stale`, async (context) => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     await context.annotate(`seed ${seed}, ${seconds} s`);
     const shared = await sharedParts(context);
-    const settings = await log.start(context);
+    const storage = await layers.start(context);
+    const settings = { ...(await log.start(context)), ...storage.env };
     const starting = Array.from({ length: NODES }, () => startNode(context, shared, settings));
     const nodes = await Promise.all(starting);
     const proxy = await startRoundRobin(
@@ -51,9 +71,10 @@ export function manyNodesOn(log: ScenarioLog): void {
     // The log may be shared with other runs.
     const account = await createAccount(anyone, `ada-${randomBytes(4).toString('hex')}`);
     const work = await Promise.all([newWorkTree(context), newWorkTree(context)]);
-    for (const name of ['register-0', 'register-1']) await createRepository(proxy, account, name);
+    const create = await storage.of(proxy, account);
+    for (const name of ['register-0', 'register-1']) await create(name);
     for (const [index, tree] of work.entries()) {
-      await git(tree, ['push', '--quiet', await createRepository(proxy, account, `pushed-${index}`), 'main']);
+      await git(tree, ['push', '--quiet', await create(`pushed-${index}`), 'main']);
     }
 
     const tally = newTally();

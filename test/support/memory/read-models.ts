@@ -147,8 +147,9 @@ export function createMemoryReadModels(options: {
     const all = await fold();
     const month = clock.now().slice(0, 7);
     const state = all.accounts.get(account)?.state;
-    const owned = state?.status === 'open' ? [...state.repositories.keys()] : [];
-    const sizes = owned.map((id) => {
+    const owned = state?.status === 'open' ? [...state.repositories.entries()] : [];
+    const onPlatform = owned.filter(([, { storageBucketId }]) => storageBucketId === null);
+    const sizes = onPlatform.map(([id]) => {
       const repository = all.repositories.get(id)?.state;
       return repository?.status === 'open' ? repository.layersSizeBytes : 0;
     });

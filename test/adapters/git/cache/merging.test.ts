@@ -1,11 +1,12 @@
 /** Small packs that are merged in the background, and bitmaps for clones. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, describe, test } from 'vitest';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
-import { type LayerId, type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
+import { type LayerId, type ObjectId, objectId, uuid } from '../../../../core/kernel/ids.ts';
+import { layerKey } from '../../../../core/ports/layer-store.ts';
 import type { CommittedObjects, RefsView } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
@@ -138,57 +139,106 @@ describe('merging packs', () => {
   });
 });
 
+/** A repository of so many objects that a bitmap is worth its time. */
+function largeRepository(name: string): TestRepository {
+  const repository = testRepository(join(folder.path, name));
+  const stream: string[] = [];
+  for (let index = 1; index <= 900; index += 1) {
+    stream.push(`commit refs/heads/main\nmark :${index}\ncommitter A <a@example.org> ${1_600_000_000 + index} +0000\n`);
+    stream.push(
+      `data 2\nx\n${index === 1 ? '' : `from :${index - 1}\n`}M 100644 inline f${index % 50}\ndata 8\n${String(index).padStart(8)}\n\n`,
+    );
+  }
+  repository.git(['fast-import', '--quiet'], { input: stream.join('') });
+  return repository;
+}
+
+/** Clones `main`, and returns the number of objects received. */
+async function clone(database: TestDatabase, repository: TestRepository, objects: CommittedObjects): Promise<number> {
+  const tip = objectId(repository.line(['rev-parse', 'main']));
+  const view: RefsView = {
+    key: tip,
+    head: 'refs/heads/main',
+    runs: [[{ name: 'refs/heads/main', id: tip, peeled: null }]],
+  };
+  const want = `0032want ${tip}\n`;
+  const request = once(Buffer.from(`0011command=fetch0001${want}0009done\n0000`));
+  const reader = await database.database.open(objects);
+  const signal = new AbortController().signal;
+  const bytes = Buffer.concat(
+    await Array.fromAsync(reader.uploadPack({ view, protocol: 2, request, answerKey: null, signal })),
+  );
+  reader.close();
+  await database.database.settled();
+  return Number(/Total (\d+)/.exec(bytes.toString('latin1'))?.[1]);
+}
+
+async function bitmapsOf(database: TestDatabase): Promise<number> {
+  const names = await filesBelow(join(database.directory, 'repositories'));
+  // Each view has links to the same files.
+  return names.filter((name) => name.endsWith('.bitmap') && !name.includes('/views/')).length;
+}
+
+/** Pushes one more commit of three objects to `main`. */
+function pushOne(database: TestDatabase, repository: TestRepository, objects: CommittedObjects) {
+  const commit = repository.commit({ after: `${objects.shrinkEpoch}` });
+  return database.push(objects, repository.pack([commit, `^${commit}~1`]));
+}
+
+/** Replaces all layers by one, as a compaction does. */
+async function compact({ database, layers }: TestDatabase, objects: CommittedObjects): Promise<CommittedObjects> {
+  const before = [...objects.layers];
+  const merged = await database.merge(objects, before, new AbortController().signal);
+  const content = await merged.layer({ format: 1 });
+  const id = uuid<LayerId>(randomUUID());
+  const key = layerKey(`repositories/${objects.repository}/layers/${id}.tar`);
+  await layers.put(key, content.body(), content.sizeBytes);
+  const { sizeBytes, sha256 } = content;
+  const layer = { id, key, sizeBytes, sha256, pack: merged.pack };
+  const after = { ...objects, shrinkEpoch: objects.shrinkEpoch + 1, layers: [layer] };
+  await merged.install(after, layer);
+  return after;
+}
+
 describe('bitmaps', () => {
   test('are made after the first clone of a large repository, and the next clones are the same', async () => {
-    const repository = testRepository(join(folder.path, 'large'));
-    const stream: string[] = [];
-    for (let index = 1; index <= 900; index += 1) {
-      stream.push(
-        `commit refs/heads/main\nmark :${index}\ncommitter A <a@example.org> ${1_600_000_000 + index} +0000\n`,
-      );
-      stream.push(
-        `data 2\nx\n${index === 1 ? '' : `from :${index - 1}\n`}M 100644 inline f${index % 50}\ndata 8\n${String(index).padStart(8)}\n\n`,
-      );
-    }
-    repository.git(['fast-import', '--quiet'], { input: stream.join('') });
+    const repository = largeRepository('large');
     const database = await testDatabase({ packsMax: 3 });
     let objects = await database.push(database.newObjects(), repository.pack(['main']));
-    const clone = async () => {
-      const tip = objectId(repository.line(['rev-parse', 'main']));
-      const view: RefsView = {
-        key: tip,
-        head: 'refs/heads/main',
-        refs: [{ name: 'refs/heads/main', id: tip, peeled: null }],
-      };
-      const want = `0032want ${tip}\n`;
-      const request = once(Buffer.from(`0011command=fetch0001${want}0009done\n0000`));
-      const reader = await database.database.open(objects);
-      const signal = new AbortController().signal;
-      const bytes = Buffer.concat(
-        await Array.fromAsync(reader.uploadPack({ view, protocol: 2, request, answerKey: null, signal })),
-      );
-      reader.close();
-      await database.database.settled();
-      return Number(/Total (\d+)/.exec(bytes.toString('latin1'))?.[1]);
-    };
-    const bitmaps = async () => {
-      const names = await filesBelow(join(database.directory, 'repositories'));
-      // Each view has links to the same files.
-      return names.filter((name) => name.endsWith('.bitmap') && !name.includes('/views/')).length;
-    };
     const count = Number(repository.line(['rev-list', '--objects', '--count', 'main']));
-    assert.equal(await clone(), count);
-    assert.equal(await bitmaps(), 1);
-    assert.equal(await clone(), count);
+    assert.equal(await clone(database, repository, objects), count);
+    assert.equal(await bitmapsOf(database), 1);
+    assert.equal(await clone(database, repository, objects), count);
     for (let index = 0; index < 4; index += 1) {
       const commit = repository.commit({ after: `${index}` });
       objects = await database.push(
         objects,
         repository.pack([commit, `${commit}~1`].map((id, place) => (place === 1 ? `^${id}` : id))),
       );
-      assert.equal(await clone(), count + 3 * (index + 1));
+      assert.equal(await clone(database, repository, objects), count + 3 * (index + 1));
     }
-    assert.equal(await bitmaps(), 1, 'the merged folder has one too, and the old one is gone');
+    assert.equal(await bitmapsOf(database), 1, 'the merged folder has one too, and the old one is gone');
+    assert.deepEqual(database.warnings, []);
+    await database.close();
+  });
+
+  test('of what was fetched are there when a compaction has replaced the layers', async () => {
+    const repository = largeRepository('compacted');
+    const database = await testDatabase();
+    let objects = await database.push(database.newObjects(), repository.pack(['main']));
+    objects = await pushOne(database, repository, objects);
+    const count = await clone(database, repository, objects);
+    assert.equal(await bitmapsOf(database), 1);
+    objects = await compact(database, objects);
+    assert.equal(await bitmapsOf(database), 2, 'before anybody fetches what was compacted');
+    assert.equal(await clone(database, repository, objects), count);
+    assert.equal(await bitmapsOf(database), 1, 'the older folder is gone');
+    objects = await compact(database, await pushOne(database, repository, objects));
+    assert.equal(await bitmapsOf(database), 2);
+    objects = await compact(database, await pushOne(database, repository, objects));
+    await database.database.settled();
+    assert.equal(await bitmapsOf(database), 1, 'that of the folder before: nobody has fetched from it');
+    assert.equal(await clone(database, repository, objects), count + 6);
     assert.deepEqual(database.warnings, []);
     await database.close();
   });

@@ -18,11 +18,8 @@ describe('a view', () => {
   afterAll(() => folder.remove());
   const repository = uuid<RepositoryId>('01890000-0000-7000-8000-000000000000');
   const viewOf = (key: string): RefsView => {
-    const refs = [
-      { name: 'refs/heads/main', id: a, peeled: null },
-      { name: 'refs/tags/v1', id: b, peeled: a },
-    ];
-    return { key, head: 'refs/heads/main', refs };
+    const runs = [[{ name: 'refs/heads/main', id: a, peeled: null }], [{ name: 'refs/tags/v1', id: b, peeled: a }]];
+    return { key, head: 'refs/heads/main', runs };
   };
 
   test('is a bare repository of packed refs', async () => {

@@ -188,7 +188,7 @@ describe('The storage of a new repository', () => {
       data: { bucket_id, step: 'put', code: 'failed' },
     };
     assert.equal(bind([...verified, failed], 'default'), 'storage-bucket-not-verified');
-    assert.equal(bind(verified, 'default'), 'storage-bucket-not-offered');
-    assert.equal(bind(verified, bucketId(1)), 'storage-bucket-not-offered');
+    assert.equal(bind(verified, 'default'), bucketId(1));
+    assert.equal(bind(verified, bucketId(1)), bucketId(1));
   });
 });

@@ -11,7 +11,7 @@ import {
 import { parseGitProtocolHeader } from '../../../../core/git/wire/protocol-version.ts';
 import { runHttpBackend } from '../../../support/git-http-backend.ts';
 import { git, temporaryFolder } from '../../../support/git-process.ts';
-import { createSampleRepository, refsOf } from '../../../support/sample-repository.ts';
+import { createSampleRepository, inRuns, refsOf } from '../../../support/sample-repository.ts';
 
 describe('The advertisement of refs', () => {
   const folder = temporaryFolder('advertisement');
@@ -20,14 +20,14 @@ describe('The advertisement of refs', () => {
   let agent: string;
 
   beforeAll(() => {
-    const refs = refsOf(createSampleRepository(folder.path, 'born.git'));
+    const runs = inRuns(refsOf(createSampleRepository(folder.path, 'born.git')));
     createSampleRepository(folder.path, 'unborn.git');
     git(['symbolic-ref', 'HEAD', 'refs/heads/later'], { cwd: join(folder.path, 'unborn.git') });
     git(['init', '--quiet', '--bare', join(folder.path, 'empty.git')]);
     git(['config', 'receive.advertisePushOptions', 'true'], { cwd: join(folder.path, 'empty.git') });
     git(['config', 'http.receivepack', 'true'], { cwd: join(folder.path, 'empty.git') });
-    born = { head: 'refs/heads/main', refs };
-    unborn = { head: 'refs/heads/later', refs };
+    born = { head: 'refs/heads/main', runs };
+    unborn = { head: 'refs/heads/later', runs };
     agent = `git/${git(['version']).toString().trim().split(' ')[2]}`;
   });
   afterAll(() => folder.remove());
@@ -65,12 +65,12 @@ describe('The advertisement of refs', () => {
     test(`for a push in v${version} into an empty repository is equal to git's`, async () => {
       const golden = await ofGit('empty', 'git-receive-pack', version);
       assert.match(golden, /0{40} capabilities\^\{\}/);
-      assert.equal(ours(receivePackAdvertisement({ head: 'refs/heads/main', refs: [] }, { version, agent })), golden);
+      assert.equal(ours(receivePackAdvertisement({ head: 'refs/heads/main', runs: [] }, { version, agent })), golden);
     });
   }
 
   test('for a fetch of an empty repository has the capabilities after a zero id', () => {
-    const bytes = uploadPackAdvertisement({ head: 'refs/heads/main', refs: [] }, { version: 0, agent: 'strata/1' });
+    const bytes = uploadPackAdvertisement({ head: 'refs/heads/main', runs: [] }, { version: 0, agent: 'strata/1' });
     assert.match(
       ours(bytes),
       /^001e# service=git-upload-pack\n000001330{40} capabilities\^\{\}\0multi_ack .* agent=strata\/1\n0000$/,

@@ -10,7 +10,7 @@ import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-re
 import { objectId } from '../../../../core/kernel/ids.ts';
 import { LS_REFS_PREFIXES_MAX } from '../../../../core/kernel/limits.ts';
 import { git, temporaryFolder } from '../../../support/git-process.ts';
-import { createSampleRepository, refsOf } from '../../../support/sample-repository.ts';
+import { createSampleRepository, inRuns, refsOf } from '../../../support/sample-repository.ts';
 
 function request(args: readonly (string | Uint8Array)[]): Uint8Array {
   const head = ['command=ls-refs\n', 'agent=git/2.39.5', 'object-format=sha1', 'server-option=x'].map(dataPacket);
@@ -33,7 +33,7 @@ describe('ls-refs', () => {
   let refs: AdvertisedRefs;
   beforeAll(() => {
     path = createSampleRepository(folder.path);
-    refs = { head: 'refs/heads/main', refs: refsOf(path) };
+    refs = { head: 'refs/heads/main', runs: inRuns(refsOf(path)) };
   });
   afterAll(() => folder.remove());
 
@@ -91,7 +91,7 @@ describe('ls-refs', () => {
   });
 
   test('returns for an empty repository a flush, or its unborn HEAD', () => {
-    const empty: AdvertisedRefs = { head: 'refs/heads/main', refs: [] };
+    const empty: AdvertisedRefs = { head: 'refs/heads/main', runs: [] };
     assert.equal(answer(empty, ['symrefs', 'peel']), '0000');
     assert.equal(answer(empty, ['symrefs', 'unborn']), '002eunborn HEAD symref-target:refs/heads/main\n0000');
   });
@@ -127,8 +127,8 @@ describe('ls-refs', () => {
         const expected = all.filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix)));
         const whole = { symrefs: false, peel: false, unborn: false, prefixes: [] };
         assert.deepEqual(
-          lsRefsAnswer({ head: 'x', refs: all }, { ...flags, prefixes }),
-          lsRefsAnswer({ head: 'x', refs: expected }, whole),
+          lsRefsAnswer({ head: 'x', runs: inRuns(all) }, { ...flags, prefixes }),
+          lsRefsAnswer({ head: 'x', runs: [expected] }, whole),
         );
       }),
       { numRuns: 1_000 },

@@ -95,7 +95,10 @@ describe('A real client that pushes', () => {
       if (request.method === 'GET') {
         response.setHeader('content-type', 'application/x-git-receive-pack-advertisement');
         response.end(
-          receivePackAdvertisement({ head: 'refs/heads/main', refs: refsOf(path) }, { version: 0, agent: 'strata/1' }),
+          receivePackAdvertisement(
+            { head: 'refs/heads/main', runs: [refsOf(path)] },
+            { version: 0, agent: 'strata/1' },
+          ),
         );
         return;
       }

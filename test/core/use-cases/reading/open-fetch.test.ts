@@ -103,7 +103,7 @@ describe('A fetch that is answered', () => {
     assert.equal(view.head, 'refs/heads/master');
     assert.equal(view.key, `${repository.entity.revision} master`);
     assert.deepEqual(
-      [...view.refs].map(({ name, id }) => [name, id]),
+      view.runs.flat().map(({ name, id }) => [name, id]),
       [
         ['refs/heads/master', second],
         ['refs/tags/v1', first],

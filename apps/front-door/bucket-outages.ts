@@ -1,0 +1,64 @@
+/**
+ * What is wrong with the bucket of a repository, in plain words for who pushes or reads.
+ *
+ * Must stay true: no text names the place of a bucket, its role or its keys; what a provider says is in none.
+ */
+import { type BucketOutageCode, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
+import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+
+interface BucketOutage {
+  /** Words that follow the name of a bucket. */
+  readonly what: string;
+  /** Whether a retry helps, or only what the owner of the bucket does. */
+  readonly helps: 'retry' | 'owner';
+}
+
+const NO_CREDENTIALS: BucketOutage = { what: "refuses the service's credentials", helps: 'owner' };
+const NO_OBJECT: BucketOutage = { what: 'lacks stored objects of this repository', helps: 'owner' };
+const OTHER_OBJECT: BucketOutage = { what: 'holds altered objects of this repository', helps: 'owner' };
+
+export const BUCKET_OUTAGES: { readonly [Code in BucketOutageCode]: BucketOutage } = {
+  'bucket-missing': { what: 'does not exist', helps: 'owner' },
+  'access-denied': { what: 'denies access', helps: 'owner' },
+  'credentials-invalid': NO_CREDENTIALS,
+  'credentials-refused': NO_CREDENTIALS,
+  'wrong-region': { what: 'is in another region than its settings say', helps: 'owner' },
+  'clock-skewed': { what: 'has a clock that differs too much', helps: 'retry' },
+  throttled: { what: 'takes no more requests now', helps: 'retry' },
+  'timed-out': { what: 'takes too long to answer', helps: 'retry' },
+  'certificate-invalid': { what: 'has no valid certificate', helps: 'owner' },
+  'target-refused': { what: 'has an address that is not allowed', helps: 'owner' },
+  unreachable: { what: 'cannot be reached', helps: 'retry' },
+  'not-s3': { what: 'does not answer as a bucket does', helps: 'owner' },
+};
+
+const OF_STORE: { readonly [Code in LayerStoreErrorCode]: BucketOutage } = {
+  ...BUCKET_OUTAGES,
+  'layer-not-found': NO_OBJECT,
+  'layer-store-full': { what: 'has no room left', helps: 'owner' },
+  'layer-store-unavailable': { what: 'does not work', helps: 'retry' },
+  'range-not-satisfiable': NO_OBJECT,
+};
+
+function outageOf(error: unknown): BucketOutage | null {
+  if (error instanceof LayerStoreError) return OF_STORE[error.code];
+  if (!(error instanceof ObjectDatabaseError)) return null;
+  if (error.code === 'layer-missing') return NO_OBJECT;
+  if (error.code === 'layer-corrupt') return OTHER_OBJECT;
+  return error.cause instanceof LayerStoreError ? OF_STORE[error.cause.code] : null;
+}
+
+/** Returns a line about the bucket of a repository; null if the repository is in none, or the error is not the bucket's. */
+export function bucketOutageLine(
+  { account, owned: { storageBucketId } }: Pick<FoundRepository, 'account' | 'owned'>,
+  error: unknown,
+): string | null {
+  const outage = storageBucketId === null ? null : outageOf(error);
+  if (storageBucketId === null || outage === null) return null;
+  const name = account.storageBuckets.get(storageBucketId)?.name ?? storageBucketId;
+  const bucket = `the storage bucket "${name}" ${outage.what}`;
+  return outage.helps === 'retry'
+    ? `${bucket}: try again; its owner finds the errors on its page`
+    : `${bucket}: its owner must act, and finds the errors on its page`;
+}
