@@ -10,9 +10,11 @@ import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import type { BucketsInUse } from '../../core/ports/repository-lists.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import { expireLayers } from '../../core/use-cases/sweeping/expire-layers.ts';
+import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
@@ -35,6 +37,7 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 export interface SweepsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStores;
+  readonly readModels: BucketsInUse;
   readonly retentionDays: number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -43,7 +46,7 @@ export interface SweepsOptions {
 
 /** Starts the sweeps; the returned function stops them. */
 export function startSweeps(options: SweepsOptions): () => Promise<void> {
-  const { foundation, layers, retentionDays, metrics, log, onFault } = options;
+  const { foundation, layers, readModels, retentionDays, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
   const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
@@ -52,6 +55,14 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
       LAYERS_INTERVAL_MS,
       (signal) => sweepLayers(layerSweep, signal),
       (cause) => onFault('layer-sweep', cause),
+    ),
+  );
+  const bucketSweep = { ...layerSweep, layers, readModels };
+  parts.add(
+    every(
+      LAYERS_INTERVAL_MS,
+      (signal) => sweepBuckets(bucketSweep, signal),
+      (cause) => onFault('bucket-sweep', cause),
     ),
   );
   const marks = createPostgresPolicyMarks(pool);

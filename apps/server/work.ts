@@ -53,7 +53,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
     const workflows = await startWorkflows({ foundation, layers, objects, timers, temporal, metrics, log, onFault });
     parts.add(workflows.stop);
-    parts.add(startSweeps({ foundation, layers, retentionDays, metrics, log, onFault }));
+    parts.add(startSweeps({ foundation, layers, readModels, retentionDays, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
       deliveries,

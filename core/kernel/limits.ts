@@ -289,6 +289,10 @@ export const RETENTION_DAYS_DEFAULT = 30;
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
 export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
+/** Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. */
+export const BUCKET_SWEEPS_AT_ONCE_MAX = 8;
+export const BUCKET_SWEEP_SPAN_MS = 10 * 60_000;
+export const BUCKET_SWEEP_LAYERS_MAX = 1_000_000;
 /** How long after its last `put` a vault record that no event names is removed (docs/architecture.md, invariant 5). */
 export const UNNAMED_VAULT_RECORD_SPAN_MS = 24 * 60 * 60_000;
 /** How long a read waits for the node or a projection to catch up before the server answers 503. */
