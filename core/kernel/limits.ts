@@ -32,6 +32,8 @@ export const COMPACTION_ASKED_AGAIN_MS = 2_000;
 export const REPLACED_LAYERS_KEPT_MS_MIN = 60 * 60_000;
 /** Compactions that one process makes at once: each takes a processor. */
 export const COMPACTIONS_AT_ONCE_MAX = 2;
+/** Buckets of users in which a process compacts at once, one repository in each. */
+export const BUCKET_COMPACTIONS_AT_ONCE_MAX = 4;
 /** Larger layers are not compacted again: rewriting one would cost more than its request saves. */
 export const COMPACTED_LAYER_BYTES_MAX = GIB;
 /** Events between two snapshots of a stream. */
@@ -489,6 +491,13 @@ export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
 export const BUCKET_CALLS_MAX = 128;
 /** Of these, the calls that are made while the bucket does not answer; the others wait for their outcome. */
 export const BUCKET_TRIALS_MAX = 4;
+/**
+ * Work behind pushes waits this long for a bucket of a user, and tries it this many times; then it goes on without the
+ * objects, or beside the others, for as long as the last span.
+ */
+export const BUCKET_BACKGROUND_WAIT_MS = 10_000;
+export const BUCKET_BACKGROUND_TRIES_MAX = 3;
+export const BUCKET_BACKGROUND_REST_MS = 60_000;
 /** How long the check of a bucket may take: somebody waits for it. */
 export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */
