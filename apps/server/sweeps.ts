@@ -46,25 +46,10 @@ export interface SweepsOptions {
 
 /** Starts the sweeps; the returned function stops them. */
 export function startSweeps(options: SweepsOptions): () => Promise<void> {
-  const { foundation, layers, readModels, retentionDays, metrics, log, onFault } = options;
+  const { foundation, layers, retentionDays, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
-  const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
-  parts.add(
-    every(
-      LAYERS_INTERVAL_MS,
-      (signal) => sweepLayers(layerSweep, signal),
-      (cause) => onFault('layer-sweep', cause),
-    ),
-  );
-  const bucketSweep = { ...layerSweep, layers, readModels };
-  parts.add(
-    every(
-      LAYERS_INTERVAL_MS,
-      (signal) => sweepBuckets(bucketSweep, signal),
-      (cause) => onFault('bucket-sweep', cause),
-    ),
-  );
+  sweepLayerStores(options, parts);
   const marks = createPostgresPolicyMarks(pool);
   const past = composePastEntities(foundation, onFault);
   const layerExpiry = { ...context, marks, layers, past, log, retentionMs: retentionDays * DAY_MS };
@@ -118,4 +103,28 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
     ),
   );
   return () => parts.close();
+}
+
+/** The platform's store and those of users, apart from each other. */
+function sweepLayerStores(
+  { foundation, layers, readModels, metrics, log, onFault }: SweepsOptions,
+  parts: ReturnType<typeof closer>,
+): void {
+  const { context } = foundation;
+  const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
+  parts.add(
+    every(
+      LAYERS_INTERVAL_MS,
+      (signal) => sweepLayers(layerSweep, signal),
+      (cause) => onFault('layer-sweep', cause),
+    ),
+  );
+  const bucketSweep = { ...layerSweep, layers, readModels };
+  parts.add(
+    every(
+      LAYERS_INTERVAL_MS,
+      (signal) => sweepBuckets(bucketSweep, signal),
+      (cause) => onFault('bucket-sweep', cause),
+    ),
+  );
 }

@@ -3,11 +3,11 @@ import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.t
 import type { AccountId, StorageBucketId } from '../../core/kernel/ids.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket } from '../../core/use-cases/buckets/buckets.ts';
-import { verifyBucket } from '../../core/use-cases/buckets/verify-bucket.ts';
+import { type VerifyContext, verifyBucket } from '../../core/use-cases/buckets/verify-bucket.ts';
 import { accepted } from './accounts.ts';
-import { CAUSE, type TestNode } from './node.ts';
+import { CAUSE } from './node.ts';
 
-export const KEYS_SETTINGS = {
+const KEYS_SETTINGS = {
   provider: 'MINIO',
   authMode: 'STATIC_KEYS',
   keyPrefix: 'git/',
@@ -18,22 +18,26 @@ export const KEYS_SETTINGS = {
   secretAccessKey: 'first-secret',
 } as const;
 
-/** Makes a bucket that is verified. Its name in its cloud is the same as in the account. */
-export async function newBucket(node: TestNode, account: AccountId, name: string): Promise<StorageBucketId> {
+/** Makes a bucket that is verified, under this label of the account. */
+export async function newBucket(
+  node: Omit<VerifyContext, 'outgoing' | 'bucketChecks'>,
+  account: AccountId,
+  name: string,
+): Promise<StorageBucketId> {
   const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
   const context = {
     ...node,
     outgoing: { checkEndpoint: async () => null },
     bucketChecks: { check: async () => null },
   };
-  const settings = { ...KEYS_SETTINGS, bucketName: name };
+  const settings = { ...KEYS_SETTINGS, bucketName: 'layers' };
   const { id } = accepted(await createBucket(context, origin, { name, isDefault: false, settings })).bucket;
   accepted(await verifyBucket(context, origin, id, 'https://strata.example.org'));
   return id;
 }
 
 export async function newRepositoryIn(
-  node: TestNode,
+  node: Parameters<typeof createRepository>[0],
   account: AccountId,
   storageBucketId: StorageBucketId,
   name: string,

@@ -11,6 +11,7 @@ import { backoff } from '../../kernel/backoff.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
 import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import type { Pause } from '../../ports/clock.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { missingOfAppend } from '../../kernel/whole-appends.ts';
@@ -28,6 +29,7 @@ export interface FollowPushesContext extends NotifyContext {
   readonly complete: Complete;
   /** Older pushes are skipped, because the bodies of their deliveries would be removed at once. */
   readonly retentionMs: number;
+  readonly pause: Pause;
   readonly onFault: (cause: unknown) => void;
 }
 

@@ -14,12 +14,10 @@ import { type Cause, entityIdOf, type RecordedEvent } from '../../kernel/envelop
 import { type AccountId, type ObjectId, objectId, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import {
   BUCKET_BACKGROUND_TRIES_MAX,
-  BUCKET_BACKGROUND_WAIT_MS,
   WEBHOOK_PAYLOAD_BYTES_MAX,
   WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
   WEBHOOK_PUSH_REFS_MAX,
 } from '../../kernel/limits.ts';
-import type { Pause } from '../../ports/clock.ts';
 import { LayerStoreError } from '../../ports/layer-store.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
@@ -43,7 +41,8 @@ import { systemCause } from '../../runtime/system-cause.ts';
 export interface NotifyContext extends DeliveryContext {
   readonly past: PastEntities;
   readonly objects: Pick<ObjectDatabase, 'open'>;
-  readonly pause: Pause;
+  /** Resolves with the work's value, or with null after `BUCKET_BACKGROUND_WAIT_MS`. */
+  readonly inTime: <Value>(work: Promise<Value>) => Promise<Value | null>;
   /** How often each bucket of a user failed, or kept the policy waiting, lately. */
   readonly bucketFailures: RecentCounts;
   /** The URL of the website, without a slash at its end. */
@@ -166,15 +165,9 @@ async function openInTurn(context: NotifyContext, push: PushFacts, turn: Turn): 
 
 /** Takes no turn, which others need. An opening that takes too long goes on for the cache's sake. */
 async function openInTime(context: NotifyContext, push: PushFacts): Promise<ObjectReader> {
-  const waiting = new AbortController();
   const opening = openObjects(context, push);
-  const late = context.pause(BUCKET_BACKGROUND_WAIT_MS, waiting.signal).then(() => null);
-  try {
-    const reader = await Promise.race([opening, late]);
-    if (reader !== null) return reader;
-  } finally {
-    waiting.abort();
-  }
+  const inTime = await context.inTime(opening);
+  if (inTime !== null) return inTime;
   opening.then(
     (reader) => reader.close(),
     () => undefined,

@@ -50,7 +50,8 @@ describe('a bucket of a user that never answers', () => {
     await service.reads.caughtUp(service.append.last);
     await sound.check();
     const parked = await service.runner.parked();
-    assert.deepEqual(parked.map(({ error }) => /took too long a moment ago/.test(error)).toSorted(), [false, true]);
+    assert.deepEqual(parked.map(({ error }) => /took too long a moment ago/.test(error)).filter((is) => is).length, 1);
+    assert.equal(parked.length, 2);
     answer();
     await until(async () => (await service.runner.parked()).length === 0);
     for (const one of slow) await one.check();

@@ -62,6 +62,7 @@ async function following() {
     }),
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
     pause: () => new Promise((resolve) => setImmediate(resolve)),
+    inTime: (work) => Promise.race([work, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]),
     bucketFailures: createRecentCounts({
       ...{ spanMs: BUCKET_BACKGROUND_REST_MS, keysMax: 10 },
       monotonicMs: () => node.clock.monotonicMs(),
