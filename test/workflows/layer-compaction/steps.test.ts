@@ -55,7 +55,13 @@ describe('A compaction in the bucket of a user', () => {
     const [first = assert.fail()] = buckets;
     const beside = (await newRepositoryIn(node, account, first, 'beside')).id;
     const onPlatform = accepted(await newRepository(node, account, 'plain')).id;
-    const underWay = inBuckets.slice(0, -1).map(compact);
+    const underWay = inBuckets.slice(0, 1).map(compact);
+    await new Promise((resolve) => setImmediate(resolve));
+    isHeld = false;
+    await compact(beside);
+    assert.deepEqual(done, []);
+    isHeld = true;
+    underWay.push(...inBuckets.slice(1, -1).map(compact));
     await new Promise((resolve) => setImmediate(resolve));
     isHeld = false;
     const beyond = inBuckets.at(-1) ?? assert.fail();
