@@ -15,7 +15,7 @@ import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { readBucketErrors } from './bucket-errors/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
-import { findRepositories, readHalfDeleted, readRepositories } from './repositories/queries.ts';
+import { findRepositories, readBucketsInUse, readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
 import { readDailyTraffic, readUsage } from './usage/queries.ts';
@@ -72,6 +72,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
     repositoriesWith: (account, text, page) => findRepositories(repositories, account, text, page),
     halfDeleted: () => readHalfDeleted(repositories),
+    bucketsInUse: () => readBucketsInUse(repositories),
     async branches(repository) {
       const cached = cache.get(repository);
       if (cached !== undefined) {

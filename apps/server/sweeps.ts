@@ -12,11 +12,13 @@ import { createPostgresSessionStore } from '../../adapters/postgres/session-stor
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import type { BucketsInUse } from '../../core/ports/repository-lists.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
 import { type ManifestContext, removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
+import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
@@ -40,6 +42,7 @@ export interface SweepsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStores;
   readonly manifestContext: ManifestContext;
+  readonly readModels: BucketsInUse;
   readonly retentionDays: number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -48,17 +51,10 @@ export interface SweepsOptions {
 
 /** Starts the sweeps; the returned function stops them. */
 export function startSweeps(options: SweepsOptions): () => Promise<void> {
-  const { foundation, layers, metrics, log, onFault } = options;
+  const { foundation, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
-  const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
-  parts.add(
-    every(
-      LAYERS_INTERVAL_MS,
-      (signal) => sweepLayers(layerSweep, signal),
-      (cause) => onFault('layer-sweep', cause),
-    ),
-  );
+  sweepLayerStores(options, parts);
   const marks = createPostgresPolicyMarks(pool);
   parts.add(startRetention(options, marks));
   const references = createPostgresVaultReferences(pool);
@@ -132,4 +128,28 @@ function startRetention(
     ),
   );
   return () => parts.close();
+}
+
+/** The platform's store and those of users, apart from each other. */
+function sweepLayerStores(
+  { foundation, layers, readModels, metrics, log, onFault }: SweepsOptions,
+  parts: ReturnType<typeof closer>,
+): void {
+  const { context } = foundation;
+  const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
+  parts.add(
+    every(
+      LAYERS_INTERVAL_MS,
+      (signal) => sweepLayers(layerSweep, signal),
+      (cause) => onFault('layer-sweep', cause),
+    ),
+  );
+  const bucketSweep = { ...layerSweep, layers, readModels };
+  parts.add(
+    every(
+      LAYERS_INTERVAL_MS,
+      (signal) => sweepBuckets(bucketSweep, signal),
+      (cause) => onFault('bucket-sweep', cause),
+    ),
+  );
 }

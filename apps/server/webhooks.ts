@@ -10,6 +10,8 @@ import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../ad
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
+import { BUCKET_BACKGROUND_REST_MS, BUCKET_BACKGROUND_WAIT_MS } from '../../core/kernel/limits.ts';
+import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -27,6 +29,8 @@ import type { StartedPart } from './readiness.ts';
 import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
 
 const RETENTION_INTERVAL_MS = 10 * 60_000;
+/** Buckets whose failures are remembered. */
+const BUCKETS_REMEMBERED_MAX = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 export interface WebhooksOptions {
@@ -98,12 +102,29 @@ function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPus
     retentionMs: retentionDays * DAY_MS,
     marks: health.watched(createPostgresPolicyMarks(pool)),
     pause,
+    inTime: forBucket,
+    bucketFailures: createRecentCounts({
+      spanMs: BUCKET_BACKGROUND_REST_MS,
+      keysMax: BUCKETS_REMEMBERED_MAX,
+      monotonicMs: () => context.clock.monotonicMs(),
+    }),
     log,
     onFault: (cause) => {
       health.followingFails();
       onFault('webhook-notifications', cause);
     },
   };
+}
+
+/** Waits as long as the work behind pushes waits for a bucket of a user. */
+async function forBucket<Value>(work: Promise<Value>): Promise<Value | null> {
+  const waiting = new AbortController();
+  const late = pause(BUCKET_BACKGROUND_WAIT_MS, waiting.signal).then(() => null);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    waiting.abort();
+  }
 }
 
 function attemptingOf({ foundation, deliveries, outgoing, version, metrics, log }: WebhooksOptions): AttemptContext {

@@ -65,7 +65,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     const requests = { ...foundation.context, marks: createPostgresPolicyMarks(foundation.pool) };
     const requestAll = (signal: AbortSignal): Promise<void> => requestManifests(requests, signal);
     parts.add(every(MANIFEST_REQUESTS_INTERVAL_MS, requestAll, (cause) => onFault('manifest-requests', cause)));
-    parts.add(startSweeps({ foundation, layers, manifestContext, retentionDays, metrics, log, onFault }));
+    parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionDays, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
       deliveries,

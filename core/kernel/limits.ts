@@ -48,6 +48,8 @@ export const MANIFEST_FILES_LISTED_MAX = 10_000;
 export const MANIFEST_REFS_KEPT_MS = 60 * 60_000;
 /** Compactions that one process makes at once: each takes a processor. */
 export const COMPACTIONS_AT_ONCE_MAX = 2;
+/** Buckets of users in which a process compacts at once, one repository in each. */
+export const BUCKET_COMPACTIONS_AT_ONCE_MAX = 4;
 /** Larger layers are not compacted again: rewriting one would cost more than its request saves. */
 export const COMPACTED_LAYER_BYTES_MAX = GIB;
 /** The layers of a repository of which a compaction drops what no ref reaches: it needs twice their size of disk. */
@@ -320,6 +322,10 @@ export const RETENTION_DAYS_DEFAULT = 30;
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
 export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
+/** Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. */
+export const BUCKET_SWEEPS_AT_ONCE_MAX = 8;
+export const BUCKET_SWEEP_SPAN_MS = 10 * 60_000;
+export const BUCKET_SWEEP_LAYERS_MAX = 1_000_000;
 /** How long after its last `put` a vault record that no event names is removed (docs/architecture.md, invariant 5). */
 export const UNNAMED_VAULT_RECORD_SPAN_MS = 24 * 60 * 60_000;
 /** How long a read waits for the node or a projection to catch up before the server answers 503. */
@@ -525,6 +531,13 @@ export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
 export const BUCKET_CALLS_MAX = 128;
 /** Of these, the calls that are made while the bucket does not answer; the others wait for their outcome. */
 export const BUCKET_TRIALS_MAX = 4;
+/**
+ * Work behind pushes waits this long for a bucket of a user, and tries it this many times; then it goes on without the
+ * objects, or beside the others, for as long as the last span.
+ */
+export const BUCKET_BACKGROUND_WAIT_MS = 10_000;
+export const BUCKET_BACKGROUND_TRIES_MAX = 3;
+export const BUCKET_BACKGROUND_REST_MS = 60_000;
 /** How long the check of a bucket may take: somebody waits for it. */
 export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */

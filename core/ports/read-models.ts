@@ -9,7 +9,7 @@ import type { ActivityReader } from './activity.ts';
 import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
-import type { HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
+import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
 import type { DailyTrafficReader, UsageReader } from './usage.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
@@ -21,6 +21,7 @@ export interface ReadModelProgress {
 export type ReadModels = ReadModelProgress &
   RepositoryLists &
   HalfDeletedRepositories &
+  BucketsInUse &
   HistoryReader &
   AccessTokenLists &
   KnownTokens &

@@ -1,6 +1,7 @@
 /** Lists of repositories, read from a read model. An account may have any number of repositories. */
 import type { AccountId, RepositoryId, Timestamp, Uuid } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';
+import type { LayerPlace } from './layer-stores.ts';
 
 export interface RepositoryRow {
   readonly id: RepositoryId;
@@ -20,6 +21,11 @@ export interface RepositoryLists {
   repositories(account: AccountId, only: readonly RepositoryId[] | null, page: Page): Promise<PageOf<RepositoryRow>>;
   /** Returns those whose name or description holds the text, in any case. It is not empty. */
   repositoriesWith(account: AccountId, text: string, page: Page): Promise<PageOf<RepositoryRow>>;
+}
+
+export interface BucketsInUse {
+  /** Returns the buckets of users that repositories are in, each once. */
+  bucketsInUse(): Promise<readonly LayerPlace[]>;
 }
 
 export interface HalfDeletedRepositories {

@@ -7,7 +7,8 @@
 import { LRUCache } from 'lru-cache';
 import { AppendList } from '../../core/kernel/append-list.ts';
 import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
-import type { RepositoryId } from '../../core/kernel/ids.ts';
+import type { RepositoryId, Uuid } from '../../core/kernel/ids.ts';
+import { BUCKET_BACKGROUND_REST_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { StreamFault } from '../runner/faults.ts';
@@ -35,12 +36,17 @@ export interface HistoryOptions {
 
 /** The size of the cache between batches: repositories and their layers, withOrderLength together. */
 const CACHED_LAYERS_MAX = 100_000;
+/** Buckets of users that took too long a moment ago. */
+type SlowBuckets = LRUCache<Uuid, true>;
+const SLOW_BUCKETS_MAX = 1_000;
 /** Small, because each event may be almost as large as an append may be. */
 const PAGE_EVENTS_MAX = 100;
 /** Repositories whose Git data is read concurrently. */
 const READ_AT_ONCE = 4;
 
 export function createHistoryProjection(options: HistoryOptions): Projection {
+  /** Survives the appliers, which end with each fault. */
+  const slowBuckets: SlowBuckets = new LRUCache({ max: SLOW_BUCKETS_MAX, ttl: BUCKET_BACKGROUND_REST_MS });
   return {
     name: 'history',
     version: 2,
@@ -48,20 +54,22 @@ export function createHistoryProjection(options: HistoryOptions): Projection {
     tables: historyTables,
     onPoison: 'park',
     weight: ({ data }) => (Array.isArray(data['updates']) ? Math.max(1, data['updates'].length) : 1),
-    open: (table) => new HistoryApplier(options, table),
+    open: (table) => new HistoryApplier(options, table, slowBuckets),
   };
 }
 
 class HistoryApplier implements Applier {
   readonly #options: HistoryOptions;
   readonly #table: TableOf;
+  readonly #slowBuckets: SlowBuckets;
   readonly #bases = new LRUCache<RepositoryId, Base>({
     maxSize: CACHED_LAYERS_MAX,
     sizeCalculation: ({ layers }) => 1 + layers.length,
   });
 
-  constructor(options: HistoryOptions, table: TableOf) {
+  constructor(options: HistoryOptions, table: TableOf, slowBuckets: SlowBuckets) {
     this.#options = options;
+    this.#slowBuckets = slowBuckets;
     this.#table = table;
   }
 
@@ -81,7 +89,7 @@ class HistoryApplier implements Applier {
     const ids = staying.map(({ id }) => id);
     const bases = await this.#basesOf(stored, ids);
     const memory = new MemoryBudget(bounds.memoryBytes);
-    const context = { ...this.#options, stored, bounds, memory, patient };
+    const context = { ...this.#options, stored, bounds, memory, patient, slowBuckets: this.#slowBuckets };
     const plans: RepositoryPlan[] = [];
     for (let at = 0; at < staying.length; at += READ_AT_ONCE) {
       const some = staying.slice(at, at + READ_AT_ONCE);

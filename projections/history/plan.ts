@@ -6,7 +6,7 @@
  */
 import type { AppendList } from '../../core/kernel/append-list.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
-import { type AccountId, type ObjectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import { type AccountId, type ObjectId, type RepositoryId, uuid, type Uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import {
   type CommittedObjects,
@@ -37,6 +37,8 @@ export interface PlanContext {
    * beside the writer.
    */
   readonly patient: boolean;
+  /** Buckets of users whose repositories are read beside the writer, because others would wait for the bucket. */
+  readonly slowBuckets: { has(bucket: Uuid): boolean; set(bucket: Uuid, isSlow: true): unknown };
 }
 
 /** What is stored of a repository before the batch. */
@@ -95,12 +97,16 @@ export async function planRepository(
     const order: OrderChange = wanted.tip === oldTip ? { kind: 'keep' } : { kind: 'replace', kept: 0, ids: [] };
     return { ...plan, order, after: withOrderLength(after, order), commits: NO_COMMITS };
   }
+  if (!context.patient && storageBucketId !== null && context.slowBuckets.has(storageBucketId)) {
+    throw faultOf(change, new TooMuchWork('Its bucket took too long a moment ago'), false);
+  }
   try {
     return await withReader(context.objects, committed, context.bounds.spanMs, async (reader) => {
       const { commits, order } = await readGit(context, reader, { change, before, wanted });
       return { ...plan, commits, order, after: withOrderLength(after, order) };
     });
   } catch (error) {
+    if (storageBucketId !== null && error instanceof TooMuchWork) context.slowBuckets.set(storageBucketId, true);
     const areMissing = error instanceof MissingCommits || isMissing(error);
     if (!areMissing || !(await isSuperseded(context.events, change.id, revision))) {
       throw faultOf(change, error, context.patient);

@@ -1,6 +1,7 @@
 /** The queries of an account's repositories, for REST, and of deletions that are not finished. */
 import type { AccountId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
+import type { LayerPlace } from '../../core/ports/layer-stores.ts';
 import type { RepositoryRow } from '../../core/ports/repository-lists.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
@@ -76,4 +77,16 @@ export async function readHalfDeleted(
   // No parked stream makes these rows wrong.
   const { value } = await reader.read(halfDeletedQuery, [], () => ({ streams: [] }));
   return value as readonly { readonly account: AccountId; readonly repository: RepositoryId }[];
+}
+
+const bucketsInUseQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(places), '[]') FROM (
+    SELECT DISTINCT account_id AS account, storage_bucket_id AS "storageBucketId"
+    FROM ${table('repositories')} WHERE storage_bucket_id IS NOT NULL) AS places`,
+};
+
+export async function readBucketsInUse(reader: LiveReader): Promise<readonly LayerPlace[]> {
+  // A bucket that a parked stream hides is swept later.
+  const { value } = await reader.read(bucketsInUseQuery, [], () => ({ streams: [] }));
+  return value as readonly LayerPlace[];
 }

@@ -150,6 +150,21 @@ function repositoriesContract(open: Open): void {
     assert.deepEqual(await models.reads.halfDeleted(), []);
   });
 
+  test('name the buckets of users that repositories are in, each once', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const [first, second] = [newUuid(), newUuid()];
+    await append.repository(account, 'a', { storage_bucket_id: first });
+    await append.repository(account, 'b', { storage_bucket_id: first });
+    const gone = await append.repository(account, 'c', { storage_bucket_id: second });
+    await append.repository(account, 'd');
+    await append.append(streamName('repository', gone), account, 'RepositoryClosed', {});
+    const deleted = { repository_id: gone, name: 'c' };
+    await append.append(streamName('account', account), account, 'RepositoryDeleted', deleted);
+    assert.deepEqual(await (await current(models)).bucketsInUse(), [{ account, storageBucketId: first }]);
+  });
+
   test('accept texts that PostgreSQL cannot store', async (context) => {
     const models = await open(context);
     const account = await models.append.account('ada');

@@ -74,9 +74,15 @@ export class Pushed {
     this.bare = initBare(service.objects.pathOf(id));
   }
 
-  static async create(service: Service, defaultBranch: string | null = 'main'): Promise<Pushed> {
+  static async create(
+    service: Service,
+    defaultBranch: string | null = 'main',
+    storageBucketId: string | null = null,
+  ): Promise<Pushed> {
     const account = await service.append.account(`user-${randomUUID().slice(0, 8)}`);
-    const id = await service.append.repository(account, 'project', { default_branch: defaultBranch });
+    const id = await service.append.repository(account, 'project', {
+      ...{ default_branch: defaultBranch, storage_bucket_id: storageBucketId },
+    });
     return new Pushed(service, account, id);
   }
 

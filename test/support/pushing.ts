@@ -16,6 +16,7 @@ import { findRepositoryById } from '../../core/use-cases/accounts/repositories.t
 import { authenticate, newAccount, newRepository, newToken } from './accounts.ts';
 import { createFakeObjects, type FakeObjects } from './fake-objects.ts';
 import { CAUSE, type NodeOptions, startNode, type TestNode } from './node.ts';
+import { newBucket, newRepositoryIn } from './stored-buckets.ts';
 import { type WatchedLog, watchLog } from './watched-log.ts';
 
 export interface Pushing {
@@ -47,12 +48,20 @@ export async function* onePack(): AsyncGenerator<Uint8Array> {
 }
 
 export async function startPushing(
-  options: { readonly defaultBranch?: string; readonly expiresAfterMs?: number; readonly node?: NodeOptions } = {},
+  options: {
+    readonly defaultBranch?: string;
+    readonly expiresAfterMs?: number;
+    readonly node?: NodeOptions;
+    readonly inBucket?: boolean;
+  } = {},
 ): Promise<Pushing> {
   const log = watchLog();
   const node = await startNode(log, options.node);
   const account = await newAccount(node, 'ada');
-  const { id: repository } = await newRepository(node, account, 'r', options.defaultBranch ?? null);
+  const { id: repository } =
+    options.inBucket === true
+      ? await newRepositoryIn(node, account, await newBucket(node, account, 'own'), 'r')
+      : await newRepository(node, account, 'r', options.defaultBranch ?? null);
   const expiresAt = options.expiresAfterMs === undefined ? null : inTime(node, options.expiresAfterMs);
   const { id: tokenId, secret } = await newToken(node, account, { grants: ['GIT_HTTP_WRITE'], expiresAt });
   const objects = createFakeObjects();

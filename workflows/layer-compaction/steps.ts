@@ -1,15 +1,17 @@
 /**
  * The step of a compaction: it drops what is due to be dropped, and merges the small layers.
  *
- * Must stay true: a process makes few compactions at once, whatever the engine starts, and no account has all of them.
+ * Must stay true: a process makes few compactions at once, whatever the engine starts, and no account has all of them. A
+ * bucket of a user that is dead or slow holds up the compactions of no other place.
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
-import { type RepositoryId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
-import { COMPACTIONS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
-import type { CompactionStep, LayerCompactions } from '../../core/ports/layer-compactions.ts';
+import { type RepositoryId, type StorageBucketId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
+import { BUCKET_COMPACTIONS_AT_ONCE_MAX, COMPACTIONS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
+import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
+import { findRepositoryById } from '../../core/use-cases/accounts/repositories.ts';
 import { type CompactionContext, compactLayers } from '../../core/use-cases/compacting/compact-layers.ts';
 import { createDrops, type DropsContext } from './drops.ts';
 
@@ -21,12 +23,25 @@ export interface CompactionStepsContext extends CompactionContext, DropsContext 
 export function createCompactionSteps(context: CompactionStepsContext): StepActions<CompactionStep> {
   const slots = createFairSlots({ slots: COMPACTIONS_AT_ONCE_MAX, slotsPerKey: 1 });
   const drop = createDrops(context);
+  /** The buckets that a compaction is under way in. */
+  const buckets = new Set<StorageBucketId>();
+  /** Null: not now. The row stays, and the engine comes back to it. */
+  const begin = async ({ account, repository }: WantedCompaction): Promise<(() => void) | null> => {
+    const found = await findRepositoryById(context, account, repository);
+    const bucket = found?.owned.storageBucketId ?? null;
+    if (bucket === null) return slots.acquire(account);
+    // Whoever waited here for a dead bucket would take a step of the engine.
+    if (buckets.has(bucket) || buckets.size >= BUCKET_COMPACTIONS_AT_ONCE_MAX) return null;
+    buckets.add(bucket);
+    return () => buckets.delete(bucket);
+  };
   return {
     compact: async ({ id, revision }, signal) => {
       const repository = uuid<RepositoryId>(id);
       const wanted = await context.compactions.find(repository);
       if (wanted === null) return;
-      const done = await slots.acquire(wanted.account);
+      const done = await begin(wanted);
+      if (done === null) return;
       let againAt: Timestamp | null;
       try {
         againAt = await drop(wanted, signal);

@@ -4,6 +4,7 @@ import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 import { findBucket, type FoundBucket } from '../../../core/use-cases/buckets/buckets.ts';
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
+import { listRepositories } from '../../../core/use-cases/reading/list-repositories.ts';
 import { bucketErrorText } from '../../api/bucket-errors.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
@@ -13,6 +14,7 @@ import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import { NEW_FORM, refusedForm, type RefusedForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
+import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { BUCKETS, bucketOf, bucketOrigin, pathOf, viewerOf } from './bucket-visit.ts';
@@ -67,7 +69,7 @@ async function showBucket(
     { action: pathOf(id, '/verify'), csrf: visit.csrf() },
     html`<button class="button${bucket.status !== 'VERIFIED' && ' main'}">Verify</button>`,
   );
-  const content = html`${errorSummary(errors)}<div class="row">${verify}<a class="button" href="${pathOf(id, '/edit')}">Edit</a><a class="button quiet" href="${BUCKETS}/setup">Setup guide</a><a class="button grave end" href="${pathOf(id, '/delete')}">Delete…</a></div>${facts(visit, found)}${dependents(visit, found)}${recent(visit, found, listed.items, listed.total)}`;
+  const content = html`${errorSummary(errors)}<div class="row">${verify}<a class="button" href="${pathOf(id, '/edit')}">Edit</a><a class="button quiet" href="${BUCKETS}/setup">Setup guide</a><a class="button grave end" href="${pathOf(id, '/delete')}">Delete…</a></div>${facts(visit, found)}${await dependents(context, visit, found)}${recent(visit, found, listed.items, listed.total)}`;
   return showPage(page(visit, { title: `Storage bucket ${bucket.name}`, head }, content), status, headers);
 }
 
@@ -87,14 +89,24 @@ function facts(visit: PersonVisit, { bucket, settings }: FoundBucket): Html {
   }<dt>Created</dt><dd>${timeAgo(createdAt, visit.now)}</dd></dl></div></section>`;
 }
 
-function dependents({ person }: PersonVisit, { repositories }: FoundBucket): Html {
+/** The sizes are here because they count against no quota. */
+async function dependents(context: SiteContext, visit: PersonVisit, { repositories }: FoundBucket): Promise<Html> {
   if (repositories.length === 0) {
     return html`<section class="box"><header><h2>Repositories</h2></header><div class="inside"><p class="soft">No repository is in this bucket.</p></div></section>`;
   }
-  const names = repositories.slice(0, REPOSITORIES_SHOWN_MAX).map(({ name }) => name);
-  const links = names.map((name) => html`<li><a href="/${person.username}/${name}">${name}</a></li>`);
-  return html`<section class="box"><header><h2>Repositories</h2><span class="end soft">${repositories.length}</span></header><div class="inside"><ul>${links}</ul>${
-    repositories.length > names.length && html`<p class="soft">The first ${names.length}.</p>`
+  const repositoryIds = repositories.slice(0, REPOSITORIES_SHOWN_MAX).map(({ id }) => id);
+  const { items } = await listRepositories(context, {
+    account: visit.person.account,
+    selection: { scope: 'SELECTED_REPO', repositoryIds },
+    seen: visit.position,
+    page: { offset: 0, limit: REPOSITORIES_SHOWN_MAX },
+  });
+  const rows = items.map(
+    ({ username, name, sizeBytes }) =>
+      html`<li><a href="/${username}/${name}">${name}</a> <span class="soft">${sizeText(sizeBytes)}</span></li>`,
+  );
+  return html`<section class="box"><header><h2>Repositories</h2><span class="end soft">${repositories.length}</span></header><div class="inside"><ul>${rows}</ul><p class="soft">What is in the bucket counts against no quota of storage.</p>${
+    repositories.length > repositoryIds.length && html`<p class="soft">The first ${repositoryIds.length}.</p>`
   }</div></section>`;
 }
 

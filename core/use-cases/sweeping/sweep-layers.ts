@@ -1,20 +1,23 @@
 /**
- * The policy that removes orphaned layers, whose push never committed (docs/architecture.md, invariant 2).
+ * The policy that removes orphaned layers, whose push never committed (docs/architecture.md, invariant 2), and layers
+ * that expired while their store could not remove them.
  *
  * Must stay true: a layer is removed only if both conditions hold. It is older than a week by the store's clock and by
- * this node's clock, while a push has at most an hour to append. And no event of its repository's stream names it, read
- * to the end after the layer was listed. In any doubt the layer stays: if the stream cannot be read, if it has no event
+ * this node's clock, while a push has at most an hour to append. And no event of its repository's stream names it, or
+ * a `LayersExpired` does, read to the end after the layer was listed. In any doubt the layer stays: if the stream cannot be read, if it has no event
  * (the database may not be the one these layers belong to), or if the key has another form. Any number of nodes may
  * sweep at once.
  */
-import { type StreamName, streamName } from '../../kernel/envelope.ts';
-import { type LayerId, parseUuid, plusMs, type RepositoryId } from '../../kernel/ids.ts';
+import { readEvent } from '../../kernel/decider.ts';
+import { type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
+import { type LayerId, parseUuid, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import { type JsonObject, textsIn } from '../../kernel/json.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type EventStore, EventStoreError } from '../../ports/event-store.ts';
 import type { LayerStore, StoredLayer } from '../../ports/layer-store.ts';
 import type { Log } from '../../ports/log.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 
 export interface LayerSweepContext {
   readonly events: Pick<EventStore, 'readStream'>;
@@ -23,6 +26,11 @@ export interface LayerSweepContext {
   readonly log: Log;
   /** Called for each removed layer, for the metrics. */
   readonly onSwept: (layer: StoredLayer) => void;
+  /**
+   * Whether the bucket of a user that is swept holds this repository; others are left alone. Layers that expired are
+   * removed there as well, since their expiry does not wait for a bucket. Absent: the platform's store.
+   */
+  readonly isInBucket?: (repository: RepositoryId) => boolean;
 }
 
 /** The number of old layers that are held in memory and checked together. */
@@ -45,7 +53,7 @@ type OldLayers = Map<LayerId, OldLayer>;
  * stay until the next sweep. Resolves early when the signal is aborted.
  */
 export async function sweepLayers(context: LayerSweepContext, signal: AbortSignal): Promise<void> {
-  const { layers, clock } = context;
+  const { layers, clock, isInBucket = () => true } = context;
   const storeTime = await layers.now();
   const nodeTime = clock.now();
   const oldest = plusMs(storeTime < nodeTime ? storeTime : nodeTime, -ORPHANED_LAYER_SPAN_MS);
@@ -54,7 +62,7 @@ export async function sweepLayers(context: LayerSweepContext, signal: AbortSigna
   for await (const stored of layers.list('repositories/')) {
     if (signal.aborted) return;
     const layer = stored.storedAt < oldest ? parseLayer(stored) : null;
-    if (layer === null) continue;
+    if (layer === null || !isInBucket(layer.repository)) continue;
     const ofRepository: OldLayers = batch.get(layer.repository) ?? new Map();
     batch.set(layer.repository, ofRepository.set(layer.id, layer));
     count += 1;
@@ -83,7 +91,7 @@ async function sweepBatch(
   for (const [repository, old] of batch) {
     let orphans: OldLayers;
     try {
-      orphans = await unnamed(context.events, streamName('repository', repository), old, signal);
+      orphans = await removable(context, streamName('repository', repository), old, signal);
     } catch (cause) {
       if (cause instanceof EventStoreError && cause.code === 'log-unavailable') throw cause;
       context.log.error({ err: cause, repository }, 'Orphaned layers were not searched for: the stream cannot be read');
@@ -93,30 +101,47 @@ async function sweepBatch(
       if (signal.aborted) return;
       await context.layers.delete(layer.key);
       const { id, sizeBytes, storedAt } = layer;
-      context.log.info({ repository, layer: id, sizeBytes, storedAt }, 'Removed a layer that no event names');
+      context.log.info(
+        { repository, layer: id, sizeBytes, storedAt },
+        'Removed a layer that no event names, or that expired',
+      );
       context.onSwept(layer);
     }
   }
 }
 
-/** Returns the layers that no event of the stream names. Returns none in any doubt. */
-async function unnamed(
-  events: Pick<EventStore, 'readStream'>,
+/** Returns the layers that no event of the stream names, or that expired. Returns none in any doubt. */
+async function removable(
+  { events, isInBucket }: LayerSweepContext,
   stream: StreamName,
   layers: OldLayers,
   signal: AbortSignal,
 ): Promise<OldLayers> {
   const left = new Map(layers);
-  for (let from = 0; left.size > 0; ) {
+  const expired: OldLayers = new Map();
+  for (let from = 0; left.size > 0 || isInBucket !== undefined; ) {
     if (signal.aborted) return new Map();
     const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
     // The log has no event of this repository, so it may not be the log that the layers belong to.
     if (from === 0 && page.length === 0) return new Map();
-    for (const { data } of page) removeNamed(left, data);
+    for (const recorded of page) {
+      for (const id of isInBucket === undefined ? [] : expiredIn(recorded)) {
+        const layer = layers.get(id);
+        if (layer !== undefined) expired.set(id, layer);
+      }
+      removeNamed(left, recorded.data);
+    }
     if (page.length < PAGE_EVENTS_MAX) break;
     from += page.length;
   }
-  return left;
+  return new Map([...left, ...expired]);
+}
+
+/** Returns the layers whose bytes the event lets go, which no later event brings back. */
+function expiredIn(recorded: RecordedEvent): readonly LayerId[] {
+  if (recorded.type !== 'LayersExpired') return [];
+  const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+  return event.type === 'LayersExpired' ? event.data.layers.map(({ id }) => uuid<LayerId>(id)) : [];
 }
 
 /**

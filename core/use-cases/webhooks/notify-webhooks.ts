@@ -8,14 +8,17 @@
 import { isSelected } from '../../access-token/repository-selection.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
+import type { RecentCounts } from '../../kernel/recent-counts.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { type Cause, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, type ObjectId, objectId, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import {
+  BUCKET_BACKGROUND_TRIES_MAX,
   WEBHOOK_PAYLOAD_BYTES_MAX,
   WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
   WEBHOOK_PUSH_REFS_MAX,
 } from '../../kernel/limits.ts';
+import { LayerStoreError } from '../../ports/layer-store.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
 import {
@@ -38,6 +41,10 @@ import { systemCause } from '../../runtime/system-cause.ts';
 export interface NotifyContext extends DeliveryContext {
   readonly past: PastEntities;
   readonly objects: Pick<ObjectDatabase, 'open'>;
+  /** Resolves with the work's value, or with null after `BUCKET_BACKGROUND_WAIT_MS`. */
+  readonly inTime: <Value>(work: Promise<Value>) => Promise<Value | null>;
+  /** How often each bucket of a user failed, or kept the policy waiting, lately. */
+  readonly bucketFailures: RecentCounts;
   /** The URL of the website, without a slash at its end. */
   readonly webUrl: string;
   readonly log: Log;
@@ -76,7 +83,7 @@ export async function notifyOfPush(
   const notified = updates.filter((update) => eventsOfUpdate(update).length > 0).slice(0, WEBHOOK_PUSH_REFS_MAX);
   if (notified.length === 0) return;
   const bytesMax = payloadShare(notified);
-  const reader = options.withoutObjects ? null : await turn(() => openObjects(context, push));
+  const reader = options.withoutObjects ? null : await openInTurn(context, push, turn);
   try {
     const commits =
       reader === null ? null : await turn(() => newCommitsOf(reader, push.entity.state, notified, updates));
@@ -140,6 +147,32 @@ async function chosenDefaultBranch(
   if (next === undefined || next.requestId !== requestId) return null;
   const event = readEvent<RepositoryEvent>(repositoryEventKinds, next);
   return event.type === 'DefaultBranchChanged' ? event.data.default_branch : null;
+}
+
+/** Opens the objects; null if they are in a bucket of a user that failed again and again, so that nobody waits for it. */
+async function openInTurn(context: NotifyContext, push: PushFacts, turn: Turn): Promise<ObjectReader | null> {
+  const { bucketFailures } = context;
+  const bucket = push.owned.storageBucketId;
+  if (bucket === null) return turn(() => openObjects(context, push));
+  if (bucketFailures.of(bucket) >= BUCKET_BACKGROUND_TRIES_MAX) return null;
+  try {
+    return await openInTime(context, push);
+  } catch (error) {
+    bucketFailures.add(bucket, 1);
+    throw error;
+  }
+}
+
+/** Takes no turn, which others need. An opening that takes too long goes on for the cache's sake. */
+async function openInTime(context: NotifyContext, push: PushFacts): Promise<ObjectReader> {
+  const opening = openObjects(context, push);
+  const inTime = await context.inTime(opening);
+  if (inTime !== null) return inTime;
+  opening.then(
+    (reader) => reader.close(),
+    () => undefined,
+  );
+  throw new LayerStoreError('timed-out', 'The bucket of the repository takes too long');
 }
 
 async function openObjects({ objects }: NotifyContext, { accountId, owned, entity }: PushFacts): Promise<ObjectReader> {

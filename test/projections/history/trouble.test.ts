@@ -1,5 +1,6 @@
 /** Repositories whose objects cannot be read, or not quickly; other repositories do not wait for them. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { isReadModelError, Pushed, serve } from '../../support/pushed-repository.ts';
@@ -26,6 +27,34 @@ describe('when objects cannot be read,', () => {
     await until(async () => (await service.runner.parked()).length === 0);
     await broken.check();
     assert.equal(service.objects.leases(), 0);
+  });
+});
+
+describe('a bucket of a user that never answers', () => {
+  test('makes others wait once: its repositories are then read beside them', async (context) => {
+    const service = await serve(context, { bounds: { turnBounds: { spanMs: 300 } } });
+    const bucket = randomUUID();
+    const slow = [await Pushed.create(service, 'main', bucket), await Pushed.create(service, 'main', bucket)] as const;
+    const sound = await Pushed.create(service);
+    const { promise: answers, resolve: answer } = Promise.withResolvers<void>();
+    const { open } = service.objects;
+    service.objects.open = async (committed) => {
+      if (committed.place.storageBucketId === bucket) await answers;
+      return open(committed);
+    };
+    for (const one of slow) {
+      await one.push({ 'refs/heads/main': one.line(2) });
+      await service.reads.caughtUp(service.append.last);
+    }
+    await sound.push({ 'refs/heads/main': sound.line(3) });
+    await service.reads.caughtUp(service.append.last);
+    await sound.check();
+    const parked = await service.runner.parked();
+    assert.deepEqual(parked.map(({ error }) => /took too long a moment ago/.test(error)).filter((is) => is).length, 1);
+    assert.equal(parked.length, 2);
+    answer();
+    await until(async () => (await service.runner.parked()).length === 0);
+    for (const one of slow) await one.check();
   });
 });
 

@@ -241,6 +241,16 @@ export function createMemoryReadModels(options: {
         return closed.map((repository) => ({ account, repository }));
       });
     },
+    bucketsInUse: async () => {
+      const all = await fold();
+      return [...all.accounts].flatMap(([account, { state }]) => {
+        const owned = state.status === 'open' ? [...state.repositories.entries()] : [];
+        const buckets = new Set(owned.map(([, { storageBucketId }]) => storageBucketId));
+        return [...buckets].flatMap((storageBucketId) =>
+          storageBucketId === null ? [] : [{ account, storageBucketId }],
+        );
+      });
+    },
     branches: async (id) => {
       branchReads += 1;
       const found = await findRepository(id);

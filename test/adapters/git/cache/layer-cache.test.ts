@@ -1,15 +1,17 @@
 /** The node's cache of layers: filled once, checked and evicted; anybody may delete it at any time. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
-import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import { createGitObjectDatabase } from '../../../../adapters/git/object-database.ts';
+import { type ObjectId, type RepositoryId, uuid, type Uuid } from '../../../../core/kernel/ids.ts';
 import type { LayerKey, LayerStore } from '../../../../core/ports/layer-store.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
+import { layersIn } from '../../../support/layers-in.ts';
 import { withLayer, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { eventually } from '../../../support/processes.ts';
 import { mountSmallDisk } from '../../../support/small-disk.ts';
@@ -40,6 +42,42 @@ describe('the cache, while it is filled,', () => {
       await Promise.all(Array.from({ length: 10 }, () => readAll(database, history.objects)));
       assert.deepEqual([...layers.gets].sort(), [...history.objects.layers].map(({ key }) => key).sort());
     }));
+
+  test('takes no slot of the platform, nor more than six at once, for a bucket that never answers', async () => {
+    const directory = join(folder.path, 'beside-buckets');
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    let waiting = 0;
+    const silent: LayerStore = {
+      ...layers.store,
+      get: async (key) => {
+        waiting += 1;
+        await held;
+        return layers.store.get(key);
+      },
+    };
+    const database = await createGitObjectDatabase({
+      ...{ directory, cacheBytesMax: 2 ** 30 },
+      layers: {
+        ...layersIn(layers.store),
+        of: ({ storageBucketId: bucket }) => (bucket === null ? layers.store : silent),
+      },
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    });
+    const inBucket = (storageBucketId: Uuid) => ({
+      ...history.objects,
+      repository: uuid<RepositoryId>(randomUUID()),
+      place: { ...history.objects.place, storageBucketId },
+    });
+    const buckets = Array.from({ length: 3 }, () => uuid(randomUUID()));
+    const opening = buckets.flatMap((bucket) => [1, 2, 3].map(() => database.open(inBucket(bucket))));
+    await eventually('the buckets are asked', () => waiting === 18);
+    (await database.open(history.objects)).close();
+    assert.equal(waiting, 18, 'six layers of each bucket');
+    release();
+    for (const reader of await Promise.all(opening)) reader.close();
+    assert.equal(waiting, 27);
+    await database.close();
+  });
 
   test('fetches only new layers', () =>
     withDatabase(async (database) => {

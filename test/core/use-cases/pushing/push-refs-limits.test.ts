@@ -122,6 +122,15 @@ describe('The quotas of an account', () => {
     }
   });
 
+  test('of storage do not count what lies in a bucket of the user, and those of ingress do', async () => {
+    const pushing = await startPushing({ inBucket: true });
+    Object.assign(pushing.used, { storageBytes: 10_000, ingressBytes: 0 });
+    assert.deepEqual(await codes(pushing.push([create], { quotas: quotasOf(1, null) })), [null]);
+    assert.equal(pushing.objects.received[0]?.packSizeBytesMax, PACK_SIZE_BYTES_MAX);
+    const other = await startPushing({ inBucket: true });
+    assert.equal(await codes(other.push([create], { quotas: quotasOf(1, 499) })), 'ingress-quota-reached');
+  });
+
   test('refuse a push at the commit if another push used them up meanwhile', async () => {
     const pushing = await startPushing();
     pushing.onFailpoint = (point) => {

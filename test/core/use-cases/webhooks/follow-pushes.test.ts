@@ -16,7 +16,13 @@ import {
   ZERO_OBJECT_ID,
 } from '../../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
-import { WEBHOOK_PAYLOAD_COMMITS_MAX, WEBHOOK_PUSH_REFS_MAX } from '../../../../core/kernel/limits.ts';
+import {
+  BUCKET_BACKGROUND_REST_MS,
+  BUCKET_BACKGROUND_TRIES_MAX,
+  WEBHOOK_PAYLOAD_COMMITS_MAX,
+  WEBHOOK_PUSH_REFS_MAX,
+} from '../../../../core/kernel/limits.ts';
+import { createRecentCounts } from '../../../../core/kernel/recent-counts.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
 import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
 import type { StoredRefUpdate } from '../../../../core/repository/events.ts';
@@ -30,6 +36,7 @@ import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs
 import { accepted, newAccount, newRepository } from '../../../support/accounts.ts';
 import { createMemoryObjects } from '../../../support/memory/object-database.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
+import { newBucket, newRepositoryIn } from '../../../support/stored-buckets.ts';
 import { eventually } from '../../../support/test-timers.ts';
 import { settle, watchLog } from '../../../support/watched-log.ts';
 
@@ -55,6 +62,11 @@ async function following() {
     }),
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
     pause: () => new Promise((resolve) => setImmediate(resolve)),
+    inTime: (work) => Promise.race([work, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]),
+    bucketFailures: createRecentCounts({
+      ...{ spanMs: BUCKET_BACKGROUND_REST_MS, keysMax: 10 },
+      monotonicMs: () => node.clock.monotonicMs(),
+    }),
     onFault: (cause) => faults.push(cause),
   };
   const tree = objects.tree({});
@@ -386,6 +398,35 @@ describe('Webhooks are notified of a push', () => {
     await on.follow(1);
     assert.deepEqual(await on.payloads(), ['push refs/heads/main']);
     assert.equal(openings, 1);
+  });
+
+  test('without the objects of a bucket that never answers, for which nobody else waits', async () => {
+    const on = await following();
+    const ada = await newAccount(on.node, 'ada');
+    const engine = await newRepositoryIn(on.node, ada, await newBucket(on.node, ada, 'silent'), 'engine');
+    const bob = await newAccount(on.node, 'bob');
+    const plain = accepted(await newRepository(on.node, bob, 'plain'));
+    for (const account of [ada, bob]) await on.webhook(account, ['push']);
+    const { open } = on.context.objects;
+    let openings = 0;
+    const objects: typeof on.context.objects = {
+      open: (committed) => {
+        if (committed.repository !== engine.id) return open(committed);
+        openings += 1;
+        return new Promise(() => undefined);
+      },
+    };
+    Object.assign(on.context, { objects });
+    // More than there are turns.
+    for (let number = 0; number < 5; number += 1) await on.push(engine, { [`refs/heads/b${number}`]: on.commit() });
+    await on.push(plain, { 'refs/heads/main': on.commit() });
+    await on.follow(6);
+    assert.equal((await on.payloads()).length, 6);
+    assert.equal(openings, BUCKET_BACKGROUND_TRIES_MAX);
+    on.node.clock.advance(2 * BUCKET_BACKGROUND_REST_MS);
+    await on.push(engine, { 'refs/heads/later': on.commit() });
+    await on.follow(7);
+    assert.equal(openings, 2 * BUCKET_BACKGROUND_TRIES_MAX, 'later it is tried again');
   });
 
   test('unless it is older than retention; and the bodies of an erased account are removed', async () => {
