@@ -22,7 +22,7 @@ import * as passkeyChallenges from './migrations/012-passkey-challenges.ts';
 import * as refusedExchanges from './migrations/013-refused-exchanges.ts';
 import * as signingKeys from './migrations/014-signing-keys.ts';
 import * as layerCompactions from './migrations/015-layer-compactions.ts';
-import * as manifestWrites from './migrations/017-manifest-writes.ts';
+import * as manifestWrites from './migrations/016-manifest-writes.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -57,7 +57,7 @@ export const logMigrations: MigrationSet = {
     '013-refused-exchanges': refusedExchanges,
     '014-signing-keys': signingKeys,
     '015-layer-compactions': layerCompactions,
-    '017-manifest-writes': manifestWrites,
+    '016-manifest-writes': manifestWrites,
   },
 };
 

@@ -18,7 +18,17 @@ import { benchReading, renderReadingBench } from './reading.ts';
 import { benchRefCount, renderRefCountBench } from './ref-count.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
-import { ALL_NAMES, COMMAND_LINE, GROWTH, LOG, PAGES, READING, REF_COUNT, STORAGE, WEBHOOKS } from './scenarios/catalogue.ts';
+import {
+  ALL_NAMES,
+  COMMAND_LINE,
+  GROWTH,
+  LOG,
+  PAGES,
+  READING,
+  REF_COUNT,
+  STORAGE,
+  WEBHOOKS,
+} from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';

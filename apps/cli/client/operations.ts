@@ -119,10 +119,15 @@ export interface CommitSummary {
   readonly committer: Person;
 }
 
+export interface Branch {
+  readonly name: string;
+  readonly commit: CommitSummary;
+}
+
 export interface BranchList {
   readonly default_branch: string;
   /** In byte order of names. */
-  readonly branches: readonly { readonly name: string; readonly commit: CommitSummary }[];
+  readonly branches: readonly Branch[];
 }
 
 export interface Commit {
@@ -136,14 +141,49 @@ export interface Commit {
   readonly parents: readonly string[];
 }
 
+export interface CommitPagination {
+  readonly page: number;
+  readonly limit: number;
+  /** The number of items on all pages. Null for the commits of a path: they are not counted. */
+  readonly total: number | null;
+  readonly has_more: boolean;
+}
+
 export interface CommitList {
   /** The requested `ref`, else the default branch. */ readonly branch: string;
   /** In the order of `git log`: newest first. */
   readonly commits: readonly Commit[];
-  readonly pagination: Pagination;
+  readonly pagination: CommitPagination;
 }
 
-export interface File {
+export interface ChangedFile {
+  /** From the root. Bytes that are not UTF-8 show as U+FFFD. */ readonly path: string;
+  /** Of a renamed file. */
+  readonly previous_path: string | null;
+  readonly status: 'added' | 'modified' | 'deleted' | 'renamed' | 'typechange';
+  /** Null if they were not counted, as in a binary file. */
+  readonly additions: number | null;
+  /** Null if they were not counted, as in a binary file. */
+  readonly deletions: number | null;
+  readonly binary: boolean;
+}
+
+export interface CommitWithFiles {
+  readonly id: string;
+  readonly hexsha: string;
+  readonly message: string;
+  readonly author: Person;
+  readonly committer: Person;
+  readonly authored_at: string;
+  readonly committed_at: string;
+  readonly parents: readonly string[];
+  /** What differs from the first parent, or from nothing; at most 3000 files, in byte order of paths. */
+  readonly files: readonly ChangedFile[];
+  /** Whether files are missing. */
+  readonly files_truncated: boolean;
+}
+
+export interface ContentsFile {
   readonly type: 'file';
   readonly name: string;
   /** Octal, six digits. */
@@ -160,7 +200,7 @@ export interface File {
   readonly content: string;
 }
 
-export interface Symlink {
+export interface ContentsSymlink {
   readonly type: 'symlink';
   readonly name: string;
   /** Octal, six digits. */
@@ -177,7 +217,7 @@ export interface Symlink {
 }
 
 /** A commit of another repository. */
-export interface Submodule {
+export interface ContentsSubmodule {
   readonly type: 'submodule';
   readonly name: string;
   /** Octal, six digits. */
@@ -191,7 +231,7 @@ export interface Submodule {
   readonly commit: string;
 }
 
-export interface Folder {
+export interface ContentsFolder {
   readonly type: 'dir';
   /** From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
@@ -210,9 +250,10 @@ export interface Folder {
     /** Null for folders and submodules. */
     readonly size: number | null;
   }[];
+  readonly pagination: Pagination;
 }
 
-export type Contents = File | Folder | Symlink | Submodule;
+export type Contents = ContentsFile | ContentsFolder | ContentsSymlink | ContentsSubmodule;
 
 export interface DeviceSession {
   readonly id: string;
@@ -370,6 +411,24 @@ export interface ExchangedToken {
   )[];
   readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
   readonly repository_ids: readonly string[];
+}
+
+export interface Tag {
+  readonly name: string;
+  /** What the tag leads to in the end: mostly a commit. */
+  readonly target: string;
+  readonly annotated: boolean;
+  /** Of an annotated tag. */
+  readonly message: string | null;
+  /** Of an annotated tag that names one. */
+  readonly tagger: Person | null;
+  /** Null for a tag that leads to a tree or a blob. */
+  readonly commit: Commit | null;
+}
+
+export interface TagList {
+  /** In byte order of names. */ readonly tags: readonly Tag[];
+  readonly pagination: Pagination;
 }
 
 export interface UsageFigure {
@@ -541,7 +600,7 @@ export interface Operations {
     readonly path: undefined;
     readonly query: undefined;
     readonly body: {
-      /** Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`. */
+      /** Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`. */
       readonly name: string;
       readonly description?: string | null;
       /** The short name of a branch, which need not exist. */
@@ -598,6 +657,34 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: BranchList;
   };
+  /** Read a branch */
+  readonly getBranch: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** Its slashes are percent-encoded. */
+      readonly branch: string;
+    };
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: Branch;
+  };
+  /** List tags */
+  readonly listTags: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: {
+      /** Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+    };
+    readonly body: undefined;
+    readonly answer: TagList;
+  };
   /** List commits */
   readonly listCommits: {
     readonly path: {
@@ -611,9 +698,37 @@ export interface Operations {
       readonly limit?: number;
       /** A branch, a tag or a full commit id that a branch or tag reaches; no revision expressions. A branch is found before a tag of the same name: `refs/tags/<name>` names the tag. Absent: the default branch. */
       readonly ref?: string;
+      /** Only commits that changed this file or folder, which need not exist any more. */
+      readonly path?: string;
     };
     readonly body: undefined;
     readonly answer: CommitList;
+  };
+  /** Read a commit and what it changed */
+  readonly getCommit: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** A full commit id. */
+      readonly hexsha: string;
+    };
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: CommitWithFiles;
+  };
+  /** Download the files of a commit */
+  readonly getArchive: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** `<ref>.tar.gz` or `<ref>.zip`: of a branch, a tag or a full commit id. Its slashes are percent-encoded. */
+      readonly archive: string;
+    };
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: undefined;
   };
   /** List the changes of refs */
   readonly listActivity: {
@@ -638,6 +753,9 @@ export interface Operations {
       readonly name: string;
     };
     readonly query: {
+      /** Of the entries of a folder. Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
       /** A branch, a tag or a full commit id that a branch or tag reaches; no revision expressions. A branch is found before a tag of the same name: `refs/tags/<name>` names the tag. Absent: the default branch. */
       readonly ref?: string;
       /** true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured. */
@@ -656,6 +774,9 @@ export interface Operations {
       readonly path: string;
     };
     readonly query: {
+      /** Of the entries of a folder. Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
       /** A branch, a tag or a full commit id that a branch or tag reaches; no revision expressions. A branch is found before a tag of the same name: `refs/tags/<name>` names the tag. Absent: the default branch. */
       readonly ref?: string;
       /** true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured. */
@@ -1024,7 +1145,11 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   updateRepository: { method: 'PATCH', path: '/v1/repos/{username}/{name}' },
   deleteRepository: { method: 'DELETE', path: '/v1/repos/{username}/{name}' },
   listBranches: { method: 'GET', path: '/v1/repos/{username}/{name}/branches' },
+  getBranch: { method: 'GET', path: '/v1/repos/{username}/{name}/branches/{branch}' },
+  listTags: { method: 'GET', path: '/v1/repos/{username}/{name}/tags' },
   listCommits: { method: 'GET', path: '/v1/repos/{username}/{name}/commits' },
+  getCommit: { method: 'GET', path: '/v1/repos/{username}/{name}/commits/{hexsha}' },
+  getArchive: { method: 'GET', path: '/v1/repos/{username}/{name}/archive/{archive}' },
   listActivity: { method: 'GET', path: '/v1/repos/{username}/{name}/activity' },
   getRootContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents' },
   getContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents/{path}' },
