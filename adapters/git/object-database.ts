@@ -127,6 +127,11 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const quarantines: QuarantineContext = { git, cache, memory, log };
     const historySlots = createHistorySlots();
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, historySlots };
+    const settled = async () => {
+      await bitmaps.settled();
+      await graphs.settled();
+      await cache.settled();
+    };
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
@@ -134,16 +139,10 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       drop: async (repository) => cache.drop(repository),
-      settled: async () => {
-        await bitmaps.settled();
-        await graphs.settled();
-        await cache.settled();
-      },
+      settled,
       close: async () => {
         await runner.close();
-        await bitmaps.settled();
-        await graphs.settled();
-        await cache.settled();
+        await settled();
       },
     };
   } catch (error) {

@@ -64,7 +64,10 @@ export async function run(
   const { raw, id: requestId, query, body } = request;
   const input = { params: parseParams(request.params), query, body };
   const call: PublicCall = {
-    ...{ context, request: raw, requestId, target: request.originalUrl },
+    context,
+    request: raw,
+    requestId,
+    target: request.originalUrl,
     signal: () => closedSignal(reply.raw),
   };
   if (route.kind === 'public') return route.run(call, input);
