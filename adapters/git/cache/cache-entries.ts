@@ -208,15 +208,11 @@ export class CacheEntries {
    * Links the committed layers that another folder of the repository has into a new one. A pack that also holds objects
    * of other layers stays behind: the folder's objects are exactly those of the committed layers.
    */
-  async #beginWith(
-    other: CacheEntry,
-    folder: CacheFolder,
-    { layers, keptSinceEpoch }: CommittedObjects,
-  ): Promise<void> {
+  async #beginWith(other: CacheEntry, folder: CacheFolder, objects: CommittedObjects): Promise<void> {
     const from = this.#take(other);
     try {
       if (!(await isUsable(from))) return;
-      const committed = new Set(Array.from(layers, ({ id }) => id));
+      const committed = new Set(Array.from(objects.layers, ({ id }) => id));
       const present = [...from.folder.present.values()];
       const mixed = new Set(present.filter(({ id }) => !committed.has(id)).map(({ pack }) => pack));
       await copyLayers(
@@ -225,8 +221,7 @@ export class CacheEntries {
         present.filter(({ pack }) => !mixed.has(pack)),
       );
       // Objects of an older folder may be dropped since, and what it says of them would pass for their presence.
-      const keepsAll = keptSinceEpoch !== null && from.folder.shrinkEpoch >= keptSinceEpoch;
-      if (keepsAll) await this.#onBegun(from.folder, folder);
+      if (keepsAllOf(objects, from.folder)) await this.#onBegun(from.folder, folder);
     } catch (error) {
       // What was not linked is fetched again.
       this.#log.warn({ folder: folder.path, error }, 'Cached layers could not be kept');
@@ -274,4 +269,9 @@ function newEntry(folder: CacheFolder, checked: boolean): CacheEntry {
 
 function entryKey(repository: RepositoryId, shrinkEpoch: number): string {
   return `${repository}/${shrinkEpoch}`;
+}
+
+/** Whether none of the objects that the folder's layers hold was dropped since. */
+export function keepsAllOf({ keptSinceEpoch }: CommittedObjects, folder: CacheFolder): boolean {
+  return keptSinceEpoch !== null && folder.shrinkEpoch >= keptSinceEpoch;
 }

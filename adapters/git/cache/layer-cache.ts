@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerStores } from '../../../core/ports/layer-stores.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
-import { type CacheEntries, type CacheEntry, openCacheEntries } from './cache-entries.ts';
+import { type CacheEntries, type CacheEntry, keepsAllOf, openCacheEntries } from './cache-entries.ts';
 import { type CacheFolder, type PackFiles, packPath, type PresentLayer, startCache } from './cache-folder.ts';
 import { FolderMerges } from './folder-merges.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
@@ -60,7 +60,10 @@ export interface LayerCacheOptions {
   readonly packsMax: number;
   /** Called when a folder begins with packs of another one of the same repository, and will hold all its objects. */
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
-  /** Called when a compaction on this node has filled the folder that is read from now on instead of another one. */
+  /**
+   * Called when a compaction on this node has filled the folder that is read from now on instead of another one, and has
+   * dropped nothing of it.
+   */
   readonly onCompacted: (from: CacheFolder, to: CacheFolder) => Promise<void>;
 }
 
@@ -133,7 +136,9 @@ class DiskLayerCache implements LayerCache {
       const moved = await this.#moveIn(entry, layer, files, opened);
       const older = entry.superseded.toSorted((a, b) => b.folder.shrinkEpoch - a.folder.shrinkEpoch)[0];
       const isComplete = [...objects.layers].every(({ id }) => entry.folder.present.has(id));
-      if (moved && isComplete && older !== undefined) await onCompacted(older.folder, entry.folder);
+      // What was fetched from the older folder may be what a compaction dropped.
+      const keepsAll = older !== undefined && keepsAllOf(objects, older.folder);
+      if (moved && isComplete && keepsAll) await onCompacted(older.folder, entry.folder);
       return moved;
     } finally {
       if (kept !== null) entries.release(kept);

@@ -185,8 +185,12 @@ function pushOne(database: TestDatabase, repository: TestRepository, objects: Co
   return database.push(objects, repository.pack([commit, `^${commit}~1`]));
 }
 
-/** Replaces all layers by one, as a compaction does. */
-async function compact({ database, layers }: TestDatabase, objects: CommittedObjects): Promise<CommittedObjects> {
+/** Replaces all layers by one, as a compaction does. One that drops says since when nothing was. */
+async function compact(
+  { database, layers }: TestDatabase,
+  objects: CommittedObjects,
+  drops = false,
+): Promise<CommittedObjects> {
   const before = [...objects.layers];
   const merged = await database.merge(objects, before, new AbortController().signal);
   const content = await merged.layer({ format: 1 });
@@ -195,7 +199,8 @@ async function compact({ database, layers }: TestDatabase, objects: CommittedObj
   await layers.put(key, content.body(), content.sizeBytes);
   const { sizeBytes, sha256 } = content;
   const layer = { id, key, sizeBytes, sha256, pack: merged.pack };
-  const after = { ...objects, shrinkEpoch: objects.shrinkEpoch + 1, layers: [layer] };
+  const shrinkEpoch = objects.shrinkEpoch + 1;
+  const after = { ...objects, shrinkEpoch, layers: [layer], ...(drops ? { keptSinceEpoch: shrinkEpoch } : {}) };
   await merged.install(after, layer);
   return after;
 }
@@ -239,6 +244,19 @@ describe('bitmaps', () => {
     await database.database.settled();
     assert.equal(await bitmapsOf(database), 1, 'that of the folder before: nobody has fetched from it');
     assert.equal(await clone(database, repository, objects), count + 6);
+    assert.deepEqual(database.warnings, []);
+    await database.close();
+  });
+
+  test('of what was fetched are left to the next fetch when a compaction has dropped objects', async () => {
+    const repository = largeRepository('dropped');
+    const database = await testDatabase();
+    let objects = await database.push(database.newObjects(), repository.pack(['main']));
+    objects = await pushOne(database, repository, objects);
+    const count = await clone(database, repository, objects);
+    objects = await compact(database, objects, true);
+    assert.equal(await bitmapsOf(database), 1, 'the tips of that fetch may be gone');
+    assert.equal(await clone(database, repository, objects), count);
     assert.deepEqual(database.warnings, []);
     await database.close();
   });
