@@ -8,7 +8,10 @@ import { accepted, codeOf, newAccount } from '../support/accounts.ts';
 import { CAUSE, startNode } from '../support/node.ts';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
 
-const ROUNDS = 8;
+const ROUNDS_MIN = 8;
+/** On a busy machine more tries are needed; an account may fail 100 times. */
+const ROUNDS_MAX = 40;
+const SPREAD_MAX = 1.5;
 
 test('an attacker who measures how long a refusal takes does not learn which accounts exist', async () => {
   const node = { ...(await startNode(createMemoryEventStore())), passwords: createPasswordHasher() };
@@ -16,7 +19,8 @@ test('an attacker who measures how long a refusal takes does not learn which acc
   accepted(await eraseAccount(node, CAUSE, await newAccount(node, 'gone')));
   const logins = ['ada', 'ada@example.org', 'nobody', 'nobody@example.org', 'gone'];
   const fastest = new Map(logins.map((login) => [login, Number.POSITIVE_INFINITY]));
-  for (let round = 0; round < ROUNDS; round += 1) {
+  const spread = (): number => Math.max(...fastest.values()) / Math.min(...fastest.values());
+  for (let round = 0; round < ROUNDS_MIN || (round < ROUNDS_MAX && spread() >= SPREAD_MAX); round += 1) {
     for (const login of logins) {
       const origin = { requestId: 'request-1', address: `192.0.2.${round}`, userAgent: null };
       const start = performance.now();
@@ -29,8 +33,7 @@ test('an attacker who measures how long a refusal takes does not learn which acc
   }
   await node.background.settled();
   const times = [...fastest.values()];
-  const spread = Math.max(...times) / Math.min(...times);
   const text = [...fastest].map(([login, ms]) => `${login} ${ms.toFixed(1)} ms`).join(', ');
   assert.ok(Math.min(...times) > 5, `each refusal costs a comparison: ${text}`);
-  assert.ok(spread < 1.5, text);
+  assert.ok(spread() < SPREAD_MAX, text);
 });
