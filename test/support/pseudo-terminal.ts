@@ -34,6 +34,8 @@ export function startOnTerminal(
   child.stdout.on('data', (chunk: Buffer) => {
     shown += chunk.toString('utf8');
   });
+  // It may end by itself just before it is interrupted.
+  child.stdin.on('error', () => undefined);
   const interrupt = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) child.stdin.write('\u0003');
     await exited;
