@@ -5,6 +5,7 @@ import { needs } from '../support/optional-suites.ts';
 import {
   type BucketService,
   type CompactionPoint,
+  isInBucketAlone,
   killAtCompaction,
   killAtPush,
   type PushPoint,
@@ -41,5 +42,7 @@ for (const [title, nodeCount] of [
       test(`killed at ${point}, keeps acknowledged pushes, and a compaction follows`, () =>
         killAtCompaction(service, point));
     }
+
+    test('leaves a bucket that alone is every one of these repositories', () => isInBucketAlone(service));
   });
 }

@@ -5,10 +5,12 @@
  * Must stay true: the server has reached the point at which it was to die, or the test fails.
  */
 import assert from 'node:assert/strict';
+import { cp } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LAYERS_MAX } from '../../core/kernel/limits.ts';
 import type { FailpointName } from '../../core/ports/failpoints.ts';
+import { rebuildByScript } from '../support/bucket-script.ts';
 import type { Ending } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';
 import {
@@ -37,6 +39,8 @@ const COMMITTED: ReadonlySet<PushPoint> = new Set(['push-appended', 'push-instal
 /** Only a push too wide for one event is stored in parts; with long names few refs are enough. */
 const WIDE_NAMES = Array.from({ length: 200 }, (_, n) => `refs/heads/${`${'long'.repeat(60)}/`.repeat(8)}${n}`);
 const SPAN_MS = 60_000;
+/** A manifest is a minute behind; the machine may be busy. */
+const MANIFEST_SPAN_MS = 100_000;
 const LIVES = { STRATA_FAILPOINT: '' };
 
 export interface BucketService {
@@ -44,6 +48,8 @@ export interface BucketService {
   readonly nodes: Strata[];
   readonly account: Account;
   readonly bucket: UserBucket;
+  /** The folder with the objects of the bucket, below its prefix. */
+  readonly folder: string;
   readonly log: TestLog;
   readonly ending: Ending;
 }
@@ -57,7 +63,7 @@ export async function startBucketService(ending: Ending, nodeCount: number): Pro
   const nodes = [first, ...(await Promise.all(others))];
   const account = await createAccount(first, 'ada');
   const bucket = await createUserBucket(first, account, s3);
-  return { nodes, account, bucket, log: shared.log, ending };
+  return { nodes, account, bucket, folder: path.join(s3.folder, 'own'), log: shared.log, ending };
 }
 
 /** Kills the first server at this point of a push. */
@@ -112,6 +118,40 @@ export async function killAtCompaction(service: BucketService, point: Compaction
   await untilCompacted(service, point);
   for (const node of nodes) await holds(service, node, point, acknowledged);
   await isVerified(service, point);
+}
+
+/** Waits until the bucket alone is each repository as the service shows it, by the script of docs/bucket-layout.md. */
+export async function isInBucketAlone(service: BucketService): Promise<void> {
+  const { account, folder, ending } = service;
+  const listed = await api(firstOf(service), account.token, 'GET', '/v1/repositories?limit=100');
+  const { repositories } = listed.body as { readonly repositories: readonly { id: string; name: string }[] };
+  assert.ok(repositories.length > 0);
+  for (const { id, name } of repositories) {
+    const refs = await refsOf(gitUrl(firstOf(service), account, name), ending);
+    for (const deadline = Date.now() + MANIFEST_SPAN_MS; ; await sleep(1_000)) {
+      const made = await refsByScript(path.join(folder, 'repositories', id), ending);
+      if (made === refs) break;
+      assert.ok(Date.now() < deadline, `the script makes of ${name}: ${made}\ninstead of: ${refs}`);
+    }
+  }
+}
+
+/** Returns what the script makes, or why it fails. */
+async function refsByScript(objects: string, ending: Ending): Promise<string> {
+  const copy = await tempDir(ending);
+  const made = path.join(copy, 'made.git');
+  try {
+    await cp(objects, path.join(copy, 'store'), { recursive: true });
+    await rebuildByScript(path.join(copy, 'store'), made);
+  } catch (error) {
+    return String(error);
+  }
+  await git(made, ['fsck', '--full', '--strict', '--no-dangling']);
+  return refsOf(made, ending);
+}
+
+async function refsOf(repository: string, ending: Ending): Promise<string> {
+  return git(await tempDir(ending), ['ls-remote', repository]);
 }
 
 function firstOf({ nodes }: BucketService): Strata {
