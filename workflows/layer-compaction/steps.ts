@@ -5,8 +5,12 @@
  * bucket of a user that is dead or slow holds up the compactions of no other place.
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
-import { type RepositoryId, type StorageBucketId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
-import { BUCKET_COMPACTIONS_AT_ONCE_MAX, COMPACTIONS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
+import { plusMs, type RepositoryId, type StorageBucketId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
+import {
+  BUCKET_COMPACTIONS_AT_ONCE_MAX,
+  COMPACTION_IDLE_MS,
+  COMPACTIONS_AT_ONCE_MAX,
+} from '../../core/kernel/limits.ts';
 import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
@@ -43,14 +47,20 @@ export function createCompactionSteps(context: CompactionStepsContext): StepActi
       const done = await begin(wanted);
       if (done === null) return;
       let againAt: Timestamp | null;
+      let hasMerged = false;
       try {
         againAt = await drop(wanted, signal);
         // One compaction may be bounded by its bytes, so the next one may find more to merge.
-        while ((await compactLayers(context, wanted, signal)) === 'compacted') signal.throwIfAborted();
+        while ((await compactLayers(context, wanted, signal)) === 'compacted') {
+          hasMerged = true;
+          signal.throwIfAborted();
+        }
       } finally {
         done();
       }
       await context.compactions.done(repository, revision);
+      // A push that came after the last look may have asked for nothing, because another had asked a moment before.
+      if (hasMerged) await context.compactions.want(wanted, plusMs(context.clock.now(), COMPACTION_IDLE_MS));
       if (againAt !== null) await context.compactions.want(wanted, againAt);
     },
   };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'vitest';
 import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
-import { DROPPING_RETRY_MS } from '../../../core/kernel/limits.ts';
+import { COMPACTION_IDLE_MS, DROPPING_RETRY_MS } from '../../../core/kernel/limits.ts';
 import type { LayerCompactions } from '../../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../../core/ports/layer-drops.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
@@ -49,9 +49,18 @@ async function fixture(context: TestContext, keep?: LayerDrops['keep']) {
 
 describe('The step of a compaction', () => {
   test('merges small layers, and drops nothing that is inside the retention', async (context) => {
-    const { run, reading, layers, done, rows } = await fixture(context);
+    const { run, reading, layers, done } = await fixture(context);
     await run();
-    assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done, rows], [1, false, [7], []]);
+    assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done], [1, false, [7]]);
+  });
+
+  test('looks once more after a merge, for pushes that came meanwhile and asked for nothing', async (context) => {
+    const { clock, run, rows } = await fixture(context);
+    await run();
+    const once = [plusMs(clock.now(), COMPACTION_IDLE_MS)];
+    assert.deepEqual(rows, once);
+    await run();
+    assert.deepEqual(rows, once, 'nothing was left to merge');
   });
 
   test('drops what is due to be dropped', async (context) => {
@@ -69,11 +78,11 @@ describe('The step of a compaction', () => {
     };
     const { clock, run, layers, rows, done, log } = await fixture(context, keep);
     clock.advance(RETENTION_MS);
-    const again = plusMs(clock.now(), DROPPING_RETRY_MS);
+    const [soon, again] = [plusMs(clock.now(), COMPACTION_IDLE_MS), plusMs(clock.now(), DROPPING_RETRY_MS)];
     await run();
-    assert.deepEqual([tried, rows, done, log.lines.length, await layers()], [1, [again], [7], 1, 1]);
+    assert.deepEqual([tried, rows, done, log.lines.length, await layers()], [1, [soon, again], [7], 1, 1]);
     await run();
-    assert.deepEqual([tried, rows], [1, [again, again]], 'not at every look');
+    assert.deepEqual([tried, rows], [1, [soon, again, again]], 'not at every look');
     clock.set(again);
     await run();
     assert.equal(tried, 2);
@@ -90,6 +99,7 @@ describe('The step of a compaction', () => {
     await assert.rejects(run(ending.signal), /killed/);
     assert.deepEqual([rows, done], [[], []]);
     await run();
-    assert.deepEqual([rows, done], [[plusMs(clock.now(), DROPPING_RETRY_MS)], [7]]);
+    const again = plusMs(clock.now(), DROPPING_RETRY_MS);
+    assert.deepEqual([rows, done], [[plusMs(clock.now(), COMPACTION_IDLE_MS), again], [7]]);
   });
 });
