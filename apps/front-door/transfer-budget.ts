@@ -1,4 +1,4 @@
-/** The transfer budget of this process. REST and Git share it, so that bytes sent by one count for the other. */
+/** Transfer of this process: its budget, which REST and Git share, so that bytes sent by one count for the other. */
 import { LRUCache } from 'lru-cache';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import {
@@ -7,6 +7,9 @@ import {
   type TransferBudget,
   type TransferBudgetContext,
 } from '../../core/usage/budget.ts';
+import type { TransferMeter } from '../../core/usage/meter.ts';
+import { type Principal, readerOf } from '../../core/use-cases/accounts/principal.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 
 /** How many accounts' projected sums are cached; those of other accounts are read again. */
 const ACCOUNTS_MAX = 10_000;
@@ -19,4 +22,14 @@ export function createSharedTransferBudget(context: TransferBudgetContext): Tran
       sums.set(account, sum);
     },
   });
+}
+
+/** Counts what an answer sent of a repository, against its owner's transfer. */
+export function countSent(
+  { transfer }: { readonly transfer: Pick<TransferMeter, 'add'> },
+  repository: Pick<FoundRepository, 'accountId' | 'id'>,
+  principal: Principal,
+  sentBytes: number,
+): void {
+  transfer.add({ account: repository.accountId, reader: readerOf(principal), repository: repository.id, sentBytes });
 }

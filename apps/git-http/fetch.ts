@@ -11,10 +11,10 @@ import { errorPacket } from '../../core/git/wire/pkt-line.ts';
 import { excerpt } from '../../core/git/wire/side-band.ts';
 import { parseUploadPackRequest } from '../../core/git/wire/upload-pack-request.ts';
 import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { readerOf } from '../../core/use-cases/accounts/principal.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { logFault } from '../front-door/fault-log.ts';
+import { countSent } from '../front-door/transfer-budget.ts';
 import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
 import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
@@ -102,13 +102,7 @@ async function stream(git: GitRequest, { reader, view, answerKey }: OpenFetch, b
     if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
     response.end();
   } finally {
-    const sentBytes = finished.sentBytes;
-    context.transfer.add({
-      account: repository.accountId,
-      reader: readerOf(principal),
-      repository: repository.id,
-      sentBytes,
-    });
+    countSent(context, repository, principal, finished.sentBytes);
   }
 }
 

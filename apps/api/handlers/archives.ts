@@ -4,8 +4,8 @@
  * Must stay true: every byte sent counts against the account's transfer quota.
  */
 import type { z } from 'zod';
-import { readerOf } from '../../../core/use-cases/accounts/principal.ts';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
+import { countSent } from '../../front-door/transfer-budget.ts';
 import { attachment } from '../http/disposition.ts';
 import { answerWith } from '../representation.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
@@ -34,9 +34,6 @@ export async function getArchive(
   const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };
   return answerWith(request, body, {
     withRanges: false,
-    onSent: (sentBytes) => {
-      const read = { account: repository.accountId, reader: readerOf(principal), repository: repository.id, sentBytes };
-      context.transfer.add(read);
-    },
+    onSent: (sentBytes) => countSent(context, repository, principal, sentBytes),
   });
 }

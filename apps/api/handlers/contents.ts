@@ -6,10 +6,10 @@
  */
 import type { z } from 'zod';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import { readerOf } from '../../../core/use-cases/accounts/principal.ts';
 import type { ContentsPath } from '../../../core/use-cases/reading/locate.ts';
 import { type Contents, type RawFile, readContents, readFile } from '../../../core/use-cases/reading/read-contents.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
+import { countSent } from '../../front-door/transfer-budget.ts';
 import { bufferOf, contentsJson, fileJson, fileJsonChunks, pathText } from '../contents-json.ts';
 import { prefersBytes } from '../http/accept.ts';
 import { type Headers, JSON_TYPE } from '../http/answer.ts';
@@ -37,10 +37,7 @@ export async function getContents(call: RepositoryCall, { query }: { readonly qu
   if (known === undefined && key !== null && 'bytes' in body) context.bodies.set(key, body);
   return answerWith(request, body, {
     withRanges: isRaw,
-    onSent: (sentBytes) => {
-      const read = { account: repository.accountId, reader: readerOf(principal), repository: repository.id, sentBytes };
-      context.transfer.add(read);
-    },
+    onSent: (sentBytes) => countSent(context, repository, principal, sentBytes),
   });
 }
 

@@ -7,9 +7,9 @@
  */
 import { Readable } from 'node:stream';
 import { decodeUtf8Lossy, isUtf8Text } from '../../../core/git/utf8.ts';
-import { readerOf } from '../../../core/use-cases/accounts/principal.ts';
 import { type RawFile, readFile } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import { countSent } from '../../front-door/transfer-budget.ts';
 import { attachment } from '../../api/http/disposition.ts';
 import { type SiteAnswer, showContent } from '../layout/answer.ts';
 import { type Asked, showRefusal } from './asked.ts';
@@ -69,12 +69,7 @@ function bodyOf(asked: Asked, { content }: RawFile): Readable {
   stream.once('close', () => {
     if (content.kind === 'streamed') content.close();
     const { context, repository, visit } = asked;
-    context.transfer.add({
-      account: repository.accountId,
-      reader: readerOf(visit.person.principal),
-      repository: repository.id,
-      sentBytes: counter.bytes,
-    });
+    countSent(context, repository, visit.person.principal, counter.bytes);
   });
   return stream;
 }
