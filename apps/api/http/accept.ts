@@ -16,9 +16,14 @@ function qualityOf(accept: string, type: string): number {
     const at = specificity.indexOf(range);
     if (at === -1 || at >= best) continue;
     best = at;
-    const weight = parameters.find((parameter) => parameter.startsWith('q='));
-    const value = weight === undefined ? 1 : Number(weight.slice(2));
-    quality = Number.isNaN(value) ? 0 : Math.min(1, Math.max(0, value));
+    quality = weightIn(parameters);
   }
   return quality;
+}
+
+/** Returns the weight among the parameters of a range or a coding: from 0 to 1, and 1 if it has none. */
+export function weightIn(parameters: readonly string[]): number {
+  const weight = parameters.find((parameter) => parameter.startsWith('q='));
+  const value = weight === undefined ? 1 : Number(weight.slice(2));
+  return Number.isNaN(value) ? 0 : Math.min(1, Math.max(0, value));
 }

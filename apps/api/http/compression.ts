@@ -8,6 +8,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { COMPRESSED_ANSWER_BYTES_MIN } from '../../../core/kernel/limits.ts';
+import { weightIn } from './accept.ts';
 import { type Answer, type Headers, JSON_TYPE } from './answer.ts';
 
 const compress = promisify(gzip);
@@ -71,7 +72,5 @@ function acceptsGzip(header: string | undefined): boolean {
 
 function weightOf(part: string): readonly [coding: string, weight: number] {
   const [coding = '', ...parameters] = part.split(';').map((text) => text.trim());
-  const weight = parameters.find((parameter) => parameter.startsWith('q='));
-  const value = weight === undefined ? 1 : Number(weight.slice(2));
-  return [coding, Number.isNaN(value) ? 0 : value];
+  return [coding, weightIn(parameters)];
 }

@@ -6,9 +6,9 @@
  */
 import type { Answer, Headers } from './answer.ts';
 
-/** Null for a request that scripts of other sites may not make. */
-export function corsHeaders(method: string): Headers | null {
-  return READING.has(method) ? SHARED : null;
+/** None for a request that scripts of other sites may not make. */
+export function corsHeaders(method: string): Headers {
+  return READING.has(method) ? SHARED : NONE;
 }
 
 /** Whether a browser asks what scripts may do, which it does without a token. */
@@ -27,6 +27,7 @@ export const PREFLIGHT: Answer = {
   body: { kind: 'none' },
 };
 
+const NONE: Headers = {};
 const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 const SHARED: Headers = {
