@@ -1,6 +1,8 @@
 /** The read models of the service, for the runner and for the queries. */
+import type { Digest } from '../core/ports/digest.ts';
 import type { Workflow } from '../core/ports/workflows.ts';
 import { accessTokensProjection } from './access-tokens/apply.ts';
+import { createAccountLogProjection } from './account-log/apply.ts';
 import { activityProjection } from './activity/apply.ts';
 import { bucketErrorsProjection } from './bucket-errors/apply.ts';
 import { createHistoryProjection, type HistoryOptions } from './history/apply.ts';
@@ -15,7 +17,9 @@ export type Models = ReadModelsOptions['models'] & {
   readonly timers: Projection;
 };
 
-export function createModels(options: HistoryOptions & { readonly workflows: readonly Workflow[] }): Models {
+export type ModelsOptions = HistoryOptions & { readonly workflows: readonly Workflow[]; readonly digest: Digest };
+
+export function createModels(options: ModelsOptions): Models {
   return {
     repositories: repositoriesProjection,
     history: createHistoryProjection(options),
@@ -24,6 +28,7 @@ export function createModels(options: HistoryOptions & { readonly workflows: rea
     usage: usageProjection,
     webhookDeliveries: webhookDeliveriesProjection,
     bucketErrors: bucketErrorsProjection,
+    accountLog: createAccountLogProjection(options.digest),
     timers: createTimersProjection(options.workflows),
   };
 }

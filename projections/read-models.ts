@@ -8,9 +8,11 @@ import { LRUCache } from 'lru-cache';
 import { commitLength } from '../core/git/history/commit-length.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
+import type { Digest } from '../core/ports/digest.ts';
 import type { DueDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
 import { readAccessTokens, readTokensAmong } from './access-tokens/queries.ts';
+import { readEntryPlaceOf, readEntryPlaces, readLogPrefix, readTreeHashes } from './account-log/queries.ts';
 import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { readBucketErrors } from './bucket-errors/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
@@ -38,10 +40,12 @@ export interface ReadModelsOptions {
     readonly usage: Projection;
     readonly webhookDeliveries: Projection;
     readonly bucketErrors: Projection;
+    readonly accountLog: Projection;
   };
   /** This process's runner. */
   readonly runner: Pick<ProjectionRunner, 'waitFor' | 'knownPosition' | 'positionWentBack'>;
   readonly clock: Pick<Clock, 'now'>;
+  readonly digest: Digest;
 }
 
 /** The memory for parsed branches of all repositories together: room for some 50,000 of usual size. */
@@ -49,7 +53,7 @@ const CACHED_BRANCHES_BYTES_MAX = 64 * 1024 * 1024;
 const BRANCH_BYTES = 500;
 
 export function createReadModels(options: ReadModelsOptions): ReadModels & DueDeliveries {
-  const { database, models, runner, clock } = options;
+  const { database, models, runner, clock, digest } = options;
   // Callers of `caughtUp` do not wait for models that only background work reads.
   const lists = [models.repositories, models.accessTokens, models.activity, models.webhookDeliveries];
   const requestModels = [...lists, models.bucketErrors, models.history, models.usage].map(({ name }) => name);
@@ -61,6 +65,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
   const usage = readerOf(models.usage);
   const deliveries = readerOf(models.webhookDeliveries);
   const errorsOfBuckets = readerOf(models.bucketErrors);
+  const accountLog = readerOf(models.accountLog);
   const cache = new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
     maxSize: CACHED_BRANCHES_BYTES_MAX,
     sizeCalculation: ({ answer }) =>
@@ -95,6 +100,11 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     pushTips: (repository, from, limit) => readPushTips(activity, repository, from, limit),
     webhookDeliveries: (account, webhook, limit) => readWebhookDeliveries(deliveries, account, webhook, limit),
     webhookDelivery: (account, webhook, delivery) => readWebhookDelivery(deliveries, account, webhook, delivery),
+    accountLogCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.accountLog.name]),
+    logPrefix: (account, at) => readLogPrefix(accountLog, account, at),
+    entryPlaces: (account, filter, range) => readEntryPlaces(accountLog, account, filter, range),
+    entryPlaceOf: (account, event) => readEntryPlaceOf(accountLog, account, event),
+    treeHashes: (account, subtrees) => readTreeHashes(accountLog, digest, account, subtrees),
     bucketErrors: (wanted, page) => readBucketErrors(errorsOfBuckets, wanted, page),
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),

@@ -73,6 +73,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       appendBatches({ pool: appendPool, retrySpanMs: appendRetrySpanMs, onAppended: pullAll }, requests),
     readStream: (stream, range) => retryRepeatable(readRetrySpanMs, () => reader.readStream(stream, range)),
     readAll: (after, limit) => retryRepeatable(readRetrySpanMs, () => reader.readAll(after, limit)),
+    readPositions: (positions) => retryRepeatable(readRetrySpanMs, () => reader.readPositions(positions)),
     head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appendPool))),
     subscribe: (subscribeOptions) => {
       listener ??= listen(connection, pullAll);

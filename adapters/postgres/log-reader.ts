@@ -83,6 +83,7 @@ const READ_WINDOW = `
 export interface LogReader {
   readStream(stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
   readAll(after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
+  readPositions(positions: readonly LogPosition[]): Promise<readonly RecordedEvent[]>;
   readWindow(from: Anchor, categories: readonly string[] | null): Promise<Window>;
 }
 
@@ -106,6 +107,10 @@ export function createLogReader(pool: pg.Pool): LogReader {
       );
       const page = rows.map(toRecordedEvent);
       return [...page, ...(await readRest(pool, page.at(-1), 'forwards'))];
+    },
+    readPositions: async (positions) => {
+      const text = `SELECT ${COLUMNS} FROM events WHERE position = ANY ($1::bigint[])`;
+      return (await pool.query<EventRow>(text, [positions])).rows.map(toRecordedEvent);
     },
     readWindow: (from, categories) => readWindow(pool, from, categories),
   };

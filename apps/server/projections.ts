@@ -43,8 +43,9 @@ export function composeProjections(
   log: Logger,
   metrics?: ProjectionMetrics,
 ): ComposedProjections {
+  const { digest } = context;
   const complete = (event: RecordedEvent): Promise<RecordedEvent> => withUpdatesInPlace(context, event);
-  const models = createModels({ objects, events: context.events, complete, workflows: WORKFLOWS });
+  const models = createModels({ objects, events: context.events, complete, workflows: WORKFLOWS, digest });
   const connectionsMax = Object.keys(models).length + SPARE_CONNECTIONS;
   const spans = { statementSpanMs: STATEMENT_SPAN_MS, transactionSpanMs: TRANSACTION_SPAN_MS };
   // A pool of its own, so that readers and writers never wait for each other's connections.
@@ -59,7 +60,7 @@ export function composeProjections(
     log,
     ...(metrics === undefined ? {} : { metrics }),
   });
-  const readModels = createReadModels({ database: pool, models, runner, clock: context.clock });
+  const readModels = createReadModels({ database: pool, models, runner, clock: context.clock, digest });
   const timers = createTimers({ database: pool, projection: models.timers, runner });
   const close = async (): Promise<void> => {
     await runner.close();

@@ -9,8 +9,8 @@
  * - readers see whole appends: neither a page of a read nor a batch of a subscription ends inside one;
  * - positions only grow; as soon as `append` has resolved, readers of the whole log see the event too.
  */
+import { createConcurrencyLimit } from '../kernel/concurrency-limit.ts';
 import type { LogPosition, NewEvent, RecordedEvent, StreamName } from '../kernel/envelope.ts';
-
 import type { RecordPlace } from './read-mark.ts';
 
 /** The revision of a stream's last event, or `none` for a stream without events. There is no value for "any". */
@@ -104,6 +104,11 @@ export interface EventStore {
   readStream(stream: StreamName, options: ReadStreamOptions): Promise<readonly RecordedEvent[]>;
   /** Returns `limit` events of all streams after a position, in log order, and those that complete the last append. */
   readAll(after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
+  /**
+   * Returns the events at these positions, in any order, without those that do not exist. An adapter omits this method if
+   * it has no index of positions; the function `readPlaces` below handles both.
+   */
+  readPositions?(positions: readonly LogPosition[]): Promise<readonly RecordedEvent[]>;
   subscribe(options: SubscribeOptions): Subscription;
   /** Reads the position of the last committed event; `LOG_START` if the log is empty. */
   head(): Promise<LogPosition>;
@@ -126,6 +131,50 @@ export async function appendInOrder(
     if (result.outcome !== 'appended') break;
   }
   return results;
+}
+
+/** Where an event is. */
+export type EventPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position'>;
+
+/** Streams that are read at once, where an adapter cannot read positions. */
+const STREAMS_READ_AT_ONCE = 8;
+/** Events between two wanted ones are read as well while that is cheaper than another read. */
+const UNWANTED_BETWEEN_MAX = 20;
+
+/** Returns the events at these places, in the order of the places. Throws `log-diverged` if one does not exist. */
+export async function readPlaces(
+  store: Pick<EventStore, 'readStream' | 'readPositions'>,
+  places: readonly EventPlace[],
+): Promise<readonly RecordedEvent[]> {
+  const found =
+    store.readPositions === undefined
+      ? await readRuns(store, places)
+      : await store.readPositions(places.map(({ position }) => position));
+  const byPosition = new Map(found.map((event) => [event.position, event]));
+  return places.map(({ stream, revision, position }) => {
+    const event = byPosition.get(position);
+    if (event !== undefined && event.stream === stream && event.revision === revision) return event;
+    throw new EventStoreError('log-diverged', `The log does not hold revision ${revision} of ${stream} at ${position}`);
+  });
+}
+
+async function readRuns(
+  store: Pick<EventStore, 'readStream'>,
+  places: readonly EventPlace[],
+): Promise<readonly RecordedEvent[]> {
+  const runs: { readonly stream: StreamName; readonly from: number; to: number }[] = [];
+  const inOrder = places.toSorted((a, b) =>
+    a.stream === b.stream ? a.revision - b.revision : a.stream < b.stream ? -1 : 1,
+  );
+  for (const { stream, revision } of inOrder) {
+    const run = runs.at(-1);
+    if (run?.stream === stream && revision - run.to <= UNWANTED_BETWEEN_MAX) run.to = revision;
+    else runs.push({ stream, from: revision, to: revision });
+  }
+  const read = ({ stream, from, to }: (typeof runs)[number]): Promise<readonly RecordedEvent[]> =>
+    store.readStream(stream, { direction: 'forwards', from, limit: to - from + 1 });
+  const limited = createConcurrencyLimit(STREAMS_READ_AT_ONCE);
+  return (await Promise.all(runs.map((run) => limited(() => read(run))))).flat();
 }
 
 export type EventStoreErrorCode =

@@ -5,6 +5,7 @@
  * the log waits until the models reach it, so no answer is older than what its reader already knows.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
+import type { AccountLogReader } from './account-log.ts';
 import type { ActivityReader } from './activity.ts';
 import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { BucketErrorLists } from './bucket-error-lists.ts';
@@ -26,6 +27,7 @@ export type ReadModels = ReadModelProgress &
   AccessTokenLists &
   KnownTokens &
   ActivityReader &
+  AccountLogReader &
   WebhookDeliveryLists &
   BucketErrorLists &
   UsageReader &

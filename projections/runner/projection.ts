@@ -93,5 +93,7 @@ export interface Projection {
   readonly onPoison: 'halt' | 'park';
   /** How much an event counts towards a transaction's limit; the default is 1. */
   readonly weight?: (event: RecordedEvent) => number;
+  /** True for a model of the events as the log holds them: without the data that they keep in other streams. */
+  readonly asStored?: true;
   readonly open: (table: TableOf) => Applier;
 }

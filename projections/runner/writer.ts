@@ -201,14 +201,15 @@ export class GenerationWriter {
     lastRecord: RecordPlace | null,
   ): Promise<void> {
     const { generation, complete } = this.#options;
-    const weigh = generation.projection.weight ?? (() => 1);
+    const { weight: weigh = () => 1, asStored = false } = generation.projection;
     let chunk: RecordedEvent[] = [];
     let weight = 0;
     // An earlier part of the batch may have been committed before a later part failed.
     const due = events.filter((event) => event.position > this.#checkpoint.position);
     for (const append of wholeAppends(due)) {
       const whole: RecordedEvent[] = [];
-      for (const event of append) whole.push(this.#parked.has(event.stream) ? event : await complete(event));
+      for (const event of append)
+        whole.push(asStored || this.#parked.has(event.stream) ? event : await complete(event));
       const added = whole.reduce((sum, event) => sum + weigh(event), 0);
       if (chunk.length > 0 && weight + added > BATCH_WEIGHT_MAX) {
         await this.#commitChunk(chunk, chunk.at(-1)?.position ?? position, null);

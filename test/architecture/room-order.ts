@@ -29,6 +29,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/runtime',
     'core/usage',
     'core/catalogue.ts',
+    'core/audit',
     'core/use-cases/accounts',
     'core/use-cases/buckets',
     'core/use-cases/reading',
@@ -39,6 +40,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/use-cases/manifests',
     'core/use-cases/sweeping',
     'core/use-cases/issuing',
+    'core/use-cases/auditing',
   ],
   'adapters/git': [
     'adapters/git/process',

@@ -1,4 +1,5 @@
 /** The read models' contract on the projections, in PostgreSQL. */
+import { digest } from '../../adapters/node/digest.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
@@ -14,8 +15,8 @@ readModelsContract('in PostgreSQL', async (context) => {
   const append = new Appender(events);
   const objects = createMemoryObjects();
   const complete = async (event: RecordedEvent): Promise<RecordedEvent> => event;
-  const models = createModels({ workflows: [], events, complete, objects: objects.database });
+  const models = createModels({ digest, workflows: [], events, complete, objects: objects.database });
   const { runner } = await startRunner(context, { events, database, models: Object.values(models) });
-  const reads = createReadModels({ database, models, runner, clock: { now: () => append.now } });
+  const reads = createReadModels({ digest, database, models, runner, clock: { now: () => append.now } });
   return { append, objects, reads };
 });

@@ -20,6 +20,7 @@ import type { JsonObject } from '../../core/kernel/json.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
+import { accountLogContract } from './account-log.ts';
 import type { Ending } from '../support/cleanup.ts';
 import type { MemoryObjects } from '../support/memory/object-database.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
@@ -55,6 +56,7 @@ export function readModelsContract(adapter: string, open: Open): void {
     describe('of history', () => historyContract(open));
     describe('of access tokens', () => accessTokensContract(open));
     describe('of activity', () => activityContract(open));
+    describe('of the logs of accounts', () => accountLogContract(open));
     describe('of usage', () => usageContract(open));
 
     test('catch up with the start of the log, and with the last appended event', async (context) => {

@@ -8,6 +8,7 @@ import {
   BUCKET_ERRORS_LISTED_MAX,
   EXCHANGED_TOKEN_KNOWN_MS,
 } from '../../core/kernel/limits.ts';
+import { digest } from '../../adapters/node/digest.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { newDatabase } from '../support/read-model-database.ts';
@@ -17,6 +18,7 @@ async function serve(context: TestContext) {
   const events = createMemoryEventStore();
   const append = new Appender(events);
   const models = createModels({
+    digest,
     workflows: [],
     events,
     complete: async (event) => event,
@@ -28,7 +30,7 @@ async function serve(context: TestContext) {
   });
   const database = await newDatabase(context);
   const { runner } = await startRunner(context, { events, database, models: Object.values(models) });
-  const reads = createReadModels({ database, models, runner, clock: { now: () => append.now } });
+  const reads = createReadModels({ digest, database, models, runner, clock: { now: () => append.now } });
   const current = async (): Promise<typeof reads> => {
     await reads.caughtUp(append.last);
     return reads;

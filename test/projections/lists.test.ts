@@ -8,6 +8,7 @@ import type { JsonObject } from '../../core/kernel/json.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
+import { digest } from '../../adapters/node/digest.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { createMemoryDeliveries } from '../support/memory/deliveries.ts';
@@ -40,6 +41,7 @@ async function serve(context: TestContext): Promise<Service> {
 async function serveOn(context: TestContext, stores: Stores): Promise<Service> {
   const { database, store, append } = stores;
   const models = createModels({
+    digest,
     workflows: [],
     events: store,
     complete: async (event) => event,
@@ -50,7 +52,13 @@ async function serveOn(context: TestContext, stores: Stores): Promise<Service> {
     },
   });
   const started = await startRunner(context, { events: store, database, models: Object.values(models) });
-  const reads = createReadModels({ database, models, runner: started.runner, clock: { now: () => append.now } });
+  const reads = createReadModels({
+    digest,
+    database,
+    models,
+    runner: started.runner,
+    clock: { now: () => append.now },
+  });
   const current = async (): Promise<typeof reads> => {
     await reads.caughtUp(append.last);
     return reads;

@@ -42,6 +42,7 @@ export async function serve(
   const objects = gitObjects(folder.path);
   const again = (): StartedRunner & { readonly reads: ReadModels } => {
     const models = createModels({
+      digest,
       workflows: [],
       objects: { open: (committed) => objects.open(committed) },
       events: store,
@@ -50,7 +51,7 @@ export async function serve(
     });
     const started = newRunner(context, { events: store, database: pool, models: Object.values(models) });
     const clock = { now: () => append.now };
-    return { ...started, reads: createReadModels({ database: pool, models, runner: started.runner, clock }) };
+    return { ...started, reads: createReadModels({ digest, database: pool, models, runner: started.runner, clock }) };
   };
   const append = new Appender(store);
   const first = again();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { RecordedEvent } from '../../../core/kernel/envelope.ts';
-import type { EventStore } from '../../../core/ports/event-store.ts';
+import { type EventStore, readPlaces } from '../../../core/ports/event-store.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 
 export function readingContract(store: () => EventStore): void {
@@ -55,6 +55,26 @@ export function readingContract(store: () => EventStore): void {
       const last = all.at(-1);
       assert.ok(last !== undefined);
       assert.deepEqual(await store().readAll(last.position, 10), []);
+    });
+
+    test('returns the events at places, in their order, and fails for a place that holds another event', async () => {
+      const [one, two] = [newStream(), newStream('account')];
+      for (const [stream, count] of [
+        [one, 60],
+        [two, 2],
+      ] as const) {
+        const events = Array.from({ length: count }, (_, n) => newEvent({ data: { n } }));
+        await store().append({ stream, expected: 'none', events });
+      }
+      const eventsOf = async (stream: typeof one) => store().readStream(stream, { direction: 'forwards', limit: 100 });
+      const [ones, twos] = [await eventsOf(one), await eventsOf(two)];
+      const wanted = [ones[59], twos[1], ones[0], ones[2], twos[0]].filter((event) => event !== undefined);
+      assert.deepEqual(await readPlaces(store(), wanted), wanted);
+      assert.deepEqual(await readPlaces(store(), []), []);
+      const [first, second] = ones;
+      assert.ok(first !== undefined && second !== undefined);
+      const astray = readPlaces(store(), [{ ...first, position: second.position }]);
+      await assert.rejects(astray, { code: 'log-diverged' });
     });
 
     test('never ends a page of a stream inside an append, in either direction', async () => {

@@ -37,6 +37,7 @@ import { readEvent as readStored } from '../../../core/kernel/decider.ts';
 import { transferEventKinds } from '../../../core/usage/events.ts';
 import { storableText } from '../../../projections/runner/bulk.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { createMemoryAccountLog } from './account-log.ts';
 import { createMemoryActivity } from './activity.ts';
 import { createMemoryBucketErrors } from './bucket-errors.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
@@ -287,6 +288,7 @@ export function createMemoryReadModels(options: {
       const isToken = (status?: string): boolean => status === 'active' || status === 'exchanged';
       return new Set(ids.filter((id) => isToken(tokens.get(id)?.state.status)));
     },
+    ...createMemoryAccountLog(options),
     ...createMemoryActivity(options),
     ...createMemoryBucketErrors(events),
     webhookDeliveries: deliveries.webhookDeliveries,

@@ -1,0 +1,42 @@
+/**
+ * The entries of an account's log: record events in the form that the API and an export show, and their leaves.
+ *
+ * Must stay true: an entry shows an event as it was first written, never upcast, with these twelve members and no other.
+ * Leaves are hashed for ever: the canonical text of an event (RFC 8785) never changes. `sequence` is not hashed, because
+ * it is the leaf's index.
+ */
+import type { RecordedEvent } from '../kernel/envelope.ts';
+import { canonicalJson, type JsonObject } from '../kernel/json.ts';
+import type { Digest } from '../ports/digest.ts';
+import type { Hash } from '../ports/account-log.ts';
+import { leafHash } from './tree.ts';
+
+/** What an entry shows of an event. */
+export type EntryEvent = Omit<RecordedEvent, 'accountId' | 'isRecord' | 'position' | 'appendIndex' | 'appendCount'>;
+
+/** Returns the members of an entry that its leaf is the hash of: all but `sequence`. */
+export function leafOf(event: EntryEvent): JsonObject {
+  return {
+    id: event.id,
+    stream: event.stream,
+    revision: event.revision,
+    type: event.type,
+    version: event.version,
+    occurred_at: event.occurredAt,
+    actor: { kind: event.actor.kind, id: event.actor.id },
+    request_id: event.requestId,
+    source_address_ref: event.sourceAddressRef,
+    causation_id: event.causationId,
+    data: event.data,
+  };
+}
+
+/** Returns the entry that an event is at this place of its account's log. */
+export function entryOf(event: EntryEvent, sequence: number): JsonObject {
+  return { sequence, ...leafOf(event) };
+}
+
+/** Returns the hash of the event's leaf. */
+export function entryHash(digest: Digest, event: EntryEvent): Hash {
+  return leafHash(digest, canonicalJson(leafOf(event)));
+}

@@ -1,0 +1,77 @@
+/**
+ * The logs of accounts, read from a read model: which events are an account's entries, in which order, and the hashes of
+ * their Merkle tree (core/audit/).
+ *
+ * Must stay true: an account's entries are its record events in log order, numbered from 0 without gaps. So a rebuilt
+ * model has the same numbers and the same tree. Only events that the model has applied are counted: callers wait for it
+ * first.
+ */
+import type { LogPosition, StreamName } from '../kernel/envelope.ts';
+import type { AccountId, Brand, EventId, RepositoryId, Timestamp } from '../kernel/ids.ts';
+
+/** The SHA-256 of a leaf, of a node or of a tree (core/audit/tree.ts): 64 digits of hex. */
+export type Hash = Brand<string, 'Hash'>;
+
+/** Throws TypeError for a text that is no hash: the digests of the platform and our own rows always are. */
+export function parseHash(text: string): Hash {
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new TypeError(`Not a hash: ${JSON.stringify(text)}`);
+  return text as Hash;
+}
+
+/** The complete subtree of `2 ** level` leaves that begins at leaf `index * 2 ** level`. */
+export interface Subtree {
+  readonly level: number;
+  readonly index: number;
+}
+
+/** An event's place in its account's log. */
+export interface EntryPlace {
+  /** The index of the entry's leaf. */
+  readonly sequence: number;
+  readonly eventId: EventId;
+  readonly stream: StreamName;
+  readonly revision: number;
+  readonly position: LogPosition;
+  /** The latest `occurredAt` of this entry and of all entries before it. */
+  readonly logTime: Timestamp;
+  readonly leaf: Hash;
+}
+
+/** The first `size` entries of a log. */
+export interface LogPrefix {
+  readonly size: number;
+  /** The position of the last entry; `LOG_START` if there is none. */
+  readonly position: LogPosition;
+  /** The log time of the last entry; null if there is none. */
+  readonly logTime: Timestamp | null;
+}
+
+/** Entries meet all members that are not null. */
+export interface EntryFilter {
+  readonly type: string | null;
+  readonly stream: StreamName | null;
+  /** The repository's own entries, and those of the account that name it. */
+  readonly repositoryId: RepositoryId | null;
+  readonly actorId: string | null;
+  /** Log times, inclusive. */
+  readonly since: Timestamp | null;
+  /** Log times, exclusive. */
+  readonly until: Timestamp | null;
+}
+
+export interface AccountLogReader {
+  /** Resolves when the model has applied the log up to the position. */
+  accountLogCaughtUp(position: LogPosition): Promise<void>;
+  /** Returns the whole log, or as much of it as has this log time or an earlier one. */
+  logPrefix(account: AccountId, at: Timestamp | null): Promise<LogPrefix>;
+  /** Returns entries that meet the filter with a sequence from `from` up to but not including `to`, oldest first. */
+  entryPlaces(
+    account: AccountId,
+    filter: EntryFilter | null,
+    range: { readonly from: number; readonly to: number; readonly limit: number },
+  ): Promise<readonly EntryPlace[]>;
+  /** Returns the entry that an event is; null if it is none of the account's. */
+  entryPlaceOf(account: AccountId, event: EventId): Promise<EntryPlace | null>;
+  /** Returns the hashes of complete subtrees, in the order asked for. Each must be in the tree. */
+  treeHashes(account: AccountId, subtrees: readonly Subtree[]): Promise<readonly Hash[]>;
+}

@@ -1,0 +1,90 @@
+/** Accounts' logs in memory: each read numbers and hashes the whole log anew, by the definition of RFC 6962. */
+import { entryHash } from '../../../core/audit/entry.ts';
+import { nodeHash } from '../../../core/audit/tree.ts';
+import { LOG_START, type RecordedEvent, streamName } from '../../../core/kernel/envelope.ts';
+import { type AccountId, later, type Timestamp } from '../../../core/kernel/ids.ts';
+import type { AccountLogReader, EntryFilter, EntryPlace, Hash } from '../../../core/ports/account-log.ts';
+import type { Digest } from '../../../core/ports/digest.ts';
+import type { EventStore } from '../../../core/ports/event-store.ts';
+import { isEntryOf } from '../../../core/runtime/log-time.ts';
+
+const UNFILTERED: EntryFilter = {
+  ...{ type: null, stream: null, repositoryId: null, actorId: null, since: null, until: null },
+};
+
+interface Entry extends EntryPlace {
+  readonly event: RecordedEvent;
+}
+
+export function createMemoryAccountLog({
+  events,
+  digest,
+}: {
+  readonly events: EventStore;
+  readonly digest: Digest;
+}): AccountLogReader {
+  async function logOf(account: AccountId): Promise<readonly Entry[]> {
+    const entries: Entry[] = [];
+    let logTime: Timestamp | null = null;
+    for (const event of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
+      if (!isEntryOf(account, event)) continue;
+      logTime = later(event.occurredAt, logTime);
+      const { id: eventId, stream, revision, position } = event;
+      const leaf = entryHash(digest, event);
+      entries.push({ sequence: entries.length, eventId, stream, revision, position, logTime, leaf, event });
+    }
+    return entries;
+  }
+
+  const placeOf = ({ event: _event, ...place }: Entry): EntryPlace => place;
+
+  return {
+    accountLogCaughtUp: async () => {},
+    async logPrefix(account, at) {
+      const entries = (await logOf(account)).filter(({ logTime }) => at === null || logTime <= at);
+      const last = entries.at(-1);
+      return { size: entries.length, position: last?.position ?? LOG_START, logTime: last?.logTime ?? null };
+    },
+    async entryPlaces(account, filter, { from, to, limit }) {
+      const { type, stream, repositoryId, actorId, since, until } = filter ?? UNFILTERED;
+      const names = ({ stream: at, data }: RecordedEvent): boolean =>
+        repositoryId === null ||
+        at === streamName('repository', repositoryId) ||
+        data['repository_id'] === repositoryId ||
+        (Array.isArray(data['repository_ids']) && data['repository_ids'].includes(repositoryId));
+      const met = (await logOf(account)).filter(
+        ({ sequence, event, logTime }) =>
+          sequence >= from &&
+          sequence < to &&
+          (type === null || event.type === type) &&
+          (stream === null || event.stream === stream) &&
+          (actorId === null || event.actor.id === actorId) &&
+          (since === null || logTime >= since) &&
+          (until === null || logTime < until) &&
+          names(event),
+      );
+      return met.slice(0, limit).map(placeOf);
+    },
+    async entryPlaceOf(account, id) {
+      const found = (await logOf(account)).find(({ eventId }) => eventId === id);
+      return found === undefined ? null : placeOf(found);
+    },
+    async treeHashes(account, subtrees) {
+      const leaves = (await logOf(account)).map(({ leaf }) => leaf);
+      return subtrees.map(({ level, index }) => {
+        const within = leaves.slice(index * 2 ** level, (index + 1) * 2 ** level);
+        if (within.length < 2 ** level) throw new TypeError(`The tree of ${account} lacks ${level} ${index}`);
+        return rootOf(digest, within);
+      });
+    },
+  };
+}
+
+/** MTH of RFC 6962, section 2.1, for the hashes of one leaf or more. */
+export function rootOf(digest: Digest, leaves: readonly Hash[]): Hash {
+  const [only] = leaves;
+  if (only === undefined) throw new TypeError('No leaves');
+  if (leaves.length === 1) return only;
+  const split = 2 ** Math.floor(Math.log2(leaves.length - 1));
+  return nodeHash(digest, rootOf(digest, leaves.slice(0, split)), rootOf(digest, leaves.slice(split)));
+}
