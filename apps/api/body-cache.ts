@@ -8,6 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { API_BODIES_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { type Answer, type Headers, JSON_TYPE, notModified } from './http/answer.ts';
+import { VARYING } from './http/compression.ts';
 import { noneMatchNames } from './http/conditional.ts';
 
 /** An encoded answer: its entity tag, its bytes, and the headers of both 200 and 304. */
@@ -72,7 +73,8 @@ export function encodeJson(json: object, etag: string): EncodedBody {
   // Not from Node's shared pool: a cached part would keep its whole slab in memory.
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);
-  return { etag, headers: { etag, 'cache-control': 'private, no-cache', 'content-type': JSON_TYPE }, bytes };
+  const headers = { etag, 'cache-control': 'private, no-cache', 'content-type': JSON_TYPE, vary: VARYING };
+  return { etag, headers, bytes };
 }
 
 /** Answers 200 with the bytes, or 304 if the client has them already. */

@@ -142,8 +142,9 @@ export function repositoryRoute<Given extends Schemas>(
 function checked<Call, Given extends Schemas>(
   options: Options<Call, Given>,
 ): (call: Call, raw: RawInput) => Promise<Outcome> {
+  const known = Object.keys(options.schemas.query?.shape ?? {});
   return async (call, raw) => {
-    const input = parseInput(options.schemas, raw);
+    const input = parseInput(options.schemas, known, raw);
     return 'faults' in input ? problem(422, input.faults) : options.handle(call, input.value);
   };
 }
@@ -151,10 +152,11 @@ function checked<Call, Given extends Schemas>(
 /** Returns the parsed input, or all faults of the path, query and body together. */
 function parseInput<Given extends Schemas>(
   schemas: Given,
+  knownParameters: readonly string[],
   raw: RawInput,
 ): { readonly value: InputOf<Given> } | { readonly faults: readonly FieldFault[] } {
   const value: Record<string, unknown> = {};
-  const faults: FieldFault[] = [...unknownParameters(schemas.query, raw.query)];
+  const faults: FieldFault[] = [...unknownParameters(knownParameters, raw.query)];
   for (const part of PARTS) {
     const schema = schemas[part];
     if (schema === undefined) continue;
@@ -171,9 +173,8 @@ const UNKNOWN_PARAMETERS_NAMED_MAX = 10;
 const UNKNOWN_PARAMETER_LENGTH_MAX = 100;
 
 /** A parameter that is ignored would let a client with a misspelt one take the wrong answer for the right one. */
-function unknownParameters(schema: z.ZodObject | undefined, query: unknown): readonly FieldFault[] {
+function unknownParameters(known: readonly string[], query: unknown): readonly FieldFault[] {
   if (typeof query !== 'object' || query === null) return [];
-  const known = Object.keys(schema?.shape ?? {});
   const unknown = Object.keys(query).filter((name) => !known.includes(name));
   // Every request comes here, and few have a fault.
   if (unknown.length === 0) return [];

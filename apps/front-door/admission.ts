@@ -61,7 +61,8 @@ export async function identify(
   if (read === null) return CREDENTIAL_NOT_VALID;
   const address = door.clientAddress(request);
   const position = await upToDate(door);
-  const judgement = await door.failedTokens.judge(read, address, position);
+  const judging = door.failedTokens.judge(read, address, position);
+  const judgement = judging instanceof Promise ? await judging : judging;
   const principal = judgement.worth ? await authenticate(door, read) : null;
   if (principal === null) {
     door.failedTokens.failed(address);

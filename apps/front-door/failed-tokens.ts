@@ -24,8 +24,11 @@ import { createRate } from './rates.ts';
 type TokenIds = Pick<ReadSecret, 'derived' | 'named'>;
 
 export interface FailedTokens {
-  /** Returns whether the token is worth a read of the log, and if not, when its sender may fail again. */
-  judge(ids: TokenIds, address: string, position: LogPosition): Promise<Judgement>;
+  /**
+   * Returns whether the token is worth a read of the log, and if not, when its sender may fail again. No promise for a
+   * token that was valid here before, as nearly all are.
+   */
+  judge(ids: TokenIds, address: string, position: LogPosition): Judgement | Promise<Judgement>;
   /** Notes that the token was valid. */
   passed(ids: TokenIds): void;
   failed(address: string): void;
@@ -56,15 +59,17 @@ export function createFailedTokens(options: {
     const ids = named === null ? [derived] : [derived, named];
     return (await Promise.all(ids.map((id) => isToken(id, position)))).includes(true);
   };
+  const judgeUnknown = async (ids: TokenIds, address: string, position: LogPosition): Promise<Judgement> => {
+    const ofSender = ofNetwork.waitSeconds(networkOf(address));
+    const waitSeconds = ofSender ?? (isIpv6(address) ? ofWide.waitSeconds(wideNetworkOf(address)) : null);
+    if (waitSeconds === null && ofNode.waitSeconds(NODE) === null) return WORTH;
+    return (await isAnyToken(ids, position)) ? WORTH : { worth: false, waitSeconds };
+  };
   return {
-    async judge(ids, address, position) {
-      if (known.has(ids.derived)) return WORTH;
-      const ofSender = ofNetwork.waitSeconds(networkOf(address));
-      const waitSeconds = ofSender ?? (isIpv6(address) ? ofWide.waitSeconds(wideNetworkOf(address)) : null);
-      if (waitSeconds === null && ofNode.waitSeconds(NODE) === null) return WORTH;
-      return (await isAnyToken(ids, position)) ? WORTH : { worth: false, waitSeconds };
+    judge: (ids, address, position) => (known.get(ids.derived) === true ? WORTH : judgeUnknown(ids, address, position)),
+    passed({ derived }) {
+      if (!known.has(derived)) known.set(derived, true);
     },
-    passed: ({ derived }) => void known.set(derived, true),
     failed(address) {
       ofNetwork.take(networkOf(address));
       if (isIpv6(address)) ofWide.take(wideNetworkOf(address));

@@ -33,7 +33,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   return (request) => {
     const peer = plainAddress(request.socket.remoteAddress ?? '');
     const header = request.headers['x-forwarded-for'];
-    if (!isTrusted(peer) || header === undefined) return peer;
+    if (header === undefined || !isTrusted(peer)) return peer;
     const hops = (Array.isArray(header) ? header.join(',') : header).split(',').map((hop) => plainAddress(hop.trim()));
     for (const hop of hops.toReversed()) {
       if (isIP(hop) === 0) return peer;

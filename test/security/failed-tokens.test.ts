@@ -122,7 +122,7 @@ describe('The throttle of failed tokens', () => {
         },
       },
     });
-    const judge = (address: string, id = newId(), named: AccessTokenId | null = null) =>
+    const judge = async (address: string, id = newId(), named: AccessTokenId | null = null) =>
       failedTokens.judge({ derived: id, named }, address, LOG_START);
     return { clock, failedTokens, lookups, judge };
   }

@@ -13,6 +13,7 @@ import { countSent } from '../../front-door/transfer-budget.ts';
 import { bufferOf, contentsJson, fileJson, fileJsonChunks, pathText } from '../contents-json.ts';
 import { prefersBytes } from '../http/accept.ts';
 import { type Headers, JSON_TYPE } from '../http/answer.ts';
+import { VARYING } from '../http/compression.ts';
 import { parseContentsPath } from '../http/contents-path.ts';
 import { attachment } from '../http/disposition.ts';
 import { answerWith, type Representation } from '../representation.ts';
@@ -90,7 +91,8 @@ function rawBody({ place, id, sizeBytes, content }: RawFile): Representation {
 }
 
 function jsonBody(contents: Contents, page: Query, etag: string): Representation {
-  const headers: Headers = { ...commonHeaders(etag), 'content-type': JSON_TYPE };
+  const common = commonHeaders(etag);
+  const headers: Headers = { ...common, 'content-type': JSON_TYPE, vary: `accept, ${VARYING}` };
   if (contents.type !== 'file') return { etag, headers, bytes: encoded(contentsJson(contents, page)) };
   const { content } = contents;
   if (content.kind === 'held') return { etag, headers, bytes: encoded(fileJson(contents, content.bytes)) };

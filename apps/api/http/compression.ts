@@ -17,19 +17,20 @@ const compressed = new WeakMap<Buffer, Promise<Buffer>>();
 const LEVEL = 4;
 
 /** Returns the answer compressed, if it is JSON of some length and the client accepts gzip. */
-export async function compressedAnswer(answer: Answer, acceptEncoding: string | undefined): Promise<Answer> {
+export function compressedAnswer(answer: Answer, acceptEncoding: string | undefined): Answer | Promise<Answer> {
   const isCompressed = acceptsGzip(acceptEncoding);
   if (answer.body.kind === 'json') return isCompressed ? compressedJson(answer, answer.body.json) : answer;
   if (answer.headers['content-type'] !== JSON_TYPE) return answer;
   const headers = varying(answer.headers);
   const { body } = answer;
   if (!isCompressed || body.kind !== 'bytes' || body.bytes.length < COMPRESSED_ANSWER_BYTES_MIN) {
-    return { ...answer, headers };
+    return headers === answer.headers ? answer : { ...answer, headers };
   }
-  const bytes = await compressOnce(body.bytes);
-  return { ...answer, headers: { ...weakened(headers, bytes), ...GZIP }, body: { kind: 'bytes', bytes } };
+  return compressedBytes({ ...answer, headers }, body.bytes);
 }
 
+/** What answers that may be compressed vary by, at the end of the list. */
+export const VARYING = 'accept-encoding';
 const GZIP = { 'content-encoding': 'gzip' };
 
 async function compressedJson(answer: Answer, json: object): Promise<Answer> {
@@ -43,6 +44,11 @@ async function compressedJson(answer: Answer, json: object): Promise<Answer> {
   };
 }
 
+async function compressedBytes(answer: Answer, plain: Buffer): Promise<Answer> {
+  const bytes = await compressOnce(plain);
+  return { ...answer, headers: { ...weakened(answer.headers, bytes), ...GZIP }, body: { kind: 'bytes', bytes } };
+}
+
 function compressOnce(bytes: Buffer): Promise<Buffer> {
   const known = compressed.get(bytes);
   if (known !== undefined) return known;
@@ -51,10 +57,14 @@ function compressOnce(bytes: Buffer): Promise<Buffer> {
   return made;
 }
 
-/** A cache must not give one client the form that it keeps for another. */
+/**
+ * A cache must not give one client the form that it keeps for another. The headers of a body that is kept say so
+ * already (`VARYING`).
+ */
 function varying(headers: Headers): Headers {
   const { vary } = headers;
-  return { ...headers, vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding` };
+  if (vary?.endsWith(VARYING) === true) return headers;
+  return { ...headers, vary: vary === undefined ? VARYING : `${vary}, ${VARYING}` };
 }
 
 function weakened(headers: Headers, bytes: Buffer): Headers {

@@ -31,5 +31,9 @@ describe('The secret of an exchanged token', () => {
     for (let n = 0; n < 5_000; n += 1) taken += idInSecret(newTokenSecret()) === null ? 0 : 1;
     assert.ok(taken < 50, `${taken} of 5000; one in 512 is expected`);
     assert.equal(idInSecret(`strata_${'z'.repeat(46)}`), null, 'larger than any id');
+    for (const id of ['6f1c1f3e-4c5b-4d0e-9a35-2b8f5f0f7a11', '6f1c1f3e-4c5b-5d0e-ca35-2b8f5f0f7a11']) {
+      const digits = digitsOfId(uuid<AccessTokenId>(id));
+      assert.equal(idInSecret(`strata_${digits}${'0'.repeat(24)}`), null, 'an id of another version or variant');
+    }
   });
 });
