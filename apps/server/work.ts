@@ -28,7 +28,6 @@ import { startWorkflows } from './workflows.ts';
 const DELETIONS_INTERVAL_MS = 5_000;
 /** With the delay and the looks at the rows, a manifest is there within a minute of the change. */
 const MANIFEST_REQUESTS_INTERVAL_MS = 3_000;
-const DAY_MS = 24 * 60 * 60_000;
 
 export interface WorkOptions {
   readonly settings: Settings;
@@ -52,12 +51,11 @@ export interface StartedWork {
 export async function startWork(options: WorkOptions): Promise<StartedWork> {
   const { settings, foundation, layers, objects, projections, deliveries, outgoing, metrics, log, onFault } = options;
   const { readModels, timers } = projections;
-  const { temporal, webUrl, retentionDays } = settings;
+  const { temporal, webUrl, retentionMs } = settings;
   const parts = closer();
   try {
     const finishDeletions = createDeletionFinisher({ ...foundation.context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    const retentionMs = retentionDays * DAY_MS;
     const manifestContext = { ...foundation.context, layers, retentionMs, log };
     const engine = { timers, temporal, retentionMs, manifestContext };
     const workflows = await startWorkflows({ foundation, layers, objects, ...engine, metrics, log, onFault });
@@ -65,7 +63,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     const requests = { ...foundation.context, marks: createPostgresPolicyMarks(foundation.pool) };
     const requestAll = (signal: AbortSignal): Promise<void> => requestManifests(requests, signal);
     parts.add(every(MANIFEST_REQUESTS_INTERVAL_MS, requestAll, (cause) => onFault('manifest-requests', cause)));
-    parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionDays, metrics, log, onFault }));
+    parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionMs, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
       deliveries,
@@ -73,7 +71,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
       outgoing,
       due: readModels,
       webUrl,
-      retentionDays,
+      retentionMs,
       version: packageJson.version,
       metrics,
       log,

@@ -60,6 +60,8 @@ export const DROPPING_TIPS_MAX = 200_000;
 export const DROPPING_RACES_MAX = 100;
 /** When such a compaction is tried again after a failure: it may have read the whole repository. */
 export const DROPPING_RETRY_MS = 6 * 60 * 60_000;
+/** When it is tried again if webhooks were not notified yet of what it would drop. */
+export const DROPPING_WAIT_MS = 10 * 60_000;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 
@@ -318,6 +320,16 @@ export const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
 export const WEBHOOK_HEALTH_DELIVERIES_MAX = 20;
 /** How long the bodies of deliveries are kept, unless a setting changes it. */
 export const RETENTION_DAYS_DEFAULT = 30;
+/**
+ * The retention is at least this long, of 0 days too: attempts at a delivery go on for 17 minutes, and what a drop
+ * rewrites for one forced push is a whole repository.
+ */
+export const RETENTION_MS_MIN = 60 * 60_000;
+/**
+ * What a delivery that has not ended needs stays beyond the retention for so long: the objects of a push whose webhooks
+ * were not notified yet, and the payloads.
+ */
+export const PENDING_DELIVERY_KEPT_MS = 24 * 60 * 60_000;
 /** The time from a layer's put to its append; later appends are refused (docs/architecture.md, invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */

@@ -122,7 +122,7 @@ export async function openSyntheticPushes(
     log,
   });
   const clock = createMovedClock(foundation.context.clock);
-  const retentionMs = settings.retentionDays * DAY_MS;
+  const { retentionMs } = settings;
   const parts: Parts = { foundation, layers, objects, folder, clock, totals, retentionMs };
   const current = async (): Promise<FoundRepository> => {
     await foundation.context.entities.barrier();
@@ -196,7 +196,16 @@ function openCompactions({ foundation, layers, objects, clock, totals, retention
     if (name === 'dropping-appended') totals.drops += 1;
   };
   const log = pino({ level: 'warn' }, process.stderr);
-  const context = { ...foundation.context, clock, failpoint, layers: layersIn(counting), objects, log, retentionMs };
+  const context = {
+    ...foundation.context,
+    clock,
+    failpoint,
+    layers: layersIn(counting),
+    objects,
+    log,
+    retentionMs,
+    notifiedTo: async () => null,
+  };
   const { compact } = createCompactionSteps(context);
   const never = new AbortController().signal;
   let asking: Promise<void> = Promise.resolve();
