@@ -99,7 +99,7 @@ describe('The step of a compaction', () => {
     assert.equal(tried, 2);
   });
 
-  test('comes back in minutes where webhooks are still to be notified of what it would drop', async (context) => {
+  test('comes back in a minute where webhooks are still to be notified of what it would drop', async (context) => {
     const late = { notifiedTo: async () => LOG_START, retentionMs: RETENTION_MS_MIN };
     const { clock, run, layers, rows, reading } = await fixture(context, undefined, late);
     clock.advance(RETENTION_MS_MIN);
