@@ -8,7 +8,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
-import { RETENTION_DAYS_DEFAULT } from '../../core/kernel/limits.ts';
+import { RETENTION_DAYS_DEFAULT, RETENTION_MS_MIN } from '../../core/kernel/limits.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
@@ -36,7 +36,7 @@ export interface Settings {
   readonly cacheBytesMax: number;
   readonly plans: Plans;
   /** How long the server keeps the bodies of webhook deliveries. */
-  readonly retentionDays: number;
+  readonly retentionMs: number;
   /** Whether webhooks may be sent to addresses that are not public. */
   readonly allowPrivateTargets: boolean;
   /** Whether strangers may make accounts on the website. */
@@ -64,6 +64,7 @@ export type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const GIB = 1024 ** 3;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** Lists every fault of the settings. */
 export class SettingsError extends Error {
@@ -125,7 +126,10 @@ export function readSettings(environment: Environment, workingDirectory: string)
     oidcS3Endpoint: text('STRATA_OIDC_S3_ENDPOINT') === null ? null : url('STRATA_OIDC_S3_ENDPOINT', ''),
     stsEndpoint: text('STRATA_STS_ENDPOINT') === null ? null : url('STRATA_STS_ENDPOINT', ''),
     roles: someOf('STRATA_ROLES', ROLES),
-    retentionDays: integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 1, 3_650),
+    retentionMs: Math.max(
+      RETENTION_MS_MIN,
+      integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 0, 3_650) * DAY_MS,
+    ),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);

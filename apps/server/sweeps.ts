@@ -30,7 +30,6 @@ import { every } from './periodic.ts';
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** Reads only the events appended since the last time. */
 const RETENTION_INTERVAL_MS = 10 * 60_000;
-const DAY_MS = 24 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
 const ERASURES_INTERVAL_MS = 10 * 60_000;
@@ -43,7 +42,7 @@ export interface SweepsOptions {
   readonly layers: LayerStores;
   readonly manifestContext: ManifestContext;
   readonly readModels: BucketsInUse;
-  readonly retentionDays: number;
+  readonly retentionMs: number;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly onFault: (what: string, cause: unknown) => void;
@@ -104,12 +103,12 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
 
 /** What leaves when the retention is over: layers that a compaction replaced, and what no ref reaches. */
 function startRetention(
-  { foundation, layers, manifestContext, retentionDays, log, onFault }: SweepsOptions,
+  { foundation, layers, manifestContext, retentionMs, log, onFault }: SweepsOptions,
   marks: PolicyMarks,
 ): () => Promise<void> {
   const { context } = foundation;
   const parts = closer();
-  const retention = { ...context, marks, retentionMs: retentionDays * DAY_MS };
+  const retention = { ...context, marks, retentionMs };
   const beforeRemoval: LayerExpiryContext['beforeRemoval'] = (...of) => removeManifestsBefore(manifestContext, ...of);
   const past = composePastEntities(foundation, onFault);
   const layerExpiry = { ...retention, layers, past, log, beforeRemoval };

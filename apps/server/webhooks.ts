@@ -31,7 +31,6 @@ import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
 const RETENTION_INTERVAL_MS = 10 * 60_000;
 /** Buckets whose failures are remembered. */
 const BUCKETS_REMEMBERED_MAX = 1_000;
-const DAY_MS = 24 * 60 * 60_000;
 
 export interface WebhooksOptions {
   readonly foundation: Foundation;
@@ -42,7 +41,7 @@ export interface WebhooksOptions {
   readonly webUrl: string;
   /** The version of this program, for the user agent. */
   readonly version: string;
-  readonly retentionDays: number;
+  readonly retentionMs: number;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly onFault: (what: string, cause: unknown) => void;
@@ -50,7 +49,7 @@ export interface WebhooksOptions {
 
 /** Starts sending webhooks and removing old bodies. */
 export function startWebhooks(options: WebhooksOptions): StartedPart {
-  const { foundation, deliveries, retentionDays, log, onFault } = options;
+  const { foundation, deliveries, due, retentionMs, log, onFault } = options;
   const { context, connectionString } = foundation;
   const parts = closer();
   const health = createWebhookHealth(() => context.clock.monotonicMs());
@@ -59,7 +58,7 @@ export function startWebhooks(options: WebhooksOptions): StartedPart {
   parts.add(() => pool.end());
   const lead = createPostgresLead({ pool, pause, log });
   parts.add(lead.whenever('webhook-deliveries', sendingOf(options, health)));
-  const retention = { clock: context.clock, deliveries, retentionMs: retentionDays * DAY_MS };
+  const retention = { clock: context.clock, deliveries, due, retentionMs };
   const removeOld = (signal: AbortSignal): Promise<void> => removeOldDeliveries(retention, signal);
   parts.add(every(RETENTION_INTERVAL_MS, removeOld, (cause) => onFault('webhook-retention', cause)));
   return { health, stop: () => parts.close() };
@@ -88,7 +87,7 @@ function sendingOf(options: WebhooksOptions, health: WebhookHealth): (signal: Ab
 }
 
 function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPushesContext {
-  const { foundation, deliveries, objects, webUrl, retentionDays, log, onFault } = options;
+  const { foundation, deliveries, objects, webUrl, retentionMs, log, onFault } = options;
   const { context, pool } = foundation;
   const complete = (event: RecordedEvent) => withUpdatesInPlace(context, event);
   const past = composePastEntities(foundation, onFault);
@@ -99,7 +98,7 @@ function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPus
     past,
     complete,
     webUrl,
-    retentionMs: retentionDays * DAY_MS,
+    retentionMs,
     marks: health.watched(createPostgresPolicyMarks(pool)),
     pause,
     inTime: forBucket,

@@ -32,7 +32,6 @@ const DELETIONS_INTERVAL_MS = 5_000;
 const MANIFEST_REQUESTS_INTERVAL_MS = 3_000;
 /** Each account's log is signed within an hour of a day after its last checkpoint. */
 const CHECKPOINTS_INTERVAL_MS = 60 * 60_000;
-const DAY_MS = 24 * 60 * 60_000;
 
 export interface WorkOptions {
   readonly settings: Settings;
@@ -58,12 +57,11 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
   const { settings, foundation, layers, objects, projections, deliveries, outgoing, metrics, log, onFault } = options;
   const { checkpoints } = options;
   const { readModels, timers } = projections;
-  const { temporal, webUrl, retentionDays } = settings;
+  const { temporal, webUrl, retentionMs } = settings;
   const parts = closer();
   try {
     const finishDeletions = createDeletionFinisher({ ...foundation.context, readModels });
     parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
-    const retentionMs = retentionDays * DAY_MS;
     const manifestContext = { ...foundation.context, layers, retentionMs, log };
     const engine = { timers, temporal, retentionMs, manifestContext };
     const workflows = await startWorkflows({ foundation, layers, objects, ...engine, metrics, log, onFault });
@@ -74,7 +72,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     const daily = { readModels, checkpoints, store: layers.platform, log };
     const sign = (signal: AbortSignal): Promise<void> => signDaily(daily, signal);
     parts.add(every(CHECKPOINTS_INTERVAL_MS, sign, (cause) => onFault('daily-checkpoints', cause)));
-    parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionDays, metrics, log, onFault }));
+    parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionMs, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
       deliveries,
@@ -82,7 +80,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
       outgoing,
       due: readModels,
       webUrl,
-      retentionDays,
+      retentionMs,
       version: packageJson.version,
       metrics,
       log,

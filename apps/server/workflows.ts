@@ -15,6 +15,7 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
 import type { ManifestContext } from '../../core/use-cases/manifests/write-manifest.ts';
+import { NOTIFICATIONS_POLICY } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { deviceRequest } from '../../workflows/device-request/logic.ts';
@@ -58,7 +59,9 @@ const CONNECTION_CHECK_INTERVAL_MS = 500;
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
   const { foundation, layers, objects, manifestContext, retentionMs, metrics, temporal, log } = options;
   const { context } = foundation;
-  const compacting = { ...context, layers, objects, log, retentionMs };
+  const marks = createPostgresPolicyMarks(foundation.pool);
+  const notifiedTo = async () => (await marks.read(NOTIFICATIONS_POLICY))?.position ?? null;
+  const compacting = { ...context, layers, objects, log, retentionMs, notifiedTo };
   const workflows = [
     carriedOut(deviceLogin, createDeviceLoginSteps(context)),
     carriedOut(deviceRequest(context.deviceRequests), createDeviceRequestSteps(context)),

@@ -60,6 +60,8 @@ export const DROPPING_TIPS_MAX = 200_000;
 export const DROPPING_RACES_MAX = 100;
 /** When such a compaction is tried again after a failure: it may have read the whole repository. */
 export const DROPPING_RETRY_MS = 6 * 60 * 60_000;
+/** When it is tried again if webhooks were not notified yet of what it would drop. */
+export const DROPPING_WAIT_MS = 60_000;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 
@@ -318,6 +320,16 @@ export const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
 export const WEBHOOK_HEALTH_DELIVERIES_MAX = 20;
 /** How long the bodies of deliveries are kept, unless a setting changes it. */
 export const RETENTION_DAYS_DEFAULT = 30;
+/**
+ * The retention is at least this long, of 0 days too: attempts at a delivery go on for 17 minutes, and what a drop
+ * rewrites for one forced push is a whole repository.
+ */
+export const RETENTION_MS_MIN = 60 * 60_000;
+/**
+ * What a delivery that has not ended needs stays beyond the retention for so long: the objects of a push whose webhooks
+ * were not notified yet, and the payloads.
+ */
+export const PENDING_DELIVERY_KEPT_MS = 24 * 60 * 60_000;
 /** The time from a layer's put to its append; later appends are refused (docs/architecture.md, invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
@@ -526,8 +538,11 @@ export const S3_CONNECT_SPAN_MS = 10_000;
 export const S3_ANSWER_SPAN_MS = 60_000;
 /** How long a bucket may send nothing in the middle of a layer, and how long its reader may take nothing. */
 export const S3_STALLED_SPAN_MS = 30_000;
-/** After this long no request to a bucket is repeated. */
-export const S3_RETRY_SPAN_MS = 60_000;
+/**
+ * After this long no request to a bucket is repeated. It is shorter than the wait for an answer: whoever pushes has then
+ * waited for that long in vain, and would wait as long again.
+ */
+export const S3_RETRY_SPAN_MS = 30_000;
 /** Connections after the first that may break within one read of a layer. */
 export const S3_READ_RESUMES_MAX = 10;
 /** Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another. */
@@ -537,6 +552,8 @@ export const BUCKET_STORES_SPAN_MS = 60 * 60_000;
 export const BUCKET_CALLS_MAX = 128;
 /** Of these, the calls that are made while the bucket does not answer; the others wait for their outcome. */
 export const BUCKET_TRIALS_MAX = 4;
+/** A call that got its answer, but whose body nobody begins to read for so long, counts no more. */
+export const BUCKET_UNREAD_MS = 60_000;
 /**
  * Work behind pushes waits this long for a bucket of a user, and tries it this many times; then it goes on without the
  * objects, or beside the others, for as long as the last span.

@@ -17,7 +17,14 @@ import { createRawClient, pushChain } from './raw-client.ts';
 import { createRepository, endServer, onGround, openScene, type Scene, startServer } from './scene.ts';
 import { type SmallCommit, smallCommits } from './small-commits.ts';
 import { percentile } from './statistics.ts';
-import { type CompactionTotals, noCompactions, openSyntheticPushes, type SyntheticPushes } from './synthetic-pushes.ts';
+import {
+  type CompactionTotals,
+  FORCED_PUSH_EVERY,
+  noCompactions,
+  openSyntheticPushes,
+  PUSHES_PER_DAY,
+  type SyntheticPushes,
+} from './synthetic-pushes.ts';
 import { formatFigure, renderTable } from './table.ts';
 
 /** The read models of a long history take their time. */
@@ -67,7 +74,7 @@ export async function benchGrowth({ pushes, say }: Options): Promise<GrowthBench
     const account = await createAccount(scene, 'bench');
     await createRepository(scene, account, REPOSITORY);
     await endServer(scene);
-    const next = smallCommits('growth');
+    const commits = smallCommits('growth');
     const at = { username: account.username, name: REPOSITORY };
     const lines: GrowthLine[] = [];
     const totals = noCompactions();
@@ -77,14 +84,13 @@ export async function benchGrowth({ pushes, say }: Options): Promise<GrowthBench
       const synthetic = await openSyntheticPushes(scene, at, totals);
       let stored: Stored;
       try {
-        await synthetic.push(next, count - done);
-        await synthetic.rest();
+        await synthetic.push(commits, count - done);
         stored = { ...(await storedFigures(scene, synthetic)), compaction: { ...totals } };
       } finally {
         await synthetic.close();
       }
       say('Measuring');
-      lines.push({ pushes: count, ...stored, ...(await measure(scene, account, count, next)) });
+      lines.push({ pushes: count, ...stored, ...(await measure(scene, account, count, commits.next)) });
       done = count + TIMED_PUSHES;
     }
     const date = new Date().toISOString().slice(0, 10);
@@ -171,13 +177,23 @@ const HEAD = [
   'push p99 ms',
   'longest turn ms',
 ];
-const COMPACTION_HEAD = ['pushes', 'compactions', 'pushed KB', 'rewritten', 'CPU ms a push', 'CPU ms a KB pushed'];
+const COMPACTION_HEAD = [
+  'pushes',
+  'compactions',
+  'of them drops',
+  'pushed KB',
+  'rewritten',
+  'CPU ms a push',
+  'CPU ms a KB pushed',
+];
 
 const LEGEND = [
-  'Pushes of three objects each; layers and events are written as pushes leave them, the compactions are real. Cold',
-  'clone: by the real git, from a server with an empty cache; of one push: of a repository that got the same commits in',
-  `one push. Push: ${TIMED_PUSHES} more, over HTTP. Turn: processor time that one turn of the event loop took during them.`,
-  'Rewritten: bytes of layers that compactions wrote, for each byte of a layer that a push brought.',
+  'Pushes of three objects each; layers and events are written as pushes leave them. The service’s own policies and steps',
+  `compact, by a clock that moves with the pushes: ${PUSHES_PER_DAY.toLocaleString('en-US')} a day, ten a second, one of ${FORCED_PUSH_EVERY} forced, and 30 days of`,
+  'retention. Cold clone: by the real git, from a server with an empty cache; of one push: of a repository that got the',
+  `same commits in one push. Push: ${TIMED_PUSHES} more, over HTTP. Turn: processor time that one turn of the event loop took`,
+  'during them. Rewritten: bytes of layers that compactions wrote, for each byte of a layer that a push brought; a drop',
+  'writes all objects that it keeps.',
 ].join('\n');
 
 export function renderGrowthBench({ date, machine, versions, load, lines }: GrowthBench): string {
@@ -190,7 +206,7 @@ export function renderGrowthBench({ date, machine, versions, load, lines }: Grow
     ...[line.pushP50Ms, line.pushP99Ms, line.longestTurnMs].map(formatFigure),
   ]);
   const compactions = lines.map(({ pushes, compaction: { pushedBytes, rewrittenBytes, cpuSeconds, ...more } }) => [
-    ...[pushes, more.compactions].map((count) => count.toLocaleString('en-US')),
+    ...[pushes, more.compactions, more.drops].map((count) => count.toLocaleString('en-US')),
     kb(pushedBytes),
     `${formatFigure(rewrittenBytes / pushedBytes)}x`,
     formatFigure((cpuSeconds * 1_000) / pushes),

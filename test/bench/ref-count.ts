@@ -72,10 +72,10 @@ export async function benchRefCount({ refs, say }: Options): Promise<RefCountBen
     await startServer(scene);
     const account = await createAccount(scene, 'bench');
     const lines: RefCountLine[] = [];
-    await fill(scene, account, { name: 'other', refs: 1 }, smallCommits('other'));
+    await fill(scene, account, { name: 'other', refs: 1 }, smallCommits('other').next);
     for (const count of [1, refs]) {
       const name = `refs-${count}`;
-      const next = smallCommits(name);
+      const { next } = smallCommits(name);
       say(`Pushing ${count} refs`);
       await startServer(scene);
       await fill(scene, account, { name, refs: count }, next);

@@ -23,12 +23,18 @@ export interface SmallCommit {
   readonly objectCount: number;
 }
 
-/** Returns a function that makes the next commit. */
-export function smallCommits(seed: string): () => SmallCommit {
+export interface SmallCommits {
+  /** Makes a child of the last commit. */
+  next(): SmallCommit;
+  /** Makes a commit that takes the place of the last one, whose commit and tree nothing reaches then. */
+  instead(): SmallCommit;
+}
+
+export function smallCommits(seed: string): SmallCommits {
   const files = new Map<string, string>();
   let number = 0;
-  let parent: string | null = null;
-  return () => {
+  let last: SmallCommit | null = null;
+  const make = (parent: string | null): SmallCommit => {
     const blob = Buffer.from(`${seed} ${number}\n${createHash('sha512').update(`${seed} ${number}`).digest('hex')}\n`);
     files.set(`file-${number % FILES}.txt`, rawId('blob', blob));
     const tree = treeOf(files);
@@ -42,11 +48,11 @@ export function smallCommits(seed: string): () => SmallCommit {
       { type: 'blob', bytes: blob },
     ]);
     const id = rawId('commit', commit);
-    const small: SmallCommit = { id, parent, ...made };
-    parent = id;
+    last = { id, parent, ...made };
     number += 1;
-    return small;
+    return last;
   };
+  return { next: () => make(last?.id ?? null), instead: () => make(last?.parent ?? null) };
 }
 
 /** git sorts by name; these names have equal lengths. */

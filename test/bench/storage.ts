@@ -119,7 +119,7 @@ async function fill(side: Side, project: Project): Promise<void> {
   await createRepository(side.scene, side.account, 'recent');
   const client = createRawClient(side.scene.port, side.account);
   const until = { pushesMax: RECENT_PUSHES, deadline: Number.POSITIVE_INFINITY };
-  await pushChain(client, 'recent', smallCommits('recent'), until);
+  await pushChain(client, 'recent', smallCommits('recent').next, until);
   client.close();
 }
 
@@ -145,7 +145,7 @@ function smallPushes(clients: number): Operation {
       const took = namesOf(round).map(async (name) => {
         const client = createRawClient(side.scene.port, side.account);
         try {
-          return await pushChain(client, name, smallCommits(name), { pushesMax: PUSHES_PER_ROUND_MAX, deadline });
+          return await pushChain(client, name, smallCommits(name).next, { pushesMax: PUSHES_PER_ROUND_MAX, deadline });
         } finally {
           client.close();
         }

@@ -3,7 +3,7 @@ import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';
 import {
-  type BucketService,
+  type CrashService,
   type CompactionPoint,
   isInBucketAlone,
   killAtCompaction,
@@ -28,7 +28,7 @@ for (const [title, nodeCount] of [
 ] as const) {
   describe(`${title} with a bucket as store`, needs('versitygw'), () => {
     const ending = suiteEnding();
-    let service: BucketService;
+    let service: CrashService;
 
     beforeAll(async () => {
       service = await startBucketService(ending, nodeCount);

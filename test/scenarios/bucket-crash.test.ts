@@ -2,11 +2,11 @@
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';
-import { type BucketService, killAtPush, startBucketService } from './bucket-crash.ts';
+import { type CrashService, killAtPush, startBucketService } from './bucket-crash.ts';
 
 describe('A server killed with a bucket as store', needs('versitygw'), () => {
   const ending = suiteEnding();
-  let service: BucketService;
+  let service: CrashService;
 
   beforeAll(async () => {
     service = await startBucketService(ending, 1);

@@ -4,7 +4,7 @@
  * Must stay true: after a drop that failed the repository is tried again after hours, whatever the engine starts.
  */
 import { plusMs, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
-import { DROPPING_RETRY_MS } from '../../core/kernel/limits.ts';
+import { DROPPING_RETRY_MS, DROPPING_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type DroppingContext, dropUnreached } from '../../core/use-cases/compacting/drop-unreached.ts';
@@ -21,8 +21,8 @@ export function createDrops(context: DropsContext) {
   const { clock, log } = context;
   const postponed = new Map<RepositoryId, Timestamp>();
   // Each try may read and write the whole repository.
-  const postpone = (repository: RepositoryId): Timestamp => {
-    const againAt = plusMs(clock.now(), DROPPING_RETRY_MS);
+  const postpone = (repository: RepositoryId, spanMs = DROPPING_RETRY_MS): Timestamp => {
+    const againAt = plusMs(clock.now(), spanMs);
     const [oldest] = postponed.keys();
     if (postponed.size >= POSTPONED_MAX && oldest !== undefined) postponed.delete(oldest);
     postponed.set(repository, againAt);
@@ -34,7 +34,9 @@ export function createDrops(context: DropsContext) {
     if (until !== undefined && clock.now() < until) return until;
     postponed.delete(repository);
     try {
-      if ((await dropUnreached(context, wanted, signal)) !== 'lost') return null;
+      const outcome = await dropUnreached(context, wanted, signal);
+      if (outcome === 'waits') return postpone(repository, DROPPING_WAIT_MS);
+      if (outcome !== 'lost') return null;
       log.warn({ repository }, 'What no ref reaches was not dropped: pushes or another compaction were faster');
       return postpone(repository);
     } catch (error) {

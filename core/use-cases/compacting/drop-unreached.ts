@@ -7,13 +7,19 @@
  *   has, or had within the retention;
  * - the append of `LayersCompacted` is the only commit point. It expects the revision up to which later layers and tips
  *   were checked against what is kept; what they lack is added first. So the committed layers stay closed;
+ * - it drops nothing that a webhook delivery is still to be made of;
  * - it raises the shrink epoch, and a push that was checked before is checked again;
  * - every exit before the append leaves at most orphaned layers. The replaced layers stay in storage.
  */
 import { readEvent } from '../../kernel/decider.ts';
-import type { StreamName } from '../../kernel/envelope.ts';
+import type { LogPosition, RecordedEvent, StreamName } from '../../kernel/envelope.ts';
 import { type AccountId, later, type ObjectId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
+import {
+  DROPPING_RACES_MAX,
+  DROPPING_TIPS_MAX,
+  PENDING_DELIVERY_KEPT_MS,
+  PUSH_COMMIT_SPAN_MS,
+} from '../../kernel/limits.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { KeptObjects, LayerDrops } from '../../ports/layer-drops.ts';
 import type { MergedLayers } from '../../ports/layer-merges.ts';
@@ -34,13 +40,15 @@ export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
   readonly objects: LayerDrops;
   readonly digest: Digest;
   readonly retentionMs: number;
+  /** Up to where webhooks were notified of pushes; null if none ever were. */
+  readonly notifiedTo: () => Promise<LogPosition | null>;
 }
 
 /**
  * `nothing`: it is not due, or the repository is gone or beyond a limit. `lost`: another compaction was faster, or pushes
- * were, `DROPPING_RACES_MAX` times.
+ * were, `DROPPING_RACES_MAX` times. `waits`: webhooks are still to be notified of a push that is older than the retention.
  */
-export type DroppingOutcome = 'dropped' | 'nothing' | 'lost';
+export type DroppingOutcome = 'dropped' | 'nothing' | 'lost' | 'waits';
 
 /** A small page, because each event may be almost as large as an append may be. */
 const PAGE_EVENTS_MAX = 100;
@@ -64,6 +72,7 @@ export async function dropUnreached(
     since: plusMs(now, -context.retentionMs),
   });
   if (window === null) return 'nothing';
+  if (window.before !== null && (await mayBeNotified(context, window.before))) return 'waits';
   const tips = { refs: tipsOf(begun.state), left: [...window.left] };
   const kept = await context.objects.keep(committedObjects(found, begun), tips, signal);
   try {
@@ -71,6 +80,16 @@ export async function dropUnreached(
   } finally {
     await kept.discard();
   }
+}
+
+/** Whether webhooks are still to be notified of this event or of one before it. */
+async function mayBeNotified(
+  { clock, notifiedTo }: Pick<DroppingContext, 'clock' | 'notifiedTo'>,
+  { position, occurredAt }: RecordedEvent,
+): Promise<boolean> {
+  if (occurredAt < plusMs(clock.now(), -PENDING_DELIVERY_KEPT_MS)) return false;
+  const notified = await notifiedTo();
+  return notified !== null && notified < position;
 }
 
 function tipsOf({ refs }: OpenRepository): readonly ObjectId[] {
@@ -84,6 +103,8 @@ interface Changes {
   readonly moved: boolean;
   /** Whether a push left objects that no ref may reach. */
   readonly leaves: boolean;
+  /** The last event that was not read, because it is too old; null if all were read. */
+  readonly before: RecordedEvent | null;
 }
 
 /**
@@ -111,8 +132,9 @@ async function changesBetween(
     if (page.length === 0) break;
     for (const recorded of page) {
       // The times of a stream never go back.
-      if (recorded.revision <= after || (since !== null && recorded.occurredAt <= since))
-        return { left, moved, leaves };
+      if (recorded.revision <= after || (since !== null && recorded.occurredAt <= since)) {
+        return { left, moved, leaves, before: recorded };
+      }
       if (recorded.type !== 'RefsUpdated') continue;
       const event = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, recorded));
       if (event.type !== 'RefsUpdated') continue;
@@ -123,7 +145,7 @@ async function changesBetween(
     }
     next -= page.length;
   }
-  return { left, moved, leaves };
+  return { left, moved, leaves, before: null };
 }
 
 interface Run {

@@ -10,7 +10,7 @@ import { untilAborted } from '../../kernel/aborted.ts';
 import { backoff } from '../../kernel/backoff.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
-import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import { PENDING_DELIVERY_KEPT_MS, WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { Vault } from '../../ports/vault.ts';
@@ -27,13 +27,17 @@ export interface FollowPushesContext extends NotifyContext {
   readonly vault: Pick<Vault, 'holds'>;
   /** Puts back the parts of an event that are on another stream. */
   readonly complete: Complete;
-  /** Older pushes are skipped, because the bodies of their deliveries would be removed at once. */
+  /**
+   * Older pushes are skipped, because the bodies of their deliveries would be removed at once. A push whose deliveries
+   * are late, because this was down, is not skipped for a day, however short the retention.
+   */
   readonly retentionMs: number;
   readonly pause: Pause;
   readonly onFault: (cause: unknown) => void;
 }
 
-const POLICY = 'webhook-notifications';
+/** The checkpoint of this policy: webhooks are notified of every push up to it. */
+export const NOTIFICATIONS_POLICY = 'webhook-notifications';
 /** The number of slices of work that run at a time. */
 const TURNS_AT_ONCE = 4;
 const TRIES_MAX = 6;
@@ -48,7 +52,7 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
   const start = await startOf(context);
   let record = start.record;
   const progress = new Progress({
-    save: (mark) => marks.save(POLICY, mark),
+    save: (mark) => marks.save(NOTIFICATIONS_POLICY, mark),
     pause: () => context.pause(SAVE_INTERVAL_MS, signal),
     onFault: context.onFault,
     signal,
@@ -147,7 +151,8 @@ async function followUp(
     await context.deliveries.forgetAccount(uuid<AccountId>(entityIdOf(event.stream)));
     return;
   }
-  if (event.occurredAt < plusMs(context.clock.now(), -context.retentionMs)) return;
+  const keptMs = Math.max(context.retentionMs, PENDING_DELIVERY_KEPT_MS);
+  if (event.occurredAt < plusMs(context.clock.now(), -keptMs)) return;
   await notifyOfPush(context, await context.complete(event), turn, { withoutObjects });
 }
 
@@ -159,7 +164,7 @@ interface Start {
 /** Returns where it stopped the last time, if this is the same log. */
 async function startOf(context: FollowPushesContext): Promise<Start> {
   const { events, marks, log } = context;
-  const mark = await marks.read(POLICY);
+  const mark = await marks.read(NOTIFICATIONS_POLICY);
   if (mark === null) return firstStartOf(context);
   const current = await provenMark(events, mark);
   if (current !== null) return current;

@@ -1,6 +1,7 @@
 /** The server's settings: the accepted values, and those that stop the start. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { RETENTION_MS_MIN } from '../../../core/kernel/limits.ts';
 import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
 
 describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
@@ -96,5 +97,23 @@ describe('STRATA_OPERATOR_CONTACT', () => {
         /STRATA_OPERATOR_CONTACT is .*one line/,
       );
     }
+  });
+});
+
+describe('STRATA_RETENTION_DAYS', () => {
+  const DAY_MS = 24 * 60 * 60_000;
+  const read = (days?: string) =>
+    readSettings(days === undefined ? {} : { STRATA_RETENTION_DAYS: days }, '/').retentionMs;
+
+  test('is 30 days until it is set', () => {
+    assert.deepEqual([read(), read('1'), read('3650')], [30 * DAY_MS, DAY_MS, 3_650 * DAY_MS]);
+  });
+
+  test('may be 0, which is the hour that requests and deliveries under way need', () => {
+    assert.equal(read('0'), RETENTION_MS_MIN);
+  });
+
+  test('stops the start with anything else', () => {
+    for (const value of ['-1', '3651', '0.5', 'none']) assert.throws(() => read(value), /STRATA_RETENTION_DAYS is/);
   });
 });

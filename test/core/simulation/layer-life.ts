@@ -316,7 +316,11 @@ class LayerLife {
     const { node, database } = await this.#running();
     const context = { ...node, layers: layersIn(this.#layers), objects: database.database, failpoint };
     const of = { account: this.#account ?? assert.fail(), repository: this.#repository ?? assert.fail() };
-    const outcome = await dropUnreached({ ...context, retentionMs: RETENTION_MS }, of, NEVER);
+    const outcome = await dropUnreached(
+      { ...context, retentionMs: RETENTION_MS, notifiedTo: async () => null },
+      of,
+      NEVER,
+    );
     this.#note(`dropping: ${outcome}`);
     while ((await compactLayers(context, of, NEVER)) === 'compacted') this.#note('compaction: compacted');
   }

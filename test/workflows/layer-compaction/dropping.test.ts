@@ -2,10 +2,17 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'vitest';
+import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
-import { COMPACTION_IDLE_MS, DROPPING_RETRY_MS } from '../../../core/kernel/limits.ts';
+import {
+  COMPACTION_IDLE_MS,
+  DROPPING_RETRY_MS,
+  DROPPING_WAIT_MS,
+  RETENTION_MS_MIN,
+} from '../../../core/kernel/limits.ts';
 import type { LayerCompactions } from '../../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../../core/ports/layer-drops.ts';
+import type { DropsContext } from '../../../workflows/layer-compaction/drops.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
 import { startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
@@ -15,7 +22,11 @@ const NEVER = new AbortController().signal;
 const RETENTION_MS = 30 * 24 * 60 * 60_000;
 
 /** A repository of 12 layers, with something to drop. */
-async function fixture(context: TestContext, keep?: LayerDrops['keep']) {
+async function fixture(
+  context: TestContext,
+  keep?: LayerDrops['keep'],
+  more: Partial<Pick<DropsContext, 'notifiedTo' | 'retentionMs'>> = {},
+) {
   const reading = await startGitReading();
   context.onTestFinished(() => reading.close());
   const { node, git, account, database } = reading;
@@ -39,7 +50,7 @@ async function fixture(context: TestContext, keep?: LayerDrops['keep']) {
   const steps = createCompactionSteps({
     ...{ ...node, layers: layersIn(database.layers), compactions, log },
     objects: keep === undefined ? database.database : { ...database.database, keep },
-    ...{ failpoint: async () => undefined, retentionMs: RETENTION_MS },
+    ...{ failpoint: async () => undefined, retentionMs: RETENTION_MS, notifiedTo: async () => null, ...more },
   });
   const due = { id, step: 'compact', revision: 7, at: node.clock.now() } as const;
   const run = (signal = NEVER) => steps.compact(due, signal);
@@ -86,6 +97,15 @@ describe('The step of a compaction', () => {
     clock.set(again);
     await run();
     assert.equal(tried, 2);
+  });
+
+  test('comes back in a minute where webhooks are still to be notified of what it would drop', async (context) => {
+    const late = { notifiedTo: async () => LOG_START, retentionMs: RETENTION_MS_MIN };
+    const { clock, run, layers, rows, reading } = await fixture(context, undefined, late);
+    clock.advance(RETENTION_MS_MIN);
+    await run();
+    assert.deepEqual(rows, [plusMs(clock.now(), COMPACTION_IDLE_MS), plusMs(clock.now(), DROPPING_WAIT_MS)]);
+    assert.deepEqual([await layers(), (await reading.current()).entity.state.clean], [1, false]);
   });
 
   test('takes the time of an engine for a drop only once', async (context) => {

@@ -41,6 +41,7 @@ describe('A compaction in the bucket of a user', () => {
       },
       log: keepLog(),
       retentionMs: 1_000,
+      notifiedTo: async () => null,
       compactions: {
         want: async () => undefined,
         find: async (repository) => ({ account, repository }),

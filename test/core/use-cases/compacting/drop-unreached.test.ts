@@ -6,8 +6,15 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'vitest';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
 import { refName } from '../../../../core/git/ref-name.ts';
+import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
-import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import {
+  DROPPING_RACES_MAX,
+  DROPPING_TIPS_MAX,
+  PENDING_DELIVERY_KEPT_MS,
+  PUSH_COMMIT_SPAN_MS,
+  RETENTION_MS_MIN,
+} from '../../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerDrops } from '../../../../core/ports/layer-drops.ts';
@@ -37,6 +44,8 @@ interface Fixture {
 interface Parts {
   readonly onFailpoint?: (point: FailpointName) => Promise<void>;
   readonly events?: EventStore;
+  readonly notifiedTo?: DroppingContext['notifiedTo'];
+  readonly retentionMs?: number;
 }
 
 /** A repository with a branch, and with what a branch had that was deleted a retention ago. */
@@ -59,13 +68,20 @@ async function ofRepository(reading: GitReading) {
   return { account: reading.account, repository: (await reading.current()).id };
 }
 
-function contextOf({ node, database }: GitReading, { onFailpoint, events }: Parts): DroppingContext {
+function contextOf({ node, database }: GitReading, { onFailpoint, events, ...more }: Parts): DroppingContext {
   const parts = {
     layers: layersIn(database.layers),
     objects: database.database,
     failpoint: onFailpoint ?? (async () => undefined),
   };
-  return { ...node, ...parts, events: events ?? node.events, retentionMs: RETENTION_MS };
+  return {
+    ...node,
+    ...parts,
+    events: events ?? node.events,
+    retentionMs: RETENTION_MS,
+    notifiedTo: async () => null,
+    ...more,
+  };
 }
 
 async function stateOf(reading: GitReading) {
@@ -141,6 +157,28 @@ describe('A compaction that drops', () => {
     reading.node.clock.set(plusMs(reading.node.clock.now(), -1));
     assert.equal(await drop(), 'nothing');
     assert.deepEqual(await found(reading, [gone]), [true]);
+  });
+
+  test('waits until webhooks were notified of the pushes that it forgets, but not for more than a day', async (context) => {
+    const { reading, gone, drop } = await deletedBranch(context);
+    const forgets = { retentionMs: RETENTION_MS_MIN, notifiedTo: async () => LOG_START };
+    const { clock } = reading.node;
+    clock.set(plusMs(clock.now(), RETENTION_MS_MIN - RETENTION_MS));
+    assert.equal(await drop(forgets), 'waits');
+    assert.deepEqual(await found(reading, [gone]), [true]);
+    clock.advance(PENDING_DELIVERY_KEPT_MS - RETENTION_MS_MIN);
+    assert.equal(await drop(forgets), 'waits');
+    clock.advance(1);
+    assert.equal(await drop(forgets), 'dropped');
+    assert.deepEqual(await found(reading, [gone]), [false]);
+  });
+
+  test('does not wait once webhooks were notified of them', async (context) => {
+    const { reading, drop } = await deletedBranch(context);
+    const { position } = (await reading.current()).entity;
+    const { clock } = reading.node;
+    clock.set(plusMs(clock.now(), RETENTION_MS_MIN - RETENTION_MS));
+    assert.equal(await drop({ retentionMs: RETENTION_MS_MIN, notifiedTo: async () => position }), 'dropped');
   });
 
   test('keeps, apart from the rest, what a ref reached within the retention, until that has passed too', async (context) => {

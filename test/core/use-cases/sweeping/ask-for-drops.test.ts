@@ -29,7 +29,7 @@ async function fixture(context: TestContext) {
     dropUnreached(
       {
         ...{ ...node, layers: layersIn(database.layers), objects: database.database },
-        ...{ failpoint: async () => undefined, retentionMs: RETENTION_MS },
+        ...{ failpoint: async () => undefined, retentionMs: RETENTION_MS, notifiedTo: async () => null },
       },
       { account, repository: id },
       NEVER,

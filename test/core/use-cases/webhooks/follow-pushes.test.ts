@@ -19,6 +19,8 @@ import type { JsonObject } from '../../../../core/kernel/json.ts';
 import {
   BUCKET_BACKGROUND_REST_MS,
   BUCKET_BACKGROUND_TRIES_MAX,
+  PENDING_DELIVERY_KEPT_MS,
+  RETENTION_MS_MIN,
   WEBHOOK_PAYLOAD_COMMITS_MAX,
   WEBHOOK_PUSH_REFS_MAX,
 } from '../../../../core/kernel/limits.ts';
@@ -115,9 +117,9 @@ async function following() {
     return found;
   };
   /** Follows the log until `count` deliveries were requested and the mark is at the last relevant event. */
-  const follow = async (count: number): Promise<void> => {
+  const follow = async (count: number, as = context): Promise<void> => {
     const ending = new AbortController();
-    const done = followPushes(context, ending.signal);
+    const done = followPushes(as, ending.signal);
     const all = await log.readAll(LOG_START, 1_000_000);
     const last = all.findLast(({ stream }) => ['account', 'repository'].includes(categoryOf(stream)));
     await eventually(async () => {
@@ -427,6 +429,20 @@ describe('Webhooks are notified of a push', () => {
     await on.push(engine, { 'refs/heads/later': on.commit() });
     await on.follow(7);
     assert.equal(openings, 2 * BUCKET_BACKGROUND_TRIES_MAX, 'later it is tried again');
+  });
+
+  test('a day later as well, if nobody followed the log till then, however short the retention', async () => {
+    const on = await following();
+    const brief = { ...on.context, retentionMs: RETENTION_MS_MIN };
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    await on.push(engine, { 'refs/heads/old': on.commit() });
+    on.node.clock.advance(1);
+    await on.push(engine, { 'refs/heads/late': on.commit() });
+    on.node.clock.advance(PENDING_DELIVERY_KEPT_MS);
+    await on.follow(1, brief);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/late']);
   });
 
   test('unless it is older than retention; and the bodies of an erased account are removed', async () => {
