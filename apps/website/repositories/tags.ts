@@ -55,5 +55,5 @@ function rowOf({ visit, repository }: Asked, { name, target, annotation, commit 
       : html`<a class="id" href="${commitAddress(repository, commit.id)}">${shortId(commit.id)}</a>`;
   return html`<tr><td class="wrap">${commit === null ? shown : link}</td><td class="wide" dir="auto">${
     message !== null && subjectOf(message)
-  }</td><td>${id}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
+  }</td><td class="apart">${id}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
 }
