@@ -162,14 +162,14 @@ describe('In a browser', needs('chromium'), () => {
       assert.notEqual(rotated, secret);
       await follow(page, 'I have copied it');
       await receiver.until(2);
-      await until(() => shows('SUCCESS'));
+      await until(() => shows('delivered'));
       await press(page, 'Redeliver');
       await page.getByText('The delivery is sent again.').waitFor();
       const again = (await receiver.until(3))[2];
       assert.ok(again !== undefined);
       assert.equal(again.headers['x-service-signature'], signatureOf(rotated, again.raw));
       assert.equal(again.headers['x-service-signature-previous'], signatureOf(secret, again.raw));
-      await until(async () => (await shows('SUCCESS')) && (await page.getByText(/series 2/).count()) > 0);
+      await until(async () => (await shows('delivered')) && (await page.getByText(/series 2/).count()) > 0);
       await check(page);
       const payload = await page.context().request.get(`${delivery}/payload`);
       assert.match(payload.headers()['content-disposition'] ?? '', /^attachment/);

@@ -82,7 +82,7 @@ function facts(visit: PersonVisit, { bucket, settings }: FoundBucket): Html {
     'Prefix',
     settings.keyPrefix === '' ? null : settings.keyPrefix,
   )}${fact('Role', roleArn)}${fact('Endpoint', endpointUrl)}${fact('Region', region)}${fact('Access key', accessKeyId)}<dt>Last verified</dt><dd>${
-    lastValidatedAt === null ? 'never' : timeAgo(lastValidatedAt, visit.now)
+    lastValidatedAt === null ? 'Never' : timeAgo(lastValidatedAt, visit.now)
   }</dd>${
     lastFailure !== null &&
     html`<dt>Last failure</dt><dd>${bucketErrorText(lastFailure)}, ${timeAgo(lastFailure.at, visit.now)}</dd>`

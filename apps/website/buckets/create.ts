@@ -52,7 +52,7 @@ function showKinds(visit: PersonVisit): SiteAnswer {
   const links = Object.entries(BUCKET_KINDS).map(
     ([name, { title }]) => html`<li><a href="${CREATE}/${name}">${title}</a></li>`,
   );
-  const content = html`<h1>New storage bucket</h1><p>Where is it? The <a href="${BUCKETS}/setup">setup guide</a> says what to prepare there.</p><ul>${links}</ul>`;
+  const content = html`<h1>New storage bucket</h1><p>Where is it? The <a href="${BUCKETS}/setup">setup guide</a> says what to prepare there.</p><ul class="box links">${links}</ul>`;
   return showPage(page(visit, { title: 'New storage bucket', width: 'narrow' }, content));
 }
 

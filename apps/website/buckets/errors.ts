@@ -48,18 +48,18 @@ export function errorTable(
   { ofOne = false }: { readonly ofOne?: boolean } = {},
 ): Html {
   if (errors.length === 0)
-    return html`<div class="box empty"><h2>No errors</h2><p>Nothing went wrong so far.</p></div>`;
+    return html`<div class="box empty"><h2>No errors yet</h2><p>Whatever fails in a bucket is listed here, with the step and the reason.</p></div>`;
   const names = new Map(buckets.map(({ bucket }) => [bucket.id, bucket.name]));
   const repositories = new Map(buckets.flatMap((found) => found.repositories.map(({ id, name }) => [id, name])));
   const rows = errors.map(
     (error) => html`<tr><td>${timeAgo(error.occurredAt, visit.now)}</td>${
       !ofOne &&
-      html`<td class="wrap"><a href="${pathOf(error.bucket)}">${names.get(error.bucket) ?? error.bucket}</a></td>`
-    }<td>${error.operation}</td><td class="wrap">${bucketErrorText(error)}</td><td class="wide">${
-      error.repository === null ? '' : (repositories.get(error.repository) ?? error.repository)
+      html`<td class="wrap" data-label="Bucket"><a href="${pathOf(error.bucket)}">${names.get(error.bucket) ?? error.bucket}</a></td>`
+    }<td data-label="During">${error.operation}</td><td class="wrap" data-label="What">${bucketErrorText(error)}</td><td data-label="Repository">${
+      error.repository === null ? '—' : (repositories.get(error.repository) ?? error.repository)
     }</td></tr>
 `,
   );
-  return html`<section class="box"><div class="scroll" tabindex="0" role="group" aria-label="Errors"><table><thead><tr><th>When</th>${!ofOne && html`<th>Bucket</th>`}<th>During</th><th>What</th><th class="wide">Repository</th></tr></thead><tbody>
+  return html`<section class="box"><div class="scroll" tabindex="0" role="group" aria-label="Errors"><table class="cards"><thead><tr><th>When</th>${!ofOne && html`<th>Bucket</th>`}<th>During</th><th>What</th><th>Repository</th></tr></thead><tbody>
 ${rows}</tbody></table></div></section>`;
 }

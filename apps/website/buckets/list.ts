@@ -14,14 +14,14 @@ export function listRoutes({ context, page: add }: Site): void {
 }
 
 function showList(visit: PersonVisit, buckets: readonly FoundBucket[]): SiteAnswer {
-  const head = html`<h1 class="title">Storage buckets</h1><p>Keep the layers of repositories in a bucket of your own: with Amazon S3, Cloudflare R2 or MinIO.</p>`;
+  const isFull = buckets.length >= STORAGE_BUCKETS_MAX;
+  const head = html`<div class="row"><h1 class="title">Storage buckets</h1>${!isFull && html`<a class="button main end" href="${BUCKETS}/create">New storage bucket</a>`}</div><p>Keep the layers of repositories in a bucket of your own: with Amazon S3, Cloudflare R2 or MinIO.</p>`;
   const links = html`<a class="button" href="${BUCKETS}/setup">Setup guide</a>${
     buckets.length > 0 && html`<a class="button" href="${BUCKETS}/errors">Errors</a>`
   }`;
-  const content = html`${buckets.length > 0 ? table(buckets) : emptyList()}${
-    buckets.length < STORAGE_BUCKETS_MAX
-      ? html`<div class="row"><a class="button main" href="${BUCKETS}/create">New storage bucket</a>${links}<span class="soft">${buckets.length} of ${STORAGE_BUCKETS_MAX}</span></div>`
-      : html`<div class="row">${links}</div><p class="soft">An account has at most ${STORAGE_BUCKETS_MAX} storage buckets. Delete one to create another.</p>`
+  const content = html`${buckets.length > 0 ? table(buckets) : emptyList()}<div class="row">${links}<span class="soft">${buckets.length} of ${STORAGE_BUCKETS_MAX} storage buckets</span></div>${
+    isFull &&
+    html`<p class="soft">An account has at most ${STORAGE_BUCKETS_MAX} storage buckets. Delete one to create another.</p>`
   }`;
   return showPage(page(visit, { title: 'Storage buckets', head }, content));
 }

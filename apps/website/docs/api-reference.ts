@@ -33,7 +33,7 @@ export function apiSubject(visit: Visit, reference: ApiReference): SiteAnswer {
     operations.length > 1 &&
     html`<ul>${operations.map(({ id, summary }) => html`<li><a href="#${id}">${summary}</a></li>`)}</ul>`
   }${operations.map((operation) => operationSection(visit, operation))}`;
-  return showDocs(visit, { title: `${name} · API`, path: API, head: name }, content);
+  return showDocs(visit, { title: `${name} · API`, path: API, head: `API: ${name}` }, content);
 }
 
 function operationSection(visit: Visit, operation: ApiOperation): Html {
@@ -71,8 +71,9 @@ function fieldsIn(title: string, rows: readonly FieldRow[]): Content {
 }
 
 function table(rows: readonly FieldRow[]): Html {
-  return html`<div class="scroll"><table><thead><tr><th scope="col">Field</th><th scope="col">Holds</th><th scope="col">Meaning</th></tr></thead><tbody>${rows.map(
+  const hasTexts = rows.some(({ text }) => text !== '');
+  return html`<div class="scroll"><table class="cards"><thead><tr><th scope="col">Field</th><th scope="col">Holds</th>${hasTexts && html`<th scope="col">Meaning</th>`}</tr></thead><tbody>${rows.map(
     ({ name, type, required, text }) =>
-      html`<tr><td><code>${name}</code>${!required && html` <small>optional</small>`}</td><td>${words(type)}</td><td>${words(text)}</td></tr>`,
+      html`<tr><td><code>${name}</code>${!required && html` <small>optional</small>`}</td><td>${words(type)}</td>${hasTexts && html`<td>${words(text)}</td>`}</tr>`,
   )}</tbody></table></div>`;
 }

@@ -25,7 +25,7 @@ export function ciJobs(visit: Visit): SiteAnswer {
   const content = html`<p>A CI system signs an identity token for each job: it says which repository and which branch the job runs for. A trust rule of yours says which of these jobs it lets in. The job exchanges its identity token for an access token of ${MINUTES} minutes, so no secret is stored in the CI system, and none can leak from there.</p>
 <ol class="guide"><li><h2>Create a trust rule</h2>
 <p>Create it under <a href="/oidc-trust">CI trust</a>: the issuer is your CI system, the subject is the job, and the grants are what the job may do. <code>*</code> in a subject or a claim stands for any characters but <code>/</code> and <code>:</code>, so <code>repo:acme/*:ref:refs/heads/main</code> lets in the branch main of every repository of acme, and <code>refs/heads/*</code> no branch with a slash in its name.</p>
-<div class="box scroll"><table><thead><tr><th scope="col">System</th><th scope="col">Issuer</th><th scope="col">Subject of a branch</th></tr></thead><tbody>
+<div class="box scroll"><table class="cards"><thead><tr><th scope="col">System</th><th scope="col">Issuer</th><th scope="col">Subject of a branch</th></tr></thead><tbody>
 <tr><td>GitHub Actions</td><td><code>https://token.actions.githubusercontent.com</code></td><td><code>repo:acme/site:ref:refs/heads/main</code></td></tr>
 <tr><td>GitLab CI</td><td><code>https://gitlab.com</code></td><td><code>project_path:acme/site:ref_type:branch:ref:main</code></td></tr>
 </tbody></table></div></li>

@@ -27,7 +27,7 @@ export function tokens(visit: Visit): SiteAnswer {
 <p>The API takes it as a bearer token, git as the password of any username:</p>
 ${commands('Ask the API with a token', `curl -H "Authorization: Bearer $TOKEN" ${visit.baseUrl}/v1/repositories`)}
 <h2>Grants</h2>
-<div class="box scroll"><table><thead><tr><th scope="col">Grant</th><th scope="col">Allows</th></tr></thead><tbody>${rows}</tbody></table></div>
+<div class="box scroll"><table class="cards"><thead><tr><th scope="col">Grant</th><th scope="col">Allows</th></tr></thead><tbody>${rows}</tbody></table></div>
 <h2>Scope</h2>
 <p><code>ALL_REPO</code> reaches every repository of the account, those of tomorrow too. <code>SELECTED_REPO</code> reaches the repositories that you choose; to the token the others do not exist. Only a token with <code>ALL</code> and <code>ALL_REPO</code> may create, change or revoke others; any token may revoke itself.</p>
 <h2>For a build or a server</h2>

@@ -136,7 +136,7 @@ export function errorSummary(errors: FieldErrors): Html {
   const entries = Object.entries(errors).filter((entry): entry is [string, string] => entry[1] !== undefined);
   if (entries.length === 0) return NOTHING;
   const lines = entries.map(([name, text]) =>
-    name === 'form' ? html`<p>${text}</p>` : html`<p><a href="#${name}">${text}</a></p>`,
+    name === 'form' ? html`<p>${sentence(text)}</p>` : html`<p><a href="#${name}">${sentence(text)}</a></p>`,
   );
   return html`<div class="note bad" role="alert" id="errors">${lines}</div>`;
 }
@@ -182,7 +182,12 @@ function labelled({ name, label, hint = null, error }: Field, input: Html): Html
 }
 
 function errorText(name: string, error: string | undefined): Html {
-  return error === undefined ? NOTHING : html`<p class="wrong" id="${name}-error">${error}</p>`;
+  return error === undefined ? NOTHING : html`<p class="wrong" id="${name}-error">${sentence(error)}</p>`;
+}
+
+/** Messages come from tables of several rooms, some of them without an end. */
+function sentence(text: string): string {
+  return /[.?!…]$/.test(text) ? text : `${text}.`;
 }
 
 function inputAttributes({ name, hint, error, autocomplete, required, lengthMax, verbatim }: Field): Html {

@@ -67,19 +67,18 @@ function signedOutLinks(visit: Visit): Html {
 }
 
 function signedInLinks(visit: Visit, username: string): Html {
-  const links = visit.navigation.map(({ label, path }) => link(visit, label, path));
+  const links = visit.navigation.map(({ label, path, also }) => link(visit, label, path, also));
   const signOut = html`<button class="button quiet">Sign out</button>`;
   const nav = links.length > 0 && html`<nav aria-label="Account">${links}</nav>`;
-  return html`${nav}<div class="who">${link(visit, username, '/settings')}${buttonForm(
+  return html`${nav}<div class="who">${link(visit, username, '/settings', ['/mfa-tokens'])}${buttonForm(
     { action: '/sign-out', csrf: visit.csrf() },
     signOut,
   )}</div>`;
 }
 
-function link(visit: Visit, label: string, path: string): Html {
+function link(visit: Visit, label: string, path: string, also: readonly string[] = []): Html {
   const { pathname } = visit.url;
-  const bare = path.replace(/\/$/, '');
-  const isHere = pathname === bare || pathname.startsWith(`${bare}/`);
+  const isHere = [path, ...also].some((each) => pathname === each || pathname.startsWith(`${each}/`));
   return html`<a href="${path}"${isHere && html` aria-current="page"`}>${label}</a>`;
 }
 

@@ -14,12 +14,16 @@ export interface Problem {
   readonly title: string;
   readonly text: Content;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Where to go from here; the start page by default. */
+  readonly back?: { readonly path: string; readonly label: string };
 }
 
-export function showProblem(visit: Visit, { status, title, text, headers = {} }: Problem): SiteAnswer {
+const START = { path: '/', label: 'the start page' };
+
+export function showProblem(visit: Visit, { status, title, text, headers = {}, back = START }: Problem): SiteAnswer {
   const content = html`<h1>${title}</h1><p>${text}</p>
 <p class="soft">If you ask for help, name this request: <code>${visit.requestId}</code></p>
-<div class="row"><a class="button" href="/">Go to the start page</a></div>`;
+<div class="row"><a class="button" href="${back.path}">Go to ${back.label}</a></div>`;
   return showPage(page(visit, { title, width: 'middle' }, content), status, headers);
 }
 

@@ -42,6 +42,8 @@ export interface PendingSignIn {
 export interface NavigationLink {
   readonly label: string;
   readonly path: string;
+  /** Pages elsewhere that belong to it. */
+  readonly also?: readonly string[];
 }
 
 export interface Visit {

@@ -27,7 +27,7 @@ ${adding(visit, tokens, options)}
 }
 
 function nothingYet(): Html {
-  return html`<div class="empty"><p>You have no MFA token: your password alone signs you in.</p></div>`;
+  return html`<div class="box empty"><h2>No MFA tokens yet</h2><p>Your password alone signs you in.</p></div>`;
 }
 
 function tokenList(visit: PersonVisit, tokens: readonly MfaToken[]): Html {
@@ -40,10 +40,10 @@ function tokenItem(visit: PersonVisit, token: MfaToken): Html {
   const { id, name, kind, createdAt } = token;
   const usedAt = token.status === 'active' ? token.lastUsedAt : null;
   const used = usedAt === null ? notUsed(visit, token) : html`last used ${timeAgo(usedAt, visit.now)}`;
-  return html`<li>${timeAgo(usedAt ?? createdAt, visit.now)}<div class="what"><a href="/mfa-tokens/${id}">${name}</a> ${stateMark(
+  return html`<li>${timeAgo(createdAt, visit.now)}<div class="what"><a href="/mfa-tokens/${id}">${name}</a> ${stateMark(
     token,
     visit.now,
-  )}</div><div class="by">${KINDS[kind]}, added ${timeAgo(createdAt, visit.now)}, ${used}</div></li>`;
+  )}</div><div class="by">${KINDS[kind]}, ${used}</div></li>`;
 }
 
 function notUsed(visit: PersonVisit, token: MfaToken): Html {

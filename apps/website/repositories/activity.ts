@@ -51,10 +51,8 @@ const LAYERS: Readonly<Record<ActivityKind, string>> = {
 function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow): Html {
   const [, refKind = '', short = ref] = /^refs\/(heads|tags)\/(.*)$/su.exec(ref) ?? [];
   const what = refKind === 'heads' ? 'branch' : refKind === 'tags' ? 'tag' : 'ref';
-  const ids = [before, after]
-    .filter((id) => !/^0+$/.test(id))
-    .map((id) => html`<span class="id">${shortId(id)}</span>`);
-  const change = ids.length === 2 ? html`${ids[0] ?? ''} → ${ids[1] ?? ''}` : ids;
+  const ids = [before, after].filter((id) => !/^0+$/.test(id)).map((id) => shortId(id));
+  const change = html`<span class="id">${ids.join(' → ')}</span>`;
   return html`<li class="${LAYERS[kind]}">${timeAgo(push.at, visit.now)}<span class="what">${WORDS[kind]} the ${what} <strong><bdi>${shownName(
     short,
   )}</bdi></strong> ${change}${kind === 'force-push' && html` <span class="mark bad">force push</span>`}</span><span class="by">${pusher(

@@ -14,7 +14,7 @@ import type { SiteAnswer } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS } from '../layout/forms.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { segmentsOf } from './addresses.ts';
+import { repositoryAddress, segmentsOf } from './addresses.ts';
 
 export interface Asked {
   readonly context: SiteContext;
@@ -83,9 +83,11 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
 };
 
 /** The page for what a use case refused to show. */
-export function showRefusal({ visit }: Pick<Asked, 'visit'>, { code }: Refusal): SiteAnswer {
+export function showRefusal({ visit, repository }: Pick<Asked, 'visit' | 'repository'>, { code }: Refusal): SiteAnswer {
   const refused = PAGES[code];
-  return refused === undefined ? notFound(visit) : showProblem(visit, refused);
+  if (refused === undefined) return notFound(visit);
+  const label = `${repository.account.username}/${repository.owned.name}`;
+  return showProblem(visit, { ...refused, back: { path: repositoryAddress(repository), label } });
 }
 
 /** Returns a number of the query, `otherwise` if it is missing or none. */

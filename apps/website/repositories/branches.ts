@@ -10,7 +10,7 @@ import type { Asked } from './asked.ts';
 import { compareAddress } from './compare.ts';
 import { showRepositoryPage } from './frame.ts';
 import { type Fitting, pageAsked, pager, rowsWithin } from './pager.ts';
-import { refsSearch, searchAsked } from './refs-search.ts';
+import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
 import { counted, shownName, subjectOf } from './shown-text.ts';
 
 export async function showBranches(asked: Asked): Promise<SiteAnswer> {
@@ -26,12 +26,12 @@ export async function showBranches(asked: Asked): Promise<SiteAnswer> {
     'Find a branch',
     search,
     counted(total, 'branch', 'branches'),
-  )}${items.length > 0 && table(list.defaultBranch, rows)}${pager(address, page, total, { query: search === '' ? {} : { q: search } })}`;
+  )}${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(address, search, 'branches')}${pager(address, page, total, { query: search === '' ? {} : { q: search } })}`;
   return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
 }
 
 function table(defaultBranch: string, rows: Fitting<ListedBranch>['rows']): Html {
-  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table><thead><tr><th scope="col">Branch</th><th scope="col">Compared with ${shownName(
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Branches"><table class="cards"><thead><tr><th scope="col">Branch</th><th scope="col">Compared with ${shownName(
     defaultBranch,
   )}</th><th scope="col" class="wide">Last commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows.map(
     ({ row }) => row,
@@ -39,7 +39,7 @@ function table(defaultBranch: string, rows: Fitting<ListedBranch>['rows']): Html
 }
 
 function rowOf({ visit, repository }: Asked, { name, isDefault, commit, apart }: ListedBranch): Html {
-  return html`<tr><td><a href="${placeAddress(repository, 'tree', name, [])}"><bdi>${shownName(name)}</bdi></a></td><td>${
+  return html`<tr><td class="wrap"><a href="${placeAddress(repository, 'tree', name, [])}"><bdi>${shownName(name)}</bdi></a></td><td class="apart">${
     isDefault
       ? html`<span class="mark">default</span>`
       : html`<a href="${compareAddress(repository, repository.defaultBranch, name)}">${distance(apart)}</a>`
@@ -52,7 +52,7 @@ function distance(apart: ListedBranch['apart']): Content {
   if (apart === null) return html`<span class="soft">not counted</span>`;
   const { ahead, behind } = apart;
   if (ahead === 0 && behind === 0) return html`<span class="soft">up to date</span>`;
-  return html`<span class="plus">${ahead.toLocaleString('en-US')} ahead</span>, <span class="soft">${behind.toLocaleString(
+  return html`<span class="${ahead === 0 ? 'soft' : 'plus'}">${ahead.toLocaleString('en-US')} ahead</span>, <span class="soft">${behind.toLocaleString(
     'en-US',
   )} behind</span>`;
 }

@@ -83,7 +83,7 @@ function rowOf({ visit, repository }: Asked, { id, message, author, committedAt 
   const address = commitAddress(repository, id);
   return html`<li><a class="subject" dir="auto" href="${address}">${subjectOf(message)}</a><span class="soft"><bdi>${shownName(
     author.name,
-  )}</bdi> ${timeAgo(commitTime(committedAt), visit.now)}</span><a class="id" href="${address}">${shortId(id)}</a></li>`;
+  )}</bdi> committed ${timeAgo(commitTime(committedAt), visit.now)}</span><a class="id" href="${address}">${shortId(id)}</a></li>`;
 }
 
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone: 'UTC' });

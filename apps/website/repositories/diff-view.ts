@@ -29,6 +29,7 @@ export function diffView(
   diff: Diff,
   { beside = 0 }: { readonly beside?: number } = {},
 ): Html {
+  if (diff.filesTotal === 0) return html`<p class="soft">No file differs.</p>`;
   const first = numberAsked(asked.visit, 'file', 0);
   const isAlone = asked.visit.url.searchParams.has('file');
   let room = PAGE_TEXT_BYTES_MAX - beside;

@@ -25,7 +25,7 @@ export function folderTable(asked: Asked, { place, entries }: TreeListing, wante
       'tree',
       place.ref,
       place.names.slice(0, -1),
-    )}" aria-label="The folder above">..</a></td><td></td><td></td></tr>`;
+    )}" aria-label="The folder above">..</a></td><td class="wide"></td><td></td></tr>`;
   const { rows, page } = rowsWithin(entries.items, wanted, (entry) => row(asked, place, entry));
   const rowsOf = (isFolder: boolean): readonly Html[] =>
     rows.filter(({ item }) => (item.type === 'dir') === isFolder).map((each) => each.row);

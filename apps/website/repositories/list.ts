@@ -13,6 +13,7 @@ import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
+import { nothingFound } from './refs-search.ts';
 import { counted, shownName } from './shown-text.ts';
 
 const SEARCH_LENGTH_MAX = 100;
@@ -30,12 +31,9 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
   }</div>`;
   const content = isEmpty
     ? firstRepository(visit)
-    : html`${searchForm(username, text, total)}${rows.length > 0 && table(rows.map(({ row }) => row))}${pager(
-        `/${username}`,
-        at,
-        total,
-        { query: text === '' ? {} : { q: text } },
-      )}`;
+    : html`${searchForm(username, text, total)}${
+        rows.length > 0 ? table(rows.map(({ row }) => row)) : nothingFound(`/${username}`, text, 'repositories')
+      }${pager(`/${username}`, at, total, { query: text === '' ? {} : { q: text } })}`;
   return showPage(page(visit, { title: `Repositories of ${username}`, head }, content));
 }
 
@@ -55,7 +53,7 @@ function table(rows: readonly Html[]): Html {
 
 function tableRow(visit: PersonVisit, { username, name, description, pushedAt, sizeBytes }: RepositoryRow): Html {
   const pushed: Content = pushedAt === null ? html`<span class="soft">empty</span>` : timeAgo(pushedAt, visit.now);
-  return html`<tr><td><a href="/${username}/${name}"><strong>${name}</strong></a>${
+  return html`<tr><td class="wrap"><a href="/${username}/${name}"><strong>${name}</strong></a>${
     description !== null && html`<div class="soft" dir="auto">${shownName(description)}</div>`
   }</td><td class="wide">${pushed}</td><td class="number">${sizeText(sizeBytes)}</td></tr>`;
 }

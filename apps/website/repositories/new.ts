@@ -74,7 +74,7 @@ function showNew(
       label: 'Add a README',
       hint: 'A first commit with the name and the description. Leave it out to push an existing project.',
       checked: fields.has('readme'),
-    })}</div><div class="row"><button class="button main">Create repository</button></div>`,
+    })}</div><div class="row"><button class="button main">Create repository</button><a class="button quiet" href="/${visit.person.username}">Cancel</a></div>`,
   );
   const status = Object.keys(errors).length === 0 ? 200 : 422;
   const title = 'New repository';

@@ -1,6 +1,7 @@
-/** The field above a list of branches or tags. */
-import { html, type Html } from '../layout/html.ts';
+/** The field above a list of branches or tags, and what a search without a result shows. */
+import { html, type Html, NOTHING } from '../layout/html.ts';
 import type { Asked } from './asked.ts';
+import { shownName } from './shown-text.ts';
 
 const SEARCH_LENGTH_MAX = 200;
 
@@ -10,4 +11,10 @@ export function searchAsked({ visit }: Asked): string {
 
 export function refsSearch(action: string, label: string, text: string, found: string): Html {
   return html`<form class="row search" action="${action}" role="search"><label for="q" class="unseen">${label}</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="${label}" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${found}</span></form>`;
+}
+
+/** What stands in place of the list when a search finds none of `things`; nothing without a search. */
+export function nothingFound(address: string, search: string, things: string): Html {
+  if (search === '') return NOTHING;
+  return html`<section class="box empty"><h2>Nothing matches “${shownName(search)}”</h2><p><a href="${address}">Show all ${things}</a></p></section>`;
 }

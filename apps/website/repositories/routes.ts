@@ -22,7 +22,7 @@ import { showTags } from './tags.ts';
 import { showTree } from './tree.ts';
 
 export const repositoriesRoom: Room = {
-  navigation: ({ username }) => ({ label: 'Repositories', path: `/${username}` }),
+  navigation: ({ username }) => ({ label: 'Repositories', path: `/${username}`, also: ['/new'] }),
   routes(site) {
     const { context } = site;
     site.page('/new', (visit) => openNew(context, visit));

@@ -11,7 +11,7 @@ import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { shellWord } from './empty-home.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
-import { refsSearch, searchAsked } from './refs-search.ts';
+import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
 import { counted, shortId, shownName, subjectOf } from './shown-text.ts';
 
 export async function showTags(asked: Asked): Promise<SiteAnswer> {
@@ -26,10 +26,7 @@ export async function showTags(asked: Asked): Promise<SiteAnswer> {
     isEmpty
       ? noTags(repository.defaultBranch)
       : html`${refsSearch(address, 'Find a tag', search, counted(tags.total, 'tag'))}${
-          rows.length > 0 &&
-          html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table><tbody>${rows.map(
-            ({ row }) => row,
-          )}</tbody></table></div></div>`
+          rows.length > 0 ? table(rows.map(({ row }) => row)) : nothingFound(address, search, 'tags')
         }${pager(address, page, tags.total, { query: search === '' ? {} : { q: search } })}`
   }`;
   return showRepositoryPage(asked, { title: 'Tags', tab: 'Tags' }, content);
@@ -42,6 +39,10 @@ function noTags(branch: string): Html {
   )}</div></section>`;
 }
 
+function table(rows: readonly Html[]): Html {
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table class="cards"><thead><tr><th scope="col">Tag</th><th scope="col" class="wide">Message</th><th scope="col">Commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
+}
+
 function rowOf({ visit, repository }: Asked, { name, target, annotation, commit }: ListedTag): Html {
   const shown = html`<bdi>${shownName(name)}</bdi>`;
   // The full name: a branch may have the same short one. A tag of a tree or a file has no page.
@@ -52,7 +53,7 @@ function rowOf({ visit, repository }: Asked, { name, target, annotation, commit 
     commit === null
       ? html`<span class="id">${shortId(target)}</span>`
       : html`<a class="id" href="${commitAddress(repository, commit.id)}">${shortId(commit.id)}</a>`;
-  return html`<tr><td>${commit === null ? shown : link}</td><td class="wide" dir="auto">${
+  return html`<tr><td class="wrap">${commit === null ? shown : link}</td><td class="wide" dir="auto">${
     message !== null && subjectOf(message)
-  }</td><td>${id}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
+  }</td><td class="apart">${id}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
 }

@@ -37,7 +37,7 @@ function createPage(context: SiteContext, visit: PersonVisit, state: CreateState
   const title = 'New access token';
   const form = postForm(
     { action: '/access-tokens/create', csrf: visit.csrf(), errors: state.errors },
-    html`${hiddenField(FORM_ID, context.ids.next())}${tokenFields(state)}<div class="row"><button class="button main">Create token</button></div>`,
+    html`${hiddenField(FORM_ID, context.ids.next())}${tokenFields(state)}<div class="row"><button class="button main">Create token</button><a class="button quiet" href="/access-tokens">Cancel</a></div>`,
   );
   const status = Object.keys(state.errors).length === 0 ? 200 : 422;
   return showPage(page(visit, { title, width: 'narrow' }, html`<h1>${title}</h1>${form}`), status);

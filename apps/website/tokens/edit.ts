@@ -10,6 +10,7 @@ import { html } from '../layout/html.ts';
 import { notFound } from '../layout/problems.ts';
 import { page } from '../layout/page.ts';
 import type { PersonVisit } from '../layout/visit.ts';
+import { markInvisible } from '../rendering/invisible.ts';
 import { choiceOf, choiceSent, errorsOfRefusal, parseChoice, type TokenChoice, tokenFields } from './token-form.ts';
 import { expiryText } from './words.ts';
 
@@ -31,7 +32,7 @@ interface EditState {
 function editPage(visit: PersonVisit, { token }: AccessTokenWithLastUse, state: EditState): SiteAnswer {
   const keeps =
     token.expiresAt === null ? html`Now it never expires.` : html`Now: ${expiryText(token.expiresAt, visit.now)}`;
-  const title = 'Edit a token';
+  const title = `Edit ${markInvisible(token.name)}`;
   const form = postForm(
     { action: `/access-tokens/${token.id}`, csrf: visit.csrf(), errors: state.errors },
     html`${tokenFields({ ...state, keeps })}<div class="row"><button class="button main">Save changes</button> <a class="button quiet" href="/access-tokens">Cancel</a></div>`,

@@ -65,10 +65,10 @@ function pager(number: number, pages: number): Html {
 }
 
 export function showRevoke(visit: PersonVisit, { token, lastUsedAt }: AccessTokenWithLastUse): SiteAnswer {
-  const title = 'Revoke a token';
+  const title = `Revoke ${markInvisible(token.name)}`;
   const used = lastUsedAt === null ? 'It was never used.' : html`It was last used ${timeAgo(lastUsedAt, visit.now)}.`;
   const button = html`<div class="row"><button class="button grave">Revoke token</button> <a class="button quiet" href="/access-tokens">Cancel</a></div>`;
-  const content = html`<h1>Revoke ${markInvisible(token.name)}?</h1>
+  const content = html`<h1>${title}</h1>
 <p>Whatever uses the token <code>${token.tokenPrefix}…</code> fails from its next request on. ${used} This cannot be undone.</p>
 ${postForm({ action: `/access-tokens/${token.id}/revoke`, csrf: visit.csrf() }, button)}`;
   return showPage(page(visit, { title, width: 'narrow' }, content));

@@ -8,6 +8,7 @@ import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
+import { markInvisible } from '../rendering/invisible.ts';
 import { choiceOf, choiceSent, errorsOf, parseRule, type RuleChoice, ruleFields } from './rule-form.ts';
 import { pathOf, ruleOf, ruleOrigin, TRUST } from './rule-visit.ts';
 
@@ -42,10 +43,11 @@ interface FormState {
 }
 
 function showForm(visit: PersonVisit, { rule }: FoundTrustRule, { choice, own, errors }: FormState): SiteAnswer {
-  const content = html`<h1>Edit a trust rule</h1><p class="soft">A change ends the tokens that the rule has given out.</p>${postForm(
+  const title = `Edit ${markInvisible(rule.name)}`;
+  const content = html`<h1>${title}</h1><p class="soft">A change ends the tokens that the rule has given out.</p>${postForm(
     { action: pathOf(rule.id, '/edit'), csrf: visit.csrf(), errors },
     html`${ruleFields(choice, own, errors)}<div class="row"><button class="button main">Save changes</button><a class="button quiet" href="${pathOf(rule.id)}">Cancel</a></div>`,
   )}`;
   const status = Object.keys(errors).length === 0 ? 200 : 422;
-  return showPage(page(visit, { title: 'Edit a trust rule', width: 'narrow' }, content), status);
+  return showPage(page(visit, { title, width: 'narrow' }, content), status);
 }

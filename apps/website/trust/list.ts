@@ -26,12 +26,12 @@ function showList(
   own: readonly OwnRepository[],
 ): SiteAnswer {
   const title = 'CI trust';
-  const head = html`<h1 class="title">${title}</h1><p>Jobs of a CI system exchange their identity token for an access token of 15 minutes. No secret is stored.</p>`;
-  const more =
-    rules.length < TRUST_RULES_MAX
-      ? html`<a class="button main" href="${TRUST}/create">New trust rule</a>`
-      : html`<span class="soft">An account has at most ${TRUST_RULES_MAX} trust rules. Delete one to create another.</span>`;
-  const content = html`${rules.length === 0 ? emptyList() : tableOf(visit, rules, own)}<div class="row">${more}<a class="button" href="${TRUST}/try">Try a token</a><a class="button quiet" href="/docs/ci">Examples</a></div>
+  const isFull = rules.length >= TRUST_RULES_MAX;
+  const head = html`<div class="row"><h1 class="title">${title}</h1>${!isFull && html`<a class="button main end" href="${TRUST}/create">New trust rule</a>`}</div><p>Jobs of a CI system exchange their identity token for an access token of 15 minutes. No secret is stored.</p>`;
+  const full =
+    isFull &&
+    html`<span class="soft">An account has at most ${TRUST_RULES_MAX} trust rules. Delete one to create another.</span>`;
+  const content = html`${rules.length === 0 ? emptyList() : tableOf(visit, rules, own)}<div class="row"><a class="button" href="${TRUST}/try">Try a token</a><a class="button" href="/docs/ci">Examples</a>${full}</div>
 <h2>Audience</h2><p class="soft">Every identity token must have exactly this audience, which names your account.</p>${copyBox(audienceOf(visit), 'the audience')}`;
   return showPage(page(visit, { title, head }, content));
 }
@@ -48,7 +48,7 @@ function emptyList(): Html {
 }
 
 function tableOf(visit: PersonVisit, rules: readonly TrustRuleWithLastUse[], own: readonly OwnRepository[]): Html {
-  return html`<section class="box"><header><h2>Rules</h2><span class="end soft">the first that matches decides</span></header><div class="scroll" tabindex="0" role="group" aria-label="Trust rules"><table><thead><tr><th scope="col">Name</th><th scope="col">Lets in</th><th scope="col" class="wide">May</th><th scope="col" class="wide">Repositories</th><th scope="col">Last used</th></tr></thead><tbody>
+  return html`<section class="box"><header><h2>Rules</h2><span class="end soft">the first that matches decides</span></header><div class="scroll" tabindex="0" role="group" aria-label="Trust rules"><table class="cards"><thead><tr><th scope="col">Name</th><th scope="col">Lets in</th><th scope="col">May</th><th scope="col">Repositories</th><th scope="col">Last used</th></tr></thead><tbody>
 ${rules.map((rule) => rowOf(visit, rule, own))}</tbody></table></div></section>`;
 }
 
@@ -57,9 +57,9 @@ function rowOf(
   { rule, conditions, lastUsedAt }: TrustRuleWithLastUse,
   own: readonly OwnRepository[],
 ): Html {
-  return html`<tr><td><a href="${pathOf(rule.id)}">${markInvisible(rule.name)}</a></td><td class="wrap"><code>${shortened(conditions.subject)}</code><br><span class="soft">${shortened(rule.issuer)}</span></td><td class="wide">${grantsText(
+  return html`<tr><td><a href="${pathOf(rule.id)}">${markInvisible(rule.name)}</a></td><td class="wrap" data-label="Lets in"><span><code>${shortened(conditions.subject)}</code><br><span class="soft">${shortened(rule.issuer)}</span></span></td><td data-label="May">${grantsText(
     rule.grants,
-  )}</td><td class="wide">${repositoriesText(rule.repositories, own)}</td><td>${
+  )}</td><td data-label="Repositories">${repositoriesText(rule.repositories, own)}</td><td data-label="Last used">${
     lastUsedAt === null ? html`<span class="soft">Never</span>` : timeAgo(lastUsedAt, visit.now)
   }</td></tr>
 `;

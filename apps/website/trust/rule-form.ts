@@ -108,7 +108,7 @@ function claimsIn(text: string): { readonly claims: Readonly<Record<string, stri
   const claims = new Map<string, string>();
   for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
     const at = line.indexOf('=');
-    if (at === -1) return { error: 'A claim is a line such as: ref = refs/heads/main' };
+    if (at === -1) return { error: 'Write each claim as name = value, such as environment = production' };
     const name = line.slice(0, at).trim();
     if (claims.has(name)) return { error: `The claim ${name} is there twice` };
     claims.set(name, line.slice(at + 1).trim());

@@ -28,7 +28,7 @@ export function dailyChart(days: readonly DayTraffic[], now: Timestamp): Html {
     const received = heightOf(ingressBytes);
     return html`<rect class="sent" x="${x}" y="${HEIGHT - sent}" width="${width}" height="${sent}"></rect><rect class="received" x="${x}" y="${HEIGHT - sent - received}" width="${width}" height="${received}"></rect>`;
   });
-  const labels = [1, 8, 15, 22, count].map((day) => html`<li>${day}</li>`);
+  const labels = Array.from({ length: count }, (_, day) => html`<li>${day % 7 === 0 ? day + 1 : ''}</li>`);
   return html`<div class="chart"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Bytes fetched and pushed each day; the table below says the same">${bars}</svg><ol class="days" aria-hidden="true">${labels}</ol></div>`;
 }
 

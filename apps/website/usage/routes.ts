@@ -37,7 +37,10 @@ function showUsage(visit: PersonVisit, usage: UsageOfPlan, days: readonly DayTra
     usage.storageBytes,
     sizeText,
   )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}</div>
-<section class="box"><header><h2>Each day</h2><span class="end soft">fetched below, pushed above</span></header>${
+<section class="box"><header><h2>Each day</h2>${
+    days.length > 0 &&
+    html`<span class="end soft keys"><span class="sent">fetched</span><span class="received">pushed</span></span>`
+  }</header>${
     days.length === 0
       ? html`<div class="empty"><p>Nothing was fetched or pushed this month yet.</p></div>`
       : html`${dailyChart(days, visit.now)}<details class="inside"><summary>As a table</summary>${dailyTable(days)}</details>`

@@ -88,7 +88,7 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
 <section class="box"><header><h2>Attempts</h2><span class="end soft">${attemptText(delivery)}</span></header><div class="inside stack">${attemptLine(delivery)}${attemptLog(visit, delivery.attemptLog)}</div></section>
 <section class="box"><header><h2>Request</h2>${
     payload !== null && html`<a class="end" href="${path}/payload">Download payload</a>`
-  }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd>${event}</dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
+  }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd><code>${event}</code></dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
     payload === null ? null : indented(payload),
     'The payload is no longer kept.',
   )}</div></section>
@@ -102,12 +102,12 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
 function attemptLog(visit: PersonVisit, attempts: readonly AttemptRow[]): Content {
   if (attempts.length === 0) return html`<p class="soft">No attempt yet.</p>`;
   const shown = attempts.slice(-ATTEMPTS_SHOWN_MAX).toReversed();
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table><thead><tr><th>When</th><th>Outcome</th><th class="number">Code</th><th class="number">Took</th></tr></thead><tbody>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table class="cards"><thead><tr><th>When</th><th>Outcome</th><th class="number">Code</th><th class="number">Took</th></tr></thead><tbody>
 ${shown.map(
   (attempt) =>
-    html`<tr><td>${timeAgo(attempt.at, visit.now)}</td><td>${attemptError(attempt) ?? 'Delivered'}</td><td class="number">${
+    html`<tr><td>${timeAgo(attempt.at, visit.now)}</td><td data-label="Outcome">${attemptError(attempt) ?? 'Delivered'}</td><td class="number" data-label="Code">${
       attempt.httpStatus ?? '—'
-    }</td><td class="number">${attempt.durationMs} ms</td></tr>
+    }</td><td class="number" data-label="Took">${attempt.durationMs} ms</td></tr>
 `,
 )}</tbody></table></div>${
     attempts.length > shown.length &&

@@ -77,10 +77,15 @@ function deliveryTable(
 ${rows}</tbody></table></div></section>`;
 }
 
-const COLOURS = { PENDING: 'warn', SUCCESS: 'good', FAILED: 'bad' } as const;
+const STATUSES = {
+  PENDING: ['pending', 'warn'],
+  SUCCESS: ['delivered', 'good'],
+  FAILED: ['failed', 'bad'],
+} as const;
 
 export function statusMark(status: WebhookDeliveryRow['status']): Html {
-  return html`<span class="mark ${COLOURS[status]}">${status}</span>`;
+  const [text, colour] = STATUSES[status];
+  return html`<span class="mark ${colour}">${text}</span>`;
 }
 
 function deliveryRow(

@@ -73,7 +73,8 @@ describe('The pages of repositories', () => {
     assert.doesNotMatch(found, /engine/);
     const nothing = await page(`/ada?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
     assert.match(nothing.html, /value="&#34;&#62;&#60;script/);
-    assert.match(textOf(nothing), /Nothing found/);
+    assert.match(textOf(nothing), /Nothing found .*Show all repositories/);
+    assert.match(nothing.html, /<a href="\/ada">Show all repositories/);
     assert.match(textOf(await page('/ADA')), /engine/);
   });
 
@@ -233,14 +234,22 @@ describe('The pages of repositories', () => {
     assert.match(textOf(await page('/ada/engine')), /Last push (just now|.* ago) with the token scenario/);
   });
 
+  test('say that nothing differs, and lead from a path that is not there back to the repository', async () => {
+    assert.match(textOf(await page('/ada/engine/compare?base=main&head=main')), /No file differs/);
+    const missing = await browser.get('/ada/engine/blob/main/no/such/file');
+    assert.equal(missing.status, 404);
+    assert.match(missing.html, /<a class="button" href="\/ada\/engine">Go to ada\/engine<\/a>/);
+  });
+
   test('list branches with their distance, tags by version, and what pushes did to them', async () => {
     const branches = textOf(await page('/ada/engine/branches'));
     assert.match(branches, /2 branches .* feature\/one 0 ahead , 1 behind .* main default/);
     assert.match(textOf(await page('/ada/engine/branches?q=FEAT')), /1 branch .*feature\/one/);
-    assert.match(textOf(await page('/ada/engine/branches?q=(')), /0 branches/);
+    assert.match(textOf(await page('/ada/engine/branches?q=(')), /0 branches Nothing matches “\(” Show all branches/);
+    assert.match(textOf(await page('/ada/engine/tags?q=(')), /0 tags Nothing matches “\(” Show all tags/);
     const tags = await page('/ada/engine/tags');
     assert.match(tags.html, /<a href="\/ada\/engine\/tree\/refs\/tags\/v1\.0"><bdi>v1\.0<\/bdi><\/a>/);
-    assert.match(textOf(tags), /1 tag v1\.0 one/);
+    assert.match(textOf(tags), /1 tag Tag Message Commit When v1\.0 one/);
     const activity = textOf(await page('/ada/engine/activity'));
     assert.match(activity, /Created the branch main [0-9a-f]{7} with the token scenario/);
     assert.match(activity, /Created the tag v1\.0/);
