@@ -14,6 +14,7 @@ import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
 
@@ -23,6 +24,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly identity: IdentityIssuer;
   readonly outgoing: OutgoingRequests;
   readonly bucketChecks: BucketChecks;
+  readonly archives: ArchiveLane;
   readonly deliveries: DeliveryStore;
   readonly deviceRequests: DeviceLoginRequests;
   readonly identityTokens: IdentityTokens;
