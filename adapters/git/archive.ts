@@ -1,11 +1,33 @@
 /**
  * Archives of a commit's files: git-archive(1).
  *
- * Must stay true: what a repository asks of git in its attributes (export-ignore, export-subst) starts no program.
+ * Must stay true: what a repository asks of git in its attributes (export-ignore, export-subst) starts no program. No
+ * archive takes a slot of those that fetches and pushes share, and each has less memory and processor time than they.
  */
+import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
+import {
+  ARCHIVE_CPU_SECONDS_MAX,
+  ARCHIVE_MEMORY_BYTES_MAX,
+  ARCHIVE_SPAN_MS,
+  ARCHIVES_AT_ONCE_MAX,
+} from '../../core/kernel/limits.ts';
 import type { ArchiveOptions } from '../../core/ports/object-database.ts';
 import type { ConfigPairs, Environment } from './process/git-environment.ts';
-import type { Git, ObjectView } from './process/git-commands.ts';
+import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
+
+export interface ArchiveContext {
+  readonly git: Git;
+  readonly slots: FairSlots;
+  readonly limits: OwnLimits;
+}
+
+export function createArchiveContext(git: Git, limits: Partial<OwnLimits> = {}): ArchiveContext {
+  return {
+    git,
+    slots: createFairSlots({ slots: ARCHIVES_AT_ONCE_MAX, slotsPerKey: ARCHIVES_AT_ONCE_MAX }),
+    limits: { cpuSecondsMax: ARCHIVE_CPU_SECONDS_MAX, memoryBytesMax: ARCHIVE_MEMORY_BYTES_MAX, ...limits },
+  };
+}
 
 const VARIABLES: Environment = { GIT_ATTR_NOSYSTEM: '1' };
 
@@ -15,15 +37,14 @@ const CONFIG: ConfigPairs = [
   ...['gpg.program', 'gpg.ssh.program', 'gpg.x509.program'].map((key) => [key, '/bin/false'] as const),
 ];
 
-const ARCHIVE_MS_MAX = 30 * 60_000;
-
 export async function* archive(
-  git: Git,
+  { git, slots, limits }: ArchiveContext,
   view: ObjectView,
   { commit, format, prefix, signal }: ArchiveOptions,
 ): AsyncGenerator<Uint8Array> {
   const args = ['archive', `--format=${format}`, `--prefix=${prefix}`, commit];
-  const command = { args, view, variables: VARIABLES, config: CONFIG, signal, wallMsMax: ARCHIVE_MS_MAX };
+  const own = { variables: VARIABLES, config: CONFIG, wallMsMax: ARCHIVE_SPAN_MS, limits, slots };
+  const command: GitCommand = { args, view, signal, ...own };
   yield* git.stream(command, noInput(), ({ killed, code }) => killed === 'no' && code === 0);
 }
 

@@ -8,13 +8,14 @@ import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import { createArchiveContext } from './archive.ts';
 import { createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { createCommitGraphs } from './cache/commit-graphs.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
-import { createGit } from './process/git-commands.ts';
+import { createGit, type OwnLimits } from './process/git-commands.ts';
 import { createLayerCache } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
@@ -42,6 +43,8 @@ export interface GitObjectDatabaseOptions {
   readonly log: GitLog;
   /** Limits of each git process; each replaces its default. */
   readonly limits?: Partial<ProcessLimits>;
+  /** The same of those that make archives. */
+  readonly archiveLimits?: Partial<OwnLimits>;
   /** Git processes that run at once: in all, and for one repository. */
   readonly processesMax?: number;
   readonly processesPerRepositoryMax?: number;
@@ -125,8 +128,8 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };
-    const historySlots = createHistorySlots();
-    const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, historySlots };
+    const slots = { historySlots: createHistorySlots(), archives: createArchiveContext(git, options.archiveLimits) };
+    const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, ...slots };
     const settled = async () => {
       await bitmaps.settled();
       await graphs.settled();

@@ -17,7 +17,7 @@ import type { CacheLease } from './cache/layer-cache.ts';
 import { readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject, parseTree } from './packs/object-parsing.ts';
 import type { AnswerCache } from './cache/answer-cache.ts';
-import { archive } from './archive.ts';
+import { archive, type ArchiveContext } from './archive.ts';
 import { createObjectHistory } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
@@ -36,6 +36,7 @@ export interface ReaderContext {
   readonly reachable: ReachableSets;
   readonly answers: AnswerCache;
   readonly historySlots: FairSlots;
+  readonly archives: ArchiveContext;
 }
 
 /** Takes over the lease: the reader releases it. */
@@ -88,7 +89,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
       if (options.answerKey === null) return make(options.signal);
       return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
     },
-    archive: (options) => streamWithLease(() => archive(git, view, options)),
+    archive: (options) => streamWithLease(() => archive(context.archives, view, options)),
     close,
   };
 }

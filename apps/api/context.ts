@@ -15,6 +15,7 @@ import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
 
@@ -25,6 +26,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly checkpoints: Checkpoints;
   readonly outgoing: OutgoingRequests;
   readonly bucketChecks: BucketChecks;
+  readonly archives: ArchiveLane;
   readonly deliveries: DeliveryStore;
   readonly deviceRequests: DeviceLoginRequests;
   readonly identityTokens: IdentityTokens;

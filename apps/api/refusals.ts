@@ -12,6 +12,7 @@ import type {
 } from '../../core/kernel/refusal.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import {
+  ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX,
   DEVICE_HOSTNAME_LENGTH_MAX,
   MFA_TOKEN_NAME_LENGTH_MAX,
   MFA_TOKENS_MAX,
@@ -33,7 +34,7 @@ import {
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 
 export interface RefusalMessage<Refused extends Refusal> {
-  readonly status: 401 | 403 | 404 | 409 | 410 | 422 | 429;
+  readonly status: 401 | 403 | 404 | 409 | 410 | 422 | 429 | 503;
   readonly message: (refusal: Refused) => string;
   /** The field of the body at fault, which makes `detail` an array; absent if no single field is. */
   readonly field?: string | ((refusal: Refused) => string);
@@ -149,6 +150,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },
+  'too-many-archives': {
+    status: 429,
+    message: () => `An account has at most ${ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX} archives at once: wait until one is read`,
+  },
+  'archives-busy': { status: 503, message: () => 'The service makes too many archives now, try again' },
   'webhook-not-found': { status: 404, message: () => 'Webhook not found' },
   'webhook-delivery-not-found': { status: 404, message: () => 'Webhook delivery not found' },
   'webhook-redelivery-limit-reached': {
@@ -275,7 +281,7 @@ export function refusalAnswer(refusal: Refusal): Answer {
   const field = refusedField(refusal);
   const text = messageOf(refusal.code, refusal);
   if (status === 401) return unauthenticated(text);
-  const headers = refusal.code === 'too-many-attempts' ? { 'retry-after': String(refusal.waitSeconds) } : {};
+  const headers = 'waitSeconds' in refusal ? { 'retry-after': String(refusal.waitSeconds) } : {};
   return problem(status, field === null ? text : [{ loc: ['body', field], msg: text, type: refusal.code }], headers);
 }
 

@@ -10,6 +10,7 @@ import type { EncodedBody } from './body-cache.ts';
 import { type Answer, type AnswerBody, type Headers, notModified, problem } from './http/answer.ts';
 import { noneMatchNames } from './http/conditional.ts';
 import { requestedRange } from './http/ranges.ts';
+import { type ReaderPace, watchPace } from './http/reader-pace.ts';
 
 /** A representation too large to hold in memory: its bytes are sent as they are read. */
 export interface StreamedBody {
@@ -28,6 +29,8 @@ export interface Sending {
   readonly withRanges: boolean;
   /** Called once with the number of body bytes sent; not called for an answer without a body. */
   readonly onSent: (sentBytes: number) => void;
+  /** A client that reads a stream more slowly is disconnected. */
+  readonly pace?: ReaderPace;
 }
 
 export function answerWith(request: IncomingMessage, body: Representation, sending: Sending): Answer {
@@ -67,20 +70,27 @@ function whole(request: IncomingMessage, body: Representation, sizeBytes: number
   return { status: 200, headers, body: part(body, null, sending) };
 }
 
-function part(body: Representation, range: ByteRange | null, { onSent }: Sending): AnswerBody {
+function part(body: Representation, range: ByteRange | null, { onSent, pace }: Sending): AnswerBody {
   if ('bytes' in body) {
     const bytes = range === null ? body.bytes : body.bytes.subarray(range.start, range.end);
     onSent(bytes.length);
     return { kind: 'bytes', bytes };
   }
   const counter = { bytes: 0 };
-  const stream = Readable.from(counted(body.chunks(range), counter), { objectMode: false });
+  const chunks = counted(body.chunks(range), counter);
+  const watched = pace === undefined ? chunks : watchPace(chunks, pace, () => stream.destroy(new ReaderTooSlow()));
+  const stream = Readable.from(watched, { objectMode: false });
   // 'close' follows a complete, an aborted and a failed stream alike.
   stream.once('close', () => {
     onSent(counter.bytes);
     body.close();
   });
   return { kind: 'stream', stream };
+}
+
+/** Nobody gets it as an answer: the connection ends. */
+class ReaderTooSlow extends Error {
+  override readonly name = 'ReaderTooSlow';
 }
 
 async function* counted(chunks: AsyncIterable<Uint8Array>, counter: { bytes: number }): AsyncGenerator<Uint8Array> {

@@ -116,7 +116,7 @@ const CONTENTS_NOTES =
   'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';
 
 const ARCHIVE_NOTES =
-  'As git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up.';
+  'As git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at once (429), and so has the service (503); a client that hardly reads is disconnected.';
 
 const DELIVERIES_NOTES =
   'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';

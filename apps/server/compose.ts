@@ -34,6 +34,7 @@ import { createCompactionRequests } from '../../core/use-cases/compacting/reques
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
+import { createArchiveLane } from '../front-door/archive-lane.ts';
 import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
@@ -224,6 +225,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     transfer,
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
     bucketChecks,
+    archives: createArchiveLane(),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     onLayer,

@@ -151,6 +151,20 @@ export const PUSHED_SPAN_MS = 10_000;
 /** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
 export const HISTORY_READS_PER_REPOSITORY_MAX = 4;
+/** Archives that a node makes at once: in all, and for one account; and how long one waits for its turn. */
+export const ARCHIVES_AT_ONCE_MAX = 8;
+export const ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX = 2;
+export const ARCHIVE_WAIT_MS = 5_000;
+/**
+ * What git may take for one archive. A commit of some kilobytes can name billions of files, and git lists all of them
+ * in memory before it writes the first: a million files take 200 MiB.
+ */
+export const ARCHIVE_CPU_SECONDS_MAX = 120;
+export const ARCHIVE_MEMORY_BYTES_MAX = 512 * MIB;
+export const ARCHIVE_SPAN_MS = 30 * 60_000;
+/** How long git may wait for the reader of an archive; what the reader takes at the slowest rate earns as much again. */
+export const ARCHIVE_READER_WAIT_MS = 10_000;
+export const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 export const JSON_BODY_BYTES_MAX = MIB;
 /** The time from the end of a request's head to the end of its JSON body. */
 export const JSON_BODY_SPAN_MS = 60_000;

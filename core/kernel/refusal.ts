@@ -86,6 +86,10 @@ export type Refusal =
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }
+  /** Of the account. */
+  | { readonly code: 'too-many-archives'; readonly waitSeconds: number }
+  /** Of others: this node has no turn for one more. */
+  | { readonly code: 'archives-busy'; readonly waitSeconds: number }
   | { readonly code: 'webhook-not-found' }
   | { readonly code: 'webhook-delivery-not-found' }
   | { readonly code: 'webhook-redelivery-limit-reached' }

@@ -21,6 +21,7 @@ import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
+import { createArchiveLane } from '../../apps/front-door/archive-lane.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../../apps/front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
@@ -183,6 +184,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     plans,
     vault,
     bucketChecks: createBucketChecks(buckets),
+    archives: createArchiveLane(),
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),

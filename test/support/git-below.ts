@@ -4,8 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Why such a test cannot run here; false where it can run. */
 export const NO_PROC: string | false = process.platform === 'linux' ? false : "needs Linux's /proc";
 
-/** Returns the subcommands of git that run for requests: `upload-pack`, `pack-objects`, `index-pack`. */
+/** Returns the subcommands of git that run for requests: `upload-pack`, `pack-objects`, `index-pack`, `archive`. */
 export function gitBelow(ancestor: number | undefined): readonly string[] {
+  return gitProcessesBelow(ancestor).map(({ command }) => command);
+}
+
+export function gitProcessesBelow(
+  ancestor: number | undefined,
+): readonly { readonly pid: number; readonly command: string }[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc')) {
     const stat = /^\d+$/.test(name) ? read(`/proc/${name}/stat`) : null;
@@ -19,7 +25,8 @@ export function gitBelow(ancestor: number | undefined): readonly string[] {
   };
   return [...parents.keys()].filter(isBelow).flatMap((pid) => {
     const words = (read(`/proc/${pid}/cmdline`) ?? '').split('\0');
-    return words.filter((word) => ['upload-pack', 'pack-objects', 'index-pack'].includes(word)).slice(0, 1);
+    const command = words.find((word) => ['upload-pack', 'pack-objects', 'index-pack', 'archive'].includes(word));
+    return command === undefined ? [] : [{ pid, command }];
   });
 }
 

@@ -4,6 +4,7 @@
  * Must stay true: a command's input and output are streamed with backpressure; a caller that stops reading ends it.
  */
 import type { Socket } from 'node:net';
+import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { checkGitVersion, type ConfigPairs, type Environment, findGit, gitEnvironment } from './git-environment.ts';
 import { ProcessStartError } from './helper-process.ts';
@@ -24,8 +25,18 @@ export interface GitCommand {
   readonly signal?: AbortSignal;
   /** The longest time from the start to the exit; by default 60 minutes. */
   readonly wallMsMax?: number;
+  /** Stricter limits than those of every process. Such a process also gives way to others (nice(1)). */
+  readonly limits?: OwnLimits;
+  /** Slots to take one from, instead of those that all processes share. */
+  readonly slots?: FairSlots;
   /** Called once, when a NUL appears on standard error. */
   readonly onNul?: () => void;
+}
+
+/** Soft limits of one process: processor time (RLIMIT_CPU) and anonymous memory (RLIMIT_DATA). */
+export interface OwnLimits {
+  readonly cpuSecondsMax: number;
+  readonly memoryBytesMax: number;
 }
 
 export interface Git {
@@ -53,8 +64,7 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
   const start: Git['start'] = async (command, stdin, stdout) => {
     try {
       return await runner.run({
-        file: gitPath,
-        args: command.args,
+        ...programOf(gitPath, command),
         cwd: '/',
         env: gitEnvironment(gitPath, { ...command.view.variables, ...command.variables }, command.config),
         stdin,
@@ -62,6 +72,7 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
         key: command.view.key,
         wallMsMax: command.wallMsMax ?? WALL_MS_MAX,
         ...(command.signal === undefined ? {} : { signal: command.signal }),
+        ...(command.slots === undefined ? {} : { slots: command.slots }),
         ...(command.onNul === undefined ? {} : { onNul: command.onNul }),
       });
     } catch (cause) {
@@ -78,6 +89,17 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
     run,
     stream: (command, input, accepts = ({ code }) => code === 0) => streamOf(start, command, input, accepts),
   };
+}
+
+/** A limit that is stricter already stays as it is. */
+function programOf(
+  gitPath: string,
+  { args, limits }: GitCommand,
+): { readonly file: string; readonly args: readonly string[] } {
+  if (limits === undefined) return { file: gitPath, args };
+  const ulimits = [`-t ${limits.cpuSecondsMax}`, `-d ${Math.floor(limits.memoryBytesMax / 1_024)}`];
+  const script = `${ulimits.map((ulimit) => `ulimit -S ${ulimit} 2>/dev/null || :`).join('; ')}; exec nice -n 10 "$@"`;
+  return { file: '/bin/sh', args: ['-c', script, 'sh', gitPath, ...args] };
 }
 
 async function* streamOf(

@@ -30,6 +30,8 @@ export interface RunOptions {
   readonly stdout: 'collect' | 'stream';
   /** Waiting keys are served in rotation. */
   readonly key: string;
+  /** Slots to take one from, instead of the runner's own. */
+  readonly slots?: FairSlots;
   /** The longest time from the start to the exit. */
   readonly wallMsMax: number;
   readonly signal?: AbortSignal;
@@ -60,6 +62,7 @@ export interface ProcessRunner {
 }
 
 export interface ProcessRunnerOptions extends HelperOptions {
+  /** Of those without slots of their own. */
   readonly processesMax: number;
   readonly processesPerKeyMax: number;
 }
@@ -80,7 +83,7 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
 
   return {
     run: async (requested) => {
-      const releaseSlot = await slots.acquire(requested.key, requested.signal);
+      const releaseSlot = await (requested.slots ?? slots).acquire(requested.key, requested.signal);
       const allowExit = keepServerRunning();
       const release = () => {
         allowExit();

@@ -1,15 +1,20 @@
 /**
  * Archives of a commit's files.
  *
- * Must stay true: every byte sent counts against the account's transfer quota.
+ * Must stay true: every byte sent counts against the account's transfer quota; git does not wait for a client that reads
+ * too slowly.
  */
 import type { z } from 'zod';
+import { ARCHIVE_READER_BYTES_PER_SECOND_MIN, ARCHIVE_READER_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
 import { attachment } from '../http/disposition.ts';
 import { answerWith } from '../representation.ts';
+import type { ReaderPace } from '../http/reader-pace.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import type { ARCHIVE_PARAMS } from '../schemas/archives.ts';
+
+const PACE: ReaderPace = { waitMs: ARCHIVE_READER_WAIT_MS, bytesPerSecondMin: ARCHIVE_READER_BYTES_PER_SECOND_MIN };
 
 export async function getArchive(
   call: RepositoryCall,
@@ -20,7 +25,12 @@ export async function getArchive(
     return { refused: { code: 'transfer-quota-reached' } };
   }
   const { ref, format } = params.archive;
-  const archive = await readArchive(context, repository, { ref, format, signal: call.signal() });
+  const archive = await readArchive(context, repository, {
+    account: principal.account,
+    ref,
+    format,
+    signal: call.signal(),
+  });
   if ('refused' in archive) return archive;
   // Weak: another version of git may compress the same files to other bytes.
   const etag = `W/"${archive.commit}-${context.digest.sha256(`${archive.name}.${format}`).slice(0, 16)}"`;
@@ -34,6 +44,7 @@ export async function getArchive(
   const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };
   return answerWith(request, body, {
     withRanges: false,
+    pace: PACE,
     onSent: (sentBytes) => countSent(context, repository, principal, sentBytes),
   });
 }

@@ -1,17 +1,37 @@
 /**
  * Makes an archive of a commit's files.
  *
- * Must stay true: the repository's objects stay open until the reader of the stream closes it, and no longer on any other
- * exit.
+ * Must stay true: the repository's objects stay open, and the place among the archives of the node taken, until the
+ * reader of the stream closes it, and no longer on any other exit.
  */
-import type { ObjectId } from '../../kernel/ids.ts';
+import type { AccountId, ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ArchiveFormat } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
 
+/** The archives that a node makes at once. */
+export interface ArchiveLane {
+  /**
+   * Resolves with a place, or with a refusal if the account has its share already, or if its turn does not come in
+   * time. Rejects with the signal's reason when it aborts first.
+   */
+  enter(account: AccountId, signal: AbortSignal): Promise<ArchivePlace | { readonly refused: Refusal }>;
+}
+
+export interface ArchivePlace {
+  /** Idempotent. */
+  leave(): void;
+}
+
+export interface ArchiveContext extends ObjectsContext {
+  readonly archives: ArchiveLane;
+}
+
 export interface WantedArchive {
+  /** The account that asks. */
+  readonly account: AccountId;
   /** A branch, a tag or a full commit id. */
   readonly ref: string;
   readonly format: ArchiveFormat;
@@ -27,13 +47,19 @@ export interface Archive {
   readonly close: () => void;
 }
 
-/** Refused with `repository-without-commits` or `ref-not-found`. */
+/** Refused with `too-many-archives`, `archives-busy`, `repository-without-commits` or `ref-not-found`. */
 export async function readArchive(
-  context: ObjectsContext,
+  context: ArchiveContext,
   repository: FoundRepository,
-  { ref, format, signal }: WantedArchive,
+  { account, ref, format, signal }: WantedArchive,
 ): Promise<Archive | { readonly refused: Refusal }> {
+  const place = await context.archives.enter(account, signal);
+  if ('refused' in place) return place;
   const view = openView(context, repository);
+  const close = (): void => {
+    view.close();
+    place.leave();
+  };
   let isOpen = false;
   try {
     const reader = await view.objects();
@@ -42,13 +68,8 @@ export async function readArchive(
     const commit = resolved.commit.id;
     const name = `${repository.owned.name}-${ref.replaceAll('/', '-')}`;
     isOpen = true;
-    return {
-      commit,
-      name,
-      chunks: () => reader.archive({ commit, format, prefix: `${name}/`, signal }),
-      close: () => view.close(),
-    };
+    return { commit, name, chunks: () => reader.archive({ commit, format, prefix: `${name}/`, signal }), close };
   } finally {
-    if (!isOpen) view.close();
+    if (!isOpen) close();
   }
 }

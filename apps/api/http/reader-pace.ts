@@ -1,0 +1,32 @@
+/**
+ * Watches how fast a client reads an answer that holds something dear while it is read.
+ *
+ * Must stay true: only the time that the chunks wait for their reader counts, not the time to make them.
+ */
+
+export interface ReaderPace {
+  /** How long the chunks may wait for their reader. */
+  readonly waitMs: number;
+  /** What the reader takes earns this time again, up to `waitMs`, as if it had read it this fast. */
+  readonly bytesPerSecondMin: number;
+}
+
+/** Yields the chunks; calls `onSlow` while one waits longer than the reader's time. */
+export async function* watchPace(
+  chunks: AsyncIterable<Uint8Array>,
+  { waitMs, bytesPerSecondMin }: ReaderPace,
+  onSlow: () => void,
+): AsyncGenerator<Uint8Array> {
+  let leftMs = waitMs;
+  for await (const chunk of chunks) {
+    const sinceMs = performance.now();
+    const timer = setTimeout(onSlow, leftMs);
+    try {
+      yield chunk;
+    } finally {
+      clearTimeout(timer);
+    }
+    const earnedMs = (chunk.length / bytesPerSecondMin) * 1_000;
+    leftMs = Math.min(waitMs, Math.max(0, leftMs - (performance.now() - sinceMs)) + earnedMs);
+  }
+}

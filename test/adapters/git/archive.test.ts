@@ -1,0 +1,120 @@
+/** What git may take for an archive, and that archives leave the slots of fetches and pushes alone. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import {
+  ARCHIVE_CPU_SECONDS_MAX,
+  ARCHIVE_MEMORY_BYTES_MAX,
+  ARCHIVES_AT_ONCE_MAX,
+} from '../../../core/kernel/limits.ts';
+import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
+import { temporaryFolder, type TestRepository, testRepository } from '../../support/git.ts';
+import { gitProcessesBelow, NO_PROC } from '../../support/git-below.ts';
+import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
+import { eventually } from '../../support/processes.ts';
+import { skippedFor } from '../../support/skipped.ts';
+
+const { signal } = new AbortController();
+
+/** A commit whose tree names the same folder `width` times at each of `depth` levels. */
+function wideCommit(repository: TestRepository, width: number, depth: number): ObjectId {
+  const names = Array.from({ length: width }, (_, index) => `${String(index).padStart(3, '0')}`);
+  let tree = repository.tree(names.map((name) => ({ mode: '100644', name, id: repository.object('blob', 'x') })));
+  for (let level = 1; level < depth; level += 1) {
+    const below = tree;
+    tree = repository.tree(names.map((name) => ({ mode: '40000', name, id: below })));
+  }
+  return repository.object('commit', `tree ${tree}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n`);
+}
+
+const archiveProcesses = () => gitProcessesBelow(process.pid).filter(({ command }) => command === 'archive');
+
+const isTooCostly = (error: unknown): boolean =>
+  error instanceof ObjectDatabaseError && error.code === 'reading-too-costly';
+
+describe('An archive', () => {
+  const folder = temporaryFolder('archive');
+  const repository = testRepository(join(folder.path, 'repository'));
+  let database: TestDatabase;
+  let objects: CommittedObjects;
+  let reader: ObjectReader;
+  let large: ObjectId;
+  let thousand: ObjectId;
+  let million: ObjectId;
+  let billions: ObjectId;
+
+  beforeAll(async () => {
+    database = await testDatabase({ processesMax: 1 });
+    // More than sockets and pipes hold, so that git waits for its reader.
+    large = repository.commit({ large: randomBytes(8 * 1024 * 1024) });
+    [thousand, million, billions] = [1, 3, 5].map((depth) => wideCommit(repository, 100, depth)) as [
+      ObjectId,
+      ObjectId,
+      ObjectId,
+    ];
+    objects = await database.push(database.newObjects(), repository.pack([large, thousand, million, billions]));
+    reader = await database.database.open(objects);
+  });
+  afterAll(async () => {
+    reader.close();
+    await database.close();
+    folder.remove();
+  });
+
+  const begin = (from: ObjectReader, commit: ObjectId, ending = signal) =>
+    from.archive({ commit, format: 'tar.gz', prefix: 'x/', signal: ending })[Symbol.asyncIterator]();
+
+  async function sizeOf(from: ObjectReader, commit: ObjectId): Promise<number> {
+    let bytes = 0;
+    for await (const chunk of { [Symbol.asyncIterator]: () => begin(from, commit) }) bytes += chunk.length;
+    return bytes;
+  }
+
+  // The attack: 20 KB of pushed trees name ten billion files, all of which git lists in memory before it writes one.
+  test('of more files than git may list in its memory ends with an error, and the next one is made', async () => {
+    await assert.rejects(sizeOf(reader, billions), isTooCostly);
+    assert.ok((await sizeOf(reader, thousand)) > 500);
+  });
+
+  test('that takes more processor time than it may ends with an error', async () => {
+    const strict = await testDatabase({ layers: database.layers, archiveLimits: { cpuSecondsMax: 1 } });
+    const reading = await strict.database.open(objects);
+    await assert.rejects(sizeOf(reading, million), isTooCostly);
+    assert.ok((await sizeOf(reading, thousand)) > 500);
+    reading.close();
+    await strict.close();
+  });
+
+  test('runs under the limits of archives, and gives way to other processes', skippedFor(NO_PROC), async () => {
+    const chunks = begin(reader, large);
+    assert.equal((await chunks.next()).done, false);
+    const pid = archiveProcesses()[0]?.pid;
+    const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
+    assert.match(limits, new RegExp(`^Max cpu time +${ARCHIVE_CPU_SECONDS_MAX} `, 'm'));
+    assert.match(limits, new RegExp(`^Max data size +${ARCHIVE_MEMORY_BYTES_MAX} `, 'm'));
+    const [, nice] = /^.*\) (?:\S+ ){16}(\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? [];
+    assert.equal(nice, '10');
+    await chunks.return?.();
+  });
+
+  // The attack: begin archives and read none of them, until no process is left for anybody's push.
+  test('takes no slot of other processes, and no more run at once than the limit', skippedFor(NO_PROC), async () => {
+    const stop = new AbortController();
+    const running = Array.from({ length: ARCHIVES_AT_ONCE_MAX }, () => begin(reader, large, stop.signal));
+    for (const chunks of running) assert.equal((await chunks.next()).done, false);
+    const later = begin(reader, large, stop.signal);
+    const began = later.next();
+    // The database has one slot for all other processes.
+    assert.equal(await reader.isAncestor(thousand, thousand), true);
+    await database.push(database.newObjects(), repository.pack([thousand]));
+    assert.equal(archiveProcesses().length, ARCHIVES_AT_ONCE_MAX);
+    await running[0]?.return?.();
+    assert.equal((await began).done, false);
+    stop.abort(new Error('The client left'));
+    await eventually('every git ends with its client', () => archiveProcesses().length === 0);
+    for (const chunks of [...running, later]) await chunks.return?.();
+  });
+});

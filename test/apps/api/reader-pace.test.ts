@@ -1,0 +1,75 @@
+/** How slowly a client may read what is dear to hold. */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, test, vi } from 'vitest';
+import { watchPace } from '../../../apps/api/http/reader-pace.ts';
+
+const PACE = { waitMs: 10_000, bytesPerSecondMin: 1_000 };
+const CHUNK = new Uint8Array(1_000);
+
+describe('The pace of a reader', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** Reads chunks with a wait after each; returns how many it had read when it was found slow, or null. */
+  async function read(waitsMs: readonly number[], makingMs = 0): Promise<number | null> {
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for (const _ of waitsMs) {
+        await vi.advanceTimersByTimeAsync(makingMs);
+        yield CHUNK;
+      }
+    }
+    let count = 0;
+    let slowAt: number | null = null;
+    const watched = watchPace(chunks(), PACE, () => {
+      slowAt ??= count;
+    });
+    for await (const _ of watched) {
+      count += 1;
+      await vi.advanceTimersByTimeAsync(waitsMs[count - 1] ?? 0);
+    }
+    return slowAt;
+  }
+
+  test('may rest for the time that it has, and no longer', async () => {
+    assert.equal(await read([9_999]), null);
+    assert.equal(await read([10_000]), 1);
+  });
+
+  test('may be as slow as the slowest for ever, and no slower', async () => {
+    assert.equal(await read(Array.from({ length: 100 }, () => 1_000)), null);
+    assert.equal(await read(Array.from({ length: 30 }, () => 1_500)), 18);
+  });
+
+  test('saves up no more than the time that it had at first', async () => {
+    assert.equal(await read([...Array.from({ length: 100 }, () => 0), 9_999]), null);
+    assert.equal(await read([...Array.from({ length: 100 }, () => 0), 10_000]), 101);
+  });
+
+  test('is not that of the one who makes what it reads', async () => {
+    assert.equal(await read([0, 0, 0, 5_000], 60_000), null);
+  });
+
+  test('ends with the reading', async () => {
+    vi.useRealTimers();
+    let slow = false;
+    const chunks = watchPace(
+      (async function* () {
+        yield CHUNK;
+        yield CHUNK;
+      })(),
+      { ...PACE, waitMs: 5 },
+      () => {
+        slow = true;
+      },
+    );
+    await chunks.next();
+    await chunks.return(undefined);
+    await sleep(20);
+    assert.equal(slow, false);
+  });
+});
