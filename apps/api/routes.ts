@@ -17,6 +17,7 @@ import {
   postAccessToken,
   putAccessToken,
 } from './handlers/access-tokens.ts';
+import { getAccountEvents } from './handlers/account-log.ts';
 import { getActivity } from './handlers/activity.ts';
 import { getArchive } from './handlers/archives.ts';
 import { getBranch, getBranches } from './handlers/branches.ts';
@@ -70,6 +71,7 @@ import {
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
+import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY } from './schemas/account-log.ts';
 import { ACTIVITY } from './schemas/activity.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
@@ -120,6 +122,26 @@ const DELIVERIES_NOTES =
   'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
 
 const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
+
+const ENTRIES_NOTES =
+  "Every event of the account's record, numbered without gaps (docs/audit.md). A page may end before its limit if its entries are large; `has_more` tells.";
+
+const LOG_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'listAccountEvents',
+    tag: 'Audit',
+    summary: "List entries of the account's log",
+    description: ENTRIES_NOTES,
+    method: 'GET',
+    path: '/v1/account/events',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: ACCOUNT_EVENTS_QUERY },
+    answers: { 200: ACCOUNT_EVENTS },
+    problems: [],
+    handle: getAccountEvents,
+  }),
+];
 
 const STORAGE_BUCKET_ROUTES: readonly Route[] = [
   accountRoute({
@@ -683,6 +705,7 @@ export const ROUTES: readonly Route[] = [
     problems: [404, 422],
     handle: postRedelivery,
   }),
+  ...LOG_ROUTES,
   ...STORAGE_BUCKET_ROUTES,
   publicRoute({
     operationId: 'exchangeIdentityToken',
