@@ -13,6 +13,7 @@ import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
+import type { ExportContext } from '../../core/use-cases/auditing/export-account-log.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
@@ -24,6 +25,8 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly outgoing: OutgoingRequests;
   readonly bucketChecks: BucketChecks;
   readonly deliveries: DeliveryStore;
+  readonly exportSlots: ExportContext['exportSlots'];
+  readonly signCheckpoint: ExportContext['signCheckpoint'];
   readonly deviceRequests: DeviceLoginRequests;
   readonly identityTokens: IdentityTokens;
   readonly refusedExchanges: RefusedExchanges;

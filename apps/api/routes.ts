@@ -17,7 +17,7 @@ import {
   postAccessToken,
   putAccessToken,
 } from './handlers/access-tokens.ts';
-import { getAccountEvents } from './handlers/account-log.ts';
+import { getAccountEvents, getAccountExport } from './handlers/account-log.ts';
 import { getActivity } from './handlers/activity.ts';
 import { getArchive } from './handlers/archives.ts';
 import { getBranch, getBranches } from './handlers/branches.ts';
@@ -71,7 +71,7 @@ import {
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
-import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY } from './schemas/account-log.ts';
+import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from './schemas/account-log.ts';
 import { ACTIVITY } from './schemas/activity.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
@@ -126,6 +126,9 @@ const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix
 const ENTRIES_NOTES =
   "Every event of the account's record, numbered without gaps (docs/audit.md). A page may end before its limit if its entries are large; `has_more` tells.";
 
+const EXPORT_NOTES =
+  'As `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole. An account may have two exports at a time.';
+
 const LOG_ROUTES: readonly Route[] = [
   accountRoute({
     operationId: 'listAccountEvents',
@@ -140,6 +143,21 @@ const LOG_ROUTES: readonly Route[] = [
     answers: { 200: ACCOUNT_EVENTS },
     problems: [],
     handle: getAccountEvents,
+  }),
+  accountRoute({
+    operationId: 'exportAccountLog',
+    tag: 'Audit',
+    summary: "Export the account's log",
+    description: EXPORT_NOTES,
+    method: 'GET',
+    path: '/v1/account/events/export',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: EXPORT_QUERY },
+    answers: {},
+    bytes: [200],
+    problems: [],
+    handle: getAccountExport,
   }),
 ];
 
