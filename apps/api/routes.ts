@@ -19,6 +19,7 @@ import {
 } from './handlers/access-tokens.ts';
 import { getAccountEvents, getAccountExport } from './handlers/account-log.ts';
 import { getActivity } from './handlers/activity.ts';
+import { getConsistencyProof, getInclusionProof, getLatestCheckpoint, getLogKeys } from './handlers/audit.ts';
 import { getArchive } from './handlers/archives.ts';
 import { getBranch, getBranches } from './handlers/branches.ts';
 import { getCommit, getCommits } from './handlers/commits.ts';
@@ -73,6 +74,7 @@ import {
 } from './schemas/access-tokens.ts';
 import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from './schemas/account-log.ts';
 import { ACTIVITY } from './schemas/activity.ts';
+import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from './schemas/audit.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
@@ -129,7 +131,7 @@ const ENTRIES_NOTES =
 const EXPORT_NOTES =
   'As `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole. An account may have two exports at a time.';
 
-const LOG_ROUTES: readonly Route[] = [
+const AUDIT_ROUTES: readonly Route[] = [
   accountRoute({
     operationId: 'listAccountEvents',
     tag: 'Audit',
@@ -155,9 +157,68 @@ const LOG_ROUTES: readonly Route[] = [
     scope: 'ALL_REPO',
     schemas: { query: EXPORT_QUERY },
     answers: {},
-    bytes: [200],
+    text: 'application/x-ndjson',
     problems: [],
     handle: getAccountExport,
+  }),
+  publicRoute({
+    operationId: 'getLogKeys',
+    tag: 'Audit',
+    summary: 'The keys of checkpoints',
+    description:
+      'All keys that have ever signed a checkpoint, one a line, in the form of verifier keys: `<name>+<key id>+<base64>` (C2SP signed-note).',
+    method: 'GET',
+    path: '/.well-known/strata-log-keys',
+    schemas: {},
+    answers: {},
+    text: 'text/plain',
+    problems: [503],
+    handle: getLogKeys,
+  }),
+  accountRoute({
+    operationId: 'getLatestCheckpoint',
+    tag: 'Audit',
+    summary: 'Sign the head of the log',
+    description:
+      'The size and the root of the Merkle tree (RFC 6962) over the log of the account as it is now, as a signed note (C2SP tlog-checkpoint). Keep it: whatever the log shows later must be consistent with it.',
+    method: 'GET',
+    path: '/v1/account/checkpoints/latest',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: {},
+    answers: {},
+    text: 'text/plain',
+    problems: [],
+    handle: getLatestCheckpoint,
+  }),
+  accountRoute({
+    operationId: 'getInclusionProof',
+    tag: 'Audit',
+    summary: 'Prove that an entry is in the log',
+    description: 'The hashes of RFC 6962, section 2.1.1, that lead from the leaf of an entry to the root of a tree.',
+    method: 'GET',
+    path: '/v1/account/proofs/inclusion',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: INCLUSION_QUERY },
+    answers: { 200: PROOF },
+    problems: [],
+    handle: getInclusionProof,
+  }),
+  accountRoute({
+    operationId: 'getConsistencyProof',
+    tag: 'Audit',
+    summary: 'Prove that a log continues an older one',
+    description:
+      'The hashes of RFC 6962, section 2.1.2, that lead from the roots of two trees of the log to each other.',
+    method: 'GET',
+    path: '/v1/account/proofs/consistency',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: CONSISTENCY_QUERY },
+    answers: { 200: PROOF },
+    problems: [],
+    handle: getConsistencyProof,
   }),
 ];
 
@@ -723,7 +784,7 @@ export const ROUTES: readonly Route[] = [
     problems: [404, 422],
     handle: postRedelivery,
   }),
-  ...LOG_ROUTES,
+  ...AUDIT_ROUTES,
   ...STORAGE_BUCKET_ROUTES,
   publicRoute({
     operationId: 'exchangeIdentityToken',

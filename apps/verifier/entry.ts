@@ -88,7 +88,8 @@ function countOpenings(entry: JsonObject, openings: JsonObject): number | string
   const held = new Set(references(entry));
   for (const ref of names) {
     const opening = openings[ref];
-    if (!isObject(opening) || Object.keys(opening).length !== 2) return `the opening of ${ref} is not a nonce and a value`;
+    if (!isObject(opening) || Object.keys(opening).length !== 2)
+      return `the opening of ${ref} is not a nonce and a value`;
     const { nonce, value } = opening;
     if (nonce === undefined || !isReference(nonce)) return `the nonce of ${ref} is not 32 bytes in hex`;
     if (typeof value !== 'string') return `the value of ${ref} is no text`;
@@ -136,7 +137,8 @@ export function createEntryOrder(): EntryOrder {
     const last = revisions.get(stream);
     revisions.set(stream, revision);
     if (last === undefined) {
-      const mayBegin = isSlice || revision === 0 || CLAIM.test(stream) || (FIRST_ELSEWHERE.test(stream) && revision === 1);
+      const mayBegin =
+        isSlice || revision === 0 || CLAIM.test(stream) || (FIRST_ELSEWHERE.test(stream) && revision === 1);
       return mayBegin ? null : `its stream ${stream} begins at revision ${revision}`;
     }
     if (revision === last + 1) return null;

@@ -40,7 +40,8 @@ export async function verifyChunks(chunks: AsyncIterable<Buffer>, options: Verif
     }
     if (start < chunk.length) begun.push(chunk.subarray(start));
     begunBytes += chunk.length - start;
-    if (begunBytes > LINE_BYTES_MAX) throw new VerifyError(count + 1, `it is longer than ${LINE_LENGTH_MAX} characters`);
+    if (begunBytes > LINE_BYTES_MAX)
+      throw new VerifyError(count + 1, `it is longer than ${LINE_LENGTH_MAX} characters`);
   }
   if (begun.length > 0) throw new VerifyError(count + 1, 'it does not end in a line feed: the export was cut off');
   return verifier.end();

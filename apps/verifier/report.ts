@@ -2,7 +2,10 @@
 import type { Verified } from './verify.ts';
 
 /** Returns lines for standard output. */
-export function reportText(verified: Verified, options: { readonly withKeys: boolean; readonly older: number }): string {
+export function reportText(
+  verified: Verified,
+  options: { readonly withKeys: boolean; readonly older: number },
+): string {
   const { checkpoint, from, to, isWhole, openings } = verified;
   const entries = to - from === 1 ? '1 entry' : `${to - from} entries`;
   const part = isWhole ? 'the whole log' : `a slice from sequence ${from}, of a log of ${checkpoint.size}`;

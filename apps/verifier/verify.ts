@@ -65,7 +65,8 @@ export function createVerifier(options: VerifyOptions): Verifier {
 
   function takeEntry(value: JsonObject, text: string): void {
     const { entry, leaf, openings: opened } = value;
-    if (!isObject(entry) || typeof leaf !== 'string' || !isObject(opened)) throw fault('it has no entry, leaf and openings');
+    if (!isObject(entry) || typeof leaf !== 'string' || !isObject(opened))
+      throw fault('it has no entry, leaf and openings');
     const checked = checkEntry({ entry, leaf, openings: opened }, text);
     if (typeof checked === 'string') throw fault(checked);
     const named = hashOfBase64(leaf);
@@ -88,7 +89,8 @@ export function createVerifier(options: VerifyOptions): Verifier {
     const isWhole = Object.keys(value).length === 1;
     const parts = isWhole ? wholeOf(entries, checkpoint) : sliceOf(value, entries, checkpoint);
     if (typeof parts === 'string') throw fault(parts);
-    if (isWhole && entries !== null && entries.begin !== 0) throw new VerifyError(1, 'the export begins behind sequence 0');
+    if (isWhole && entries !== null && entries.begin !== 0)
+      throw new VerifyError(1, 'the export begins behind sequence 0');
     const other = order.accountFault(checkpoint.account);
     if (other !== null) throw new VerifyError(other.line, other.message);
     const unsigned = options.keys === null ? null : signatureFault(checkpoint, options.keys);
@@ -98,7 +100,9 @@ export function createVerifier(options: VerifyOptions): Verifier {
     if (root !== checkpoint.root) {
       const begin = Math.max(parts.own.begin, proved) - parts.own.begin;
       const lines = `lines ${begin + 1} to ${parts.own.end - parts.own.begin}`;
-      throw fault(`the entries are not those that the checkpoint signs: of ${lines}, some entry was changed with its leaf`);
+      throw fault(
+        `the entries are not those that the checkpoint signs: of ${lines}, some entry was changed with its leaf`,
+      );
     }
     verified = { checkpoint, from: parts.own.begin, to: parts.own.end, isWhole, openings };
   }
@@ -110,14 +114,18 @@ export function createVerifier(options: VerifyOptions): Verifier {
       const name = `the older checkpoint of ${old.size} entries`;
       const unsigned = options.keys === null ? null : signatureFault(old, options.keys);
       if (unsigned !== null) throw fault(`${name} is not signed: ${unsigned}`);
-      if (old.origin !== checkpoint.origin) throw fault(`${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
-      if (old.size > checkpoint.size) throw fault(`the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`);
+      if (old.origin !== checkpoint.origin)
+        throw fault(`${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
+      if (old.size > checkpoint.size)
+        throw fault(`the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`);
       const prefix = old.size === own.begin ? emptyRange(own.begin) : prefixes.get(old.size);
       const before = prefix === undefined ? wholeAt(checkpoint, old) : rootOf(withRange(left, prefix));
       if (before === null) throw fault(`${name} ends outside of this slice, which cannot show whether it agrees`);
       if (before !== old.root) {
         const lines = `lines ${Math.max(proved - own.begin, 0) + 1} to ${old.size - own.begin}`;
-        throw fault(`${name} does not agree: of ${lines}, some entry was changed with its leaf, or the log was rewritten`);
+        throw fault(
+          `${name} does not agree: of ${lines}, some entry was changed with its leaf, or the log was rewritten`,
+        );
       }
       proved = old.size;
     }

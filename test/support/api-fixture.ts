@@ -8,6 +8,7 @@ import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemoryIdentity } from './memory/signing-keys.ts';
+import { createMemoryCheckpoints } from './memory/log-keys.ts';
 import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
@@ -56,6 +57,7 @@ import {
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
+import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
@@ -182,11 +184,13 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     plans,
     vault,
     bucketChecks: createBucketChecks(buckets),
+    exportSlots: createExportSlots(),
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),
     identityTokens: options.identityTokens ?? createJoseIdentityTokens({ outgoing, clock }),
     refusedExchanges: createMemoryRefusedExchanges(),
+    checkpoints: createMemoryCheckpoints({ readModels, digest, clock }),
     outgoing,
     readModels: {
       ...readModels,

@@ -20,7 +20,10 @@ try {
   for (const name of readdirSync(PACKAGE).filter((entry) => entry.endsWith('.ts'))) {
     const source = stripTypeScriptTypes(readFileSync(join(PACKAGE, name), 'utf8'));
     const module = source.replaceAll(/(from '\.\/[a-z]+)\.ts'/g, "$1.mjs'");
-    writeFileSync(join(staging, name.replace(/\.ts$/, '.mjs')), name === 'main.ts' ? `#!/usr/bin/env node\n${module}` : module);
+    writeFileSync(
+      join(staging, name.replace(/\.ts$/, '.mjs')),
+      name === 'main.ts' ? `#!/usr/bin/env node\n${module}` : module,
+    );
   }
   const packed = { ...manifest, bin: { 'strata-verify': 'main.mjs' }, exports: './file.mjs' };
   writeFileSync(join(staging, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);

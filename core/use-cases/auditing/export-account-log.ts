@@ -12,20 +12,13 @@ import { type AccountId, plusMs, timestamp, type Timestamp } from '../../kernel/
 import { canonicalJson, type JsonObject } from '../../kernel/json.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Hash } from '../../ports/account-log.ts';
+import type { Checkpoints, SignedCheckpoint } from './checkpoints.ts';
 import type { ExportSlots } from './export-slots.ts';
 import { type EntriesContext, entryLines } from './read-entries.ts';
 
 export interface ExportContext extends EntriesContext {
   readonly exportSlots: ExportSlots;
-  /** Signs the head of the account's log as it is now. */
-  readonly signCheckpoint: (account: AccountId) => Promise<SignedHead>;
-}
-
-export interface SignedHead {
-  /** A signed note. */
-  readonly note: string;
-  /** How many entries the signed tree has. */
-  readonly size: number;
+  readonly checkpoints: Pick<Checkpoints, 'sign'>;
 }
 
 export interface WantedExport {
@@ -57,8 +50,7 @@ export async function openExport(
   const close = context.exportSlots.take(account);
   if (close === null) return { refused: { code: 'log-export-limit-reached' } };
   try {
-    await context.readModels.accountLogCaughtUp(seen);
-    const head = await context.signCheckpoint(account);
+    const head = await context.checkpoints.sign(account, seen);
     const isWhole = since === null && until === null;
     const range = isWhole ? { begin: 0, end: head.size } : await rangeOf(context, account, head, { since, until });
     const ending = isWhole ? { checkpoint: head.note } : await sliceEnding(context, account, head, range);
@@ -73,7 +65,7 @@ export async function openExport(
 async function rangeOf(
   context: ExportContext,
   account: AccountId,
-  { size }: SignedHead,
+  { size }: SignedCheckpoint,
   { since, until }: Pick<WantedExport, 'since' | 'until'>,
 ): Promise<LeafRange> {
   const entriesBefore = async (at: Timestamp): Promise<number> =>
@@ -87,7 +79,7 @@ async function rangeOf(
 async function sliceEnding(
   context: ExportContext,
   account: AccountId,
-  { note, size }: SignedHead,
+  { note, size }: SignedCheckpoint,
   { begin, end }: LeafRange,
 ): Promise<JsonObject> {
   const hashesOf = async (range: LeafRange): Promise<readonly string[]> => {

@@ -16,6 +16,8 @@ interface Expectation {
   /** `includes-webhook`: the scope includes all repositories that the webhook covers. */
   readonly scope: 'any' | 'ALL_REPO' | 'includes-repository' | 'includes-webhook';
   readonly body?: object;
+  /** The parameters that the route requires. */
+  readonly query?: string;
   /** The status of success. */
   readonly status: number;
 }
@@ -23,6 +25,7 @@ interface Expectation {
 /** Written from docs/interface.md's permission table, not from the routes. */
 const EXPECTED: Readonly<Record<string, Expectation>> = {
   getUsage: { grants: null, scope: 'any', status: 200 },
+  exportAccountLog: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listAccountEvents: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listRepositories: { grants: ['ALL', 'API_REPOS_READ', 'API_REPOS_WRITE'], scope: 'any', status: 200 },
   createRepository: {
@@ -45,6 +48,9 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listActivity: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getLatestCheckpoint: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getInclusionProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?sequence=0&tree_size=1', status: 200 },
+  getConsistencyProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?from=1&to=1', status: 200 },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   createAccessToken: {
@@ -107,7 +113,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
 };
 
 const PUBLIC = new Set([
-  ...['getOpenApi', 'getIssuer', 'getPublicKeys', 'createDeviceSession', 'pollDeviceSession'],
+  ...['getOpenApi', 'getIssuer', 'getPublicKeys', 'getLogKeys', 'createDeviceSession', 'pollDeviceSession'],
   'exchangeIdentityToken',
 ]);
 
@@ -163,9 +169,9 @@ describe('permissions of every route', () => {
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.zip')
       .replace('{hexsha}', tip);
-    const { body } = expected;
+    const { body, query = '' } = expected;
     const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;
-    return fixture.request(route.method, url, token, unique === undefined ? {} : { body: unique });
+    return fixture.request(route.method, `${url}${query}`, token, unique === undefined ? {} : { body: unique });
   }
 
   test('the table here covers every route', () => {

@@ -101,7 +101,11 @@ describe('trees', () => {
   ];
   const G = 'b08693ec2e721597130641e8211e7eedccb4c26413963eee6c1e2ed16ffb1a5f';
   const root = (size: number) => ROOTS[size - 1] ?? EMPTY_ROOT;
-  const leaves = LEAVES.map((hex) => createHash('sha256').update(Buffer.from(`00${hex}`, 'hex')).digest('binary'));
+  const leaves = LEAVES.map((hex) =>
+    createHash('sha256')
+      .update(Buffer.from(`00${hex}`, 'hex'))
+      .digest('binary'),
+  );
   const range = (begin: number, end: number): Range =>
     leaves.slice(begin, end).reduce((grown, leaf) => withLeaf(grown, leaf), emptyRange(begin));
 
@@ -178,7 +182,12 @@ describe('trees', () => {
 
   test('prove it by the proofs that the service makes', () => {
     const hashOf = (begin: number, end: number) =>
-      rootOf(subtreesOf({ begin, end }).reduce((grown, { level, index }) => withRange(grown, at(level, index)), emptyRange(begin)));
+      rootOf(
+        subtreesOf({ begin, end }).reduce(
+          (grown, { level, index }) => withRange(grown, at(level, index)),
+          emptyRange(begin),
+        ),
+      );
     const at = (level: number, index: number): Range => range(index * 2 ** level, (index + 1) * 2 ** level);
     for (let to = 1; to <= 8; to += 1) {
       for (let index = 0; index < to; index += 1) {
@@ -266,7 +275,11 @@ describe('signed notes', () => {
       assert.equal(parseKey(changed), null, changed);
     }
     assert.equal(parseKey('PeterNeumann+cc469956+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TWBADKEY=='), null);
-    assert.equal(parseKey('PeterNeumann+173116ae+ZRpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW'), null, 'another algorithm');
+    assert.equal(
+      parseKey('PeterNeumann+173116ae+ZRpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW'),
+      null,
+      'another algorithm',
+    );
     assert.throws(() => parseKeys(`${KEY}\nnothing\n`), /line 2/);
   });
 
