@@ -12,6 +12,7 @@ import {
   type VaultDisclosure,
   VaultError,
   type VaultField,
+  type VaultRecordName,
   type VaultRef,
 } from '../../core/ports/vault.ts';
 import {
@@ -45,6 +46,7 @@ export function createPostgresVault({ pool, masterKey }: PostgresVaultOptions): 
     put: (account, field, value) => put(context, account, field, value),
     get: async (account, field, ref) => (await disclose(context, account, field, ref))?.value ?? null,
     disclose: (account, field, ref) => disclose(context, account, field, ref),
+    discloseAll: (account, records) => discloseAll(context, account, records),
     holds: async (field) => {
       const text = 'SELECT FROM vault_records WHERE field = $1 LIMIT 1';
       return (await vaultQuery(pool, text, [field])).rowCount === 1;
@@ -106,17 +108,37 @@ async function disclose(
   field: VaultField,
   ref: VaultRef,
 ): Promise<VaultDisclosure | null> {
-  const { rows } = await vaultQuery<{ wrapped_key: Buffer; sealed: Buffer }>(
+  return (await discloseAll(context, account, [{ field, ref }])).get(ref) ?? null;
+}
+
+async function discloseAll(
+  context: Context,
+  account: AccountId,
+  records: readonly VaultRecordName[],
+): Promise<ReadonlyMap<VaultRef, VaultDisclosure>> {
+  if (records.length === 0) return new Map();
+  const { rows } = await vaultQuery<{ wrapped_key: Buffer; ref: VaultRef; field: VaultField; sealed: Buffer }>(
     context.pool,
-    `SELECT k.wrapped_key, r.sealed FROM vault_records r JOIN vault_keys k USING (account_id)
-     WHERE r.account_id = $1 AND r.ref = $2 AND r.field = $3 AND k.wrapped_key IS NOT NULL`,
-    [account, ref, field],
+    `SELECT k.wrapped_key, r.ref, r.field, r.sealed FROM vault_records r JOIN vault_keys k USING (account_id)
+     WHERE r.account_id = $1 AND r.ref = ANY($2::text[]) AND k.wrapped_key IS NOT NULL`,
+    [account, records.map(({ ref }) => ref)],
   );
-  const [row] = rows;
-  if (row === undefined) return null;
-  const keys = unwrap(context.master, account, row.wrapped_key);
+  const [first] = rows;
+  if (first === undefined) return new Map();
+  const keys = unwrap(context.master, account, first.wrapped_key);
+  const fields = new Map(records.map(({ ref, field }) => [ref, field]));
+  const found = rows.filter(({ ref, field }) => fields.get(ref) === field);
+  return new Map(found.map(({ ref, field, sealed }) => [ref, opened(keys, account, { field, ref }, sealed)]));
+}
+
+function opened(
+  keys: AccountKeys,
+  account: AccountId,
+  { field, ref }: VaultRecordName,
+  sealed: Buffer,
+): VaultDisclosure {
   try {
-    const { nonce, value } = openRecord(keys, account, field, ref, row.sealed);
+    const { nonce, value } = openRecord(keys, account, field, ref, sealed);
     return { nonce: nonce.toString('hex'), value };
   } catch (error) {
     const message = `The vault's record ${ref} of account ${account} was changed`;

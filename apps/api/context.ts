@@ -14,6 +14,7 @@ import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import type { ExportContext } from '../../core/use-cases/auditing/export-account-log.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
@@ -28,6 +29,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly bucketChecks: BucketChecks;
   readonly archives: ArchiveLane;
   readonly deliveries: DeliveryStore;
+  readonly exportSlots: ExportContext['exportSlots'];
   readonly deviceRequests: DeviceLoginRequests;
   readonly identityTokens: IdentityTokens;
   readonly refusedExchanges: RefusedExchanges;

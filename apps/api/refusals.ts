@@ -19,6 +19,7 @@ import {
   PASSWORD_LENGTH_MAX,
   PASSWORD_LENGTH_MIN,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
+  LOG_EXPORTS_OF_ACCOUNT_MAX,
   OUTGOING_URL_LENGTH_MAX,
   STORAGE_BUCKET_NAME_LENGTH_MAX,
   STORAGE_BUCKETS_MAX,
@@ -233,6 +234,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'storage-bucket-verification-failed': {
     status: 422,
     message: (r) => `Verification failed at the step ${r.step}: ${r.message}${issuerText(r.issuer)}`,
+  },
+  'log-export-limit-reached': {
+    status: 429,
+    message: () =>
+      `As many exports as may run at once are under way, at most ${LOG_EXPORTS_OF_ACCOUNT_MAX} of an account: try again when one has ended`,
   },
   'storage-quota-reached': { status: 422, message: () => "The plan's quota of storage is reached" },
   'ingress-quota-reached': { status: 422, message: () => "The plan's quota of ingress is reached for this month" },

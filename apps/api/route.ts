@@ -64,7 +64,7 @@ export interface RouteFacts {
   /** Statuses whose body may also be application/octet-stream. */
   readonly bytes?: readonly number[];
   /** The media type of the body of 200, for a route whose answer is not JSON. */
-  readonly text?: 'text/plain';
+  readonly text?: 'text/plain' | 'application/x-ndjson';
   /**
    * The route's own error statuses, beside those that its kind, requirement and schemas imply (apps/api/openapi.ts).
    */

@@ -17,6 +17,7 @@ import {
   postAccessToken,
   putAccessToken,
 } from './handlers/access-tokens.ts';
+import { getAccountEvents, getAccountExport } from './handlers/account-log.ts';
 import { getActivity } from './handlers/activity.ts';
 import { getConsistencyProof, getInclusionProof, getLatestCheckpoint, getLogKeys } from './handlers/audit.ts';
 import { getArchive } from './handlers/archives.ts';
@@ -71,6 +72,7 @@ import {
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
+import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from './schemas/account-log.ts';
 import { ACTIVITY } from './schemas/activity.ts';
 import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from './schemas/audit.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
@@ -123,7 +125,42 @@ const DELIVERIES_NOTES =
 
 const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
 
+const ENTRIES_NOTES =
+  "Every event of the account's record, numbered without gaps (docs/audit.md). A page may end before its limit if its entries are large; `has_more` tells.";
+
+const EXPORT_NOTES =
+  'As `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole. An account may have two exports at a time.';
+
 const AUDIT_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'listAccountEvents',
+    tag: 'Audit',
+    summary: "List entries of the account's log",
+    description: ENTRIES_NOTES,
+    method: 'GET',
+    path: '/v1/account/events',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: ACCOUNT_EVENTS_QUERY },
+    answers: { 200: ACCOUNT_EVENTS },
+    problems: [],
+    handle: getAccountEvents,
+  }),
+  accountRoute({
+    operationId: 'exportAccountLog',
+    tag: 'Audit',
+    summary: "Export the account's log",
+    description: EXPORT_NOTES,
+    method: 'GET',
+    path: '/v1/account/events/export',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: EXPORT_QUERY },
+    answers: {},
+    text: 'application/x-ndjson',
+    problems: [],
+    handle: getAccountExport,
+  }),
   publicRoute({
     operationId: 'getLogKeys',
     tag: 'Audit',

@@ -27,6 +27,7 @@ import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
@@ -226,6 +227,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
     bucketChecks,
     archives: createArchiveLane(),
+    exportSlots: createExportSlots(),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     onLayer,

@@ -9,6 +9,8 @@ import type { RecordedEvent } from '../kernel/envelope.ts';
 import { canonicalJson, type JsonObject } from '../kernel/json.ts';
 import type { Digest } from '../ports/digest.ts';
 import type { Hash } from '../ports/account-log.ts';
+import type { VaultDisclosure, VaultRef } from '../ports/vault.ts';
+import { base64OfHex } from './base64.ts';
 import { leafHash } from './tree.ts';
 
 /** What an entry shows of an event. */
@@ -39,4 +41,13 @@ export function entryOf(event: EntryEvent, sequence: number): JsonObject {
 /** Returns the hash of the event's leaf. */
 export function entryHash(digest: Digest, event: EntryEvent): Hash {
   return leafHash(digest, canonicalJson(leafOf(event)));
+}
+
+/** What opens the references of an entry: by reference, for those whose records are there and no secret. */
+export type Openings = ReadonlyMap<VaultRef, VaultDisclosure>;
+
+/** Returns an entry as the API and an export show it: with the hash of its leaf in base64, and its openings. */
+export function entryLine(event: EntryEvent, sequence: number, leaf: Hash, openings: Openings): JsonObject {
+  const opened = [...openings].map(([ref, { nonce, value }]) => [ref, { nonce, value }] as const);
+  return { entry: entryOf(event, sequence), leaf: base64OfHex(leaf), openings: Object.fromEntries(opened) };
 }

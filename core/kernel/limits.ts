@@ -579,3 +579,14 @@ export const BUCKET_BACKGROUND_REST_MS = 60_000;
 export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */
 export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;
+
+/** Entries of an account's log on one page of the API. */
+export const ENTRIES_PAGE_LIMIT_DEFAULT = 100;
+export const ENTRIES_PAGE_LIMIT_MAX = 1_000;
+/** The length of a page's entries, after which it ends early; one entry may be as large as an append. */
+export const ENTRIES_PAGE_LENGTH_MAX = 4 * MIB;
+/** Entries that a page or an export holds in memory at once: each may be as large as an append. */
+export const ENTRIES_READ_AT_ONCE_MAX = 32;
+/** Exports of accounts' logs that a node sends at once, and those of one account: each may be read slowly for hours. */
+export const LOG_EXPORTS_AT_ONCE_MAX = 16;
+export const LOG_EXPORTS_OF_ACCOUNT_MAX = 2;

@@ -129,6 +129,8 @@ export type Refusal =
       /** The address of this service if the bucket's cloud cannot reach it, which may be the reason; else null. */
       readonly issuer: string | null;
     }
+  /** Exports of accounts' logs that are under way. */
+  | { readonly code: 'log-export-limit-reached' }
   | { readonly code: 'storage-quota-reached' }
   | { readonly code: 'ingress-quota-reached' }
   | { readonly code: 'transfer-quota-reached' };

@@ -46,6 +46,11 @@ export interface VaultDisclosure {
   readonly value: string;
 }
 
+export interface VaultRecordName {
+  readonly field: VaultField;
+  readonly ref: VaultRef;
+}
+
 export interface Vault {
   /**
    * Stores a value, or finds the record that this account already has for it. Durable when it resolves. The record is
@@ -57,6 +62,11 @@ export interface Vault {
   get(account: AccountId, field: VaultField, ref: VaultRef): Promise<string | null>;
   /** As `get`, with the nonce, for the account's own auditors. */
   disclose(account: AccountId, field: VaultField, ref: VaultRef): Promise<VaultDisclosure | null>;
+  /**
+   * As `disclose`, for many records of different references at once: returns those that are there. Throws if one of them
+   * was changed.
+   */
+  discloseAll(account: AccountId, records: readonly VaultRecordName[]): Promise<ReadonlyMap<VaultRef, VaultDisclosure>>;
   /** Returns whether any account has a record of this field. Scans all records: for rare use. */
   holds(field: VaultField): Promise<boolean>;
   /** Removes one record. Call it after the event that supersedes the record is in the log. */

@@ -71,6 +71,19 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.equal(await vault.disclose(account, 'totp-seed', ref), null);
     });
 
+    test('discloses many records at once: those of the account, each in its field', async () => {
+      const account = newAccount();
+      const email = await vault.put(account, 'email', 'a@example.org');
+      const secret = await vault.put(account, 'webhook-secret', 's3cret');
+      const theirs = await vault.put(newAccount(), 'email', 'b@example.org');
+      const asked = [email, secret, theirs].map((ref) => ({ field: 'email', ref }) as const);
+      const found = await vault.discloseAll(account, asked);
+      assert.deepEqual(found, new Map([[email, await vault.disclose(account, 'email', email)]]));
+      assert.deepEqual(await vault.discloseAll(account, []), new Map());
+      await vault.eraseAccount(account);
+      assert.deepEqual(await vault.discloseAll(account, asked), new Map());
+    });
+
     test('deletes one record and no other', async () => {
       const account = newAccount();
       const superseded = await vault.put(account, 'webhook-url', 'https://example.org/1');

@@ -58,6 +58,7 @@ import {
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
+import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
@@ -185,6 +186,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     vault,
     bucketChecks: createBucketChecks(buckets),
     archives: createArchiveLane(),
+    exportSlots: createExportSlots(),
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     deviceRequests: createMemoryDeviceLoginRequests(),

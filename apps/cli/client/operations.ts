@@ -89,6 +89,41 @@ export interface AccessTokenList {
   readonly access_tokens: readonly AccessToken[];
 }
 
+export interface LogEntry {
+  /** The entry's number in the account's log, from 0. */ readonly sequence: number;
+  readonly id: string;
+  readonly stream: string;
+  /** Its number in its stream, from 0. */
+  readonly revision: number;
+  readonly type: string;
+  /** Of the form of `data`, which is shown as it was first written. */
+  readonly version: number;
+  readonly occurred_at: string;
+  readonly actor: { readonly kind: 'token' | 'user' | 'trust_rule' | 'system' | 'admin'; readonly id: string };
+  /** The `X-Request-Id` of the answer. */
+  readonly request_id: string;
+  /** A commitment: SHA-256(nonce || value), in hex. */
+  readonly source_address_ref: string | null;
+  readonly causation_id: string | null;
+  readonly data: { readonly [name: string]: unknown };
+}
+
+export interface LogLine {
+  readonly entry: LogEntry;
+  /** The hash of its leaf, in base64. */
+  readonly leaf: string;
+  /** What the references of the entry commit to, while it is not erased; never a secret. */
+  readonly openings: { readonly [name: string]: { readonly nonce: string; readonly value: string } };
+}
+
+export interface LogPage {
+  /** Oldest first. */ readonly events: readonly LogLine[];
+  readonly pagination: {
+    /** The value of `after` for the next page. */ readonly next_after: number | null;
+    readonly has_more: boolean;
+  };
+}
+
 export interface ActivityList {
   /** Newest first. */
   readonly activity: readonly {
@@ -935,6 +970,40 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: AskedDelivery;
   };
+  /** List entries of the account's log */
+  readonly listAccountEvents: {
+    readonly path: undefined;
+    readonly query: {
+      /** Entries behind this sequence. */ readonly after?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+      /** Of this type. */
+      readonly type?: string;
+      /** Of this stream. */
+      readonly stream?: string;
+      /** Of this repository, and the account's own that name it. */
+      readonly repository_id?: string;
+      /** Caused by this token, user, trust rule, policy or command. */
+      readonly actor_id?: string;
+      /** Log times from this one on. */
+      readonly since?: string;
+      /** Log times before this one. */
+      readonly until?: string;
+    };
+    readonly body: undefined;
+    readonly answer: LogPage;
+  };
+  /** Export the account's log */
+  readonly exportAccountLog: {
+    readonly path: undefined;
+    readonly query: {
+      /** Log times from this one on. */ readonly since?: string;
+      /** Log times before this one. */
+      readonly until?: string;
+    };
+    readonly body: undefined;
+    readonly answer: undefined;
+  };
   /** The keys of checkpoints */
   readonly getLogKeys: {
     readonly path: undefined;
@@ -1207,6 +1276,8 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   pingWebhook: { method: 'POST', path: '/v1/webhooks/{id}/ping' },
   listWebhookDeliveries: { method: 'GET', path: '/v1/webhooks/{id}/deliveries' },
   redeliverWebhookDelivery: { method: 'POST', path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver' },
+  listAccountEvents: { method: 'GET', path: '/v1/account/events' },
+  exportAccountLog: { method: 'GET', path: '/v1/account/events/export' },
   getLogKeys: { method: 'GET', path: '/.well-known/strata-log-keys' },
   getLatestCheckpoint: { method: 'GET', path: '/v1/account/checkpoints/latest' },
   getInclusionProof: { method: 'GET', path: '/v1/account/proofs/inclusion' },

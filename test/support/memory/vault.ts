@@ -56,6 +56,13 @@ export function createMemoryVault(now: () => Timestamp = wallClock): MemoryVault
       const record = find(account, field, ref);
       return record === null ? null : { nonce: record.nonce, value: record.value };
     },
+    discloseAll: async (account, records) =>
+      new Map(
+        records.flatMap(({ field, ref }) => {
+          const record = find(account, field, ref);
+          return record === null ? [] : [[ref, { nonce: record.nonce, value: record.value }] as const];
+        }),
+      ),
     holds: async (field) =>
       [...accounts.values()].some((records) => [...records.values()].some((record) => record.field === field)),
     delete: async (account, ref) => {

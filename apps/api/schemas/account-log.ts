@@ -1,0 +1,79 @@
+/** An account's log on the wire: its entries, and the filters that select them. */
+import { z } from 'zod';
+import type { StreamName } from '../../../core/kernel/envelope.ts';
+import type { RepositoryId } from '../../../core/kernel/ids.ts';
+import {
+  ENTRIES_PAGE_LIMIT_DEFAULT,
+  ENTRIES_PAGE_LIMIT_MAX,
+  STREAM_NAME_BYTES_MAX,
+} from '../../../core/kernel/limits.ts';
+import { ID, idSchema, INSTANT, pageLength, sequenceNumber, TIMESTAMP } from './common.ts';
+
+const REFERENCE = z.string().nullable().meta({ description: 'A commitment: SHA-256(nonce || value), in hex.' });
+
+const ENTRY = z
+  .object({
+    sequence: z.int().nonnegative().meta({ description: "The entry's number in the account's log, from 0." }),
+    id: ID,
+    stream: z.string().meta({ examples: ['repository-0197d2f0-0000-7000-8000-000000000000'] }),
+    revision: z.int().nonnegative().meta({ description: 'Its number in its stream, from 0.' }),
+    type: z.string().meta({ examples: ['RefsUpdated'] }),
+    version: z.int().positive().meta({ description: 'Of the form of `data`, which is shown as it was first written.' }),
+    occurred_at: TIMESTAMP,
+    actor: z.object({ kind: z.enum(['token', 'user', 'trust_rule', 'system', 'admin']), id: z.string() }),
+    request_id: z.string().meta({ description: 'The `X-Request-Id` of the answer.' }),
+    source_address_ref: REFERENCE,
+    causation_id: ID.nullable(),
+    data: z.looseObject({}),
+  })
+  .meta({ id: 'LogEntry' });
+
+const LINE = z
+  .object({
+    entry: ENTRY,
+    leaf: z.string().meta({ description: 'The hash of its leaf, in base64.' }),
+    openings: z
+      .record(z.string(), z.object({ nonce: z.string(), value: z.string() }))
+      .meta({ description: 'What the references of the entry commit to, while it is not erased; never a secret.' }),
+  })
+  .meta({ id: 'LogLine' });
+
+export const ACCOUNT_EVENTS = z
+  .object({
+    events: z.array(LINE).meta({ description: 'Oldest first.' }),
+    pagination: z.object({
+      next_after: z.int().nonnegative().nullable().meta({ description: 'The value of `after` for the next page.' }),
+      has_more: z.boolean(),
+    }),
+  })
+  .meta({ id: 'LogPage' });
+
+const LOG_TIMES = {
+  since: INSTANT.optional().meta({ description: 'Log times from this one on.' }),
+  until: INSTANT.optional().meta({ description: 'Log times before this one.' }),
+};
+
+/** Printable ASCII: names of streams, types and actors hold nothing else. */
+const PRINTABLE = /^[\x21-\x7e]+$/;
+const STREAM = /^[A-Za-z]+-[\x21-\x7e]+$/;
+
+function filterText(form: RegExp, description: string) {
+  return z
+    .string()
+    .max(STREAM_NAME_BYTES_MAX)
+    .regex(form, 'Expected a name in printable ASCII')
+    .optional()
+    .meta({ description, wire: { type: 'string', maxLength: STREAM_NAME_BYTES_MAX } });
+}
+
+export const ACCOUNT_EVENTS_QUERY = z.object({
+  after: sequenceNumber('Entries behind this sequence.'),
+  limit: pageLength(ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX),
+  type: filterText(PRINTABLE, 'Of this type.'),
+  stream: filterText(STREAM, 'Of this stream.').transform((name) => name as StreamName | undefined),
+  repository_id: idSchema<RepositoryId>("Of this repository, and the account's own that name it.").optional(),
+  actor_id: filterText(PRINTABLE, 'Caused by this token, user, trust rule, policy or command.'),
+  ...LOG_TIMES,
+});
+
+export const EXPORT_QUERY = z.object(LOG_TIMES);

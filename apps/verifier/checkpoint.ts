@@ -1,0 +1,120 @@
+/**
+ * Signed notes (https://c2sp.org/signed-note) and the checkpoints in them (https://c2sp.org/tlog-checkpoint).
+ *
+ * Must stay true: a note is signed if at least one known key signed it, and no signature under the name and hash of a
+ * known key is wrong. A checkpoint's origin is the key's name, then `/log/` and the id of the account.
+ */
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { hashOfBase64, type Hash } from './tree.ts';
+
+const ED25519 = 1;
+/** What comes before the key in its DER form: RFC 8410, section 4. */
+const DER_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+const SIGNATURES_MAX = 100;
+
+export interface VerifierKey {
+  readonly name: string;
+  /** Eight digits of hex. */
+  readonly hash: string;
+  readonly key: KeyObject;
+}
+
+/** Reads `<name>+<hash>+<base64>`; null for any other text, and for keys that are not of Ed25519. */
+export function parseKey(text: string): VerifierKey | null {
+  const [, name, hash, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? [];
+  if (name === undefined || hash === undefined || encoded === undefined) return null;
+  const bytes = Buffer.from(encoded, 'base64');
+  if (bytes.length !== 33 || bytes[0] !== ED25519 || bytes.toString('base64') !== encoded) return null;
+  const named = createHash('sha256').update(`${name}\n`).update(bytes).digest('hex');
+  if (named.slice(0, 8) !== hash) return null;
+  const key = createPublicKey({ key: Buffer.concat([DER_PREFIX, bytes.subarray(1)]), format: 'der', type: 'spki' });
+  return { name, hash, key };
+}
+
+/** Reads a file of keys, one a line; throws SyntaxError that names the line which is none. */
+export function parseKeys(text: string): readonly VerifierKey[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.flatMap((line, index) => {
+    if (line === '' || line.startsWith('#')) return [];
+    const key = parseKey(line);
+    if (key === null) throw new SyntaxError(`line ${index + 1} is no key <name>+<hash>+<base64>`);
+    return [key];
+  });
+}
+
+interface Signature {
+  readonly name: string;
+  readonly hash: string;
+  readonly bytes: Buffer;
+}
+
+export interface Note {
+  /** With its last line feed; the signatures are of these bytes. */
+  readonly text: string;
+  readonly signatures: readonly Signature[];
+}
+
+/** Null for what is no signed note. */
+export function parseNote(note: string): Note | null {
+  const split = note.lastIndexOf('\n\n');
+  if (split < 0 || !note.endsWith('\n') || hasControls(note)) return null;
+  const lines = note.slice(split + 2, -1).split('\n');
+  const signatures = lines.map(parseSignature);
+  if (signatures.length > SIGNATURES_MAX || !signatures.every((signature) => signature !== null)) return null;
+  return { text: note.slice(0, split + 1), signatures };
+}
+
+function hasControls(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20 && code !== 0x0a) return true;
+  }
+  return false;
+}
+
+function parseSignature(line: string): Signature | null {
+  const [, name, encoded] = /^\u2014 ([^+\s]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? [];
+  if (name === undefined || encoded === undefined) return null;
+  const bytes = Buffer.from(encoded, 'base64');
+  if (bytes.length < 5 || bytes.toString('base64') !== encoded) return null;
+  return { name, hash: bytes.subarray(0, 4).toString('hex'), bytes: bytes.subarray(4) };
+}
+
+/** Returns the keys that signed the note; a text that says what is wrong if one did not, or if none is known. */
+export function signersOf(note: Note, keys: readonly VerifierKey[]): readonly VerifierKey[] | string {
+  const signers: VerifierKey[] = [];
+  for (const { name, hash, bytes } of note.signatures) {
+    for (const known of keys.filter((key) => key.name === name && key.hash === hash)) {
+      if (!verify(null, Buffer.from(note.text), known.key, bytes)) return `the signature of ${name}+${hash} is wrong`;
+      signers.push(known);
+    }
+  }
+  return signers.length > 0 ? signers : 'none of the given keys signed it';
+}
+
+export interface Checkpoint {
+  readonly origin: string;
+  readonly account: string;
+  readonly size: number;
+  readonly root: Hash;
+  readonly note: Note;
+}
+
+/** Null for what is no checkpoint of an account's log. */
+export function parseCheckpoint(text: string): Checkpoint | null {
+  const note = parseNote(text);
+  const [origin, size, encoded, end, ...more] = note?.text.split('\n') ?? [];
+  if (note === null || origin === undefined || size === undefined || end !== '' || more.length > 0) return null;
+  const [, account] = /^\S+\/log\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(origin) ?? [];
+  const root = hashOfBase64(encoded ?? '');
+  if (account === undefined || root === null || !/^(0|[1-9]\d{0,14})$/.test(size)) return null;
+  return { origin, account, size: Number(size), root, note };
+}
+
+/** Returns what is wrong with the signature of a checkpoint; null if a key of its log signed it. */
+export function signatureFault({ note, origin }: Checkpoint, keys: readonly VerifierKey[]): string | null {
+  const signers = signersOf(note, keys);
+  if (typeof signers === 'string') return signers;
+  const isOwn = signers.some(({ name }) => origin.startsWith(`${name}/log/`));
+  return isOwn ? null : `its keys are not those of ${origin}`;
+}

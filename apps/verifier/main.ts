@@ -1,0 +1,56 @@
+/**
+ * `strata-verify FILE [--keys FILE] [--checkpoint FILE ...]`: verifies an export of an account's log.
+ *
+ * Must stay true: the exit status is 0 only for an export without a fault: 1 for a fault, 2 for a wrong use.
+ */
+import { parseArgs } from 'node:util';
+import { readCheckpoint, readKeys, verifyFile } from './file.ts';
+import { reportText } from './report.ts';
+import { VerifyError } from './verify.ts';
+
+const USAGE = `Usage: strata-verify FILE [--keys FILE] [--checkpoint FILE ...]
+
+Verifies an export of an account's log of Strata, offline.
+
+  --keys FILE        the service's keys, from its /.well-known/strata-log-keys
+  --checkpoint FILE  a checkpoint that was kept, which the export must continue; may be given again
+`;
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      keys: { type: 'string' },
+      checkpoint: { type: 'string', multiple: true, default: [] },
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  const [file, ...others] = positionals;
+  if (values.help === true) return print(0, USAGE);
+  if (file === undefined || others.length > 0) return print(2, USAGE);
+  const keys = values.keys === undefined ? null : await given(values.keys, readKeys);
+  const older = await Promise.all(values.checkpoint.map((name) => given(name, readCheckpoint)));
+  const verified = await verifyFile(file, { keys, older });
+  return print(0, reportText(verified, { withKeys: keys !== null, older: older.length }));
+}
+
+async function given<Content>(file: string, read: (file: string) => Promise<Content>): Promise<Content> {
+  try {
+    return await read(file);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new TypeError(`${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+function print(status: number, text: string): number {
+  (status === 0 ? process.stdout : process.stderr).write(text);
+  return status;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const message = error instanceof Error ? error.message : String(error);
+  process.exitCode = print(error instanceof VerifyError ? 1 : 2, `strata-verify: ${message}\n`);
+}

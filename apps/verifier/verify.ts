@@ -1,0 +1,200 @@
+/**
+ * Verifies an export of an account's log: form, order, revisions, openings, leaves, tree and signature.
+ *
+ * Must stay true:
+ * - it takes one line at a time, and its memory grows with the number of the log's streams and with nothing else;
+ * - every change of an entry is named by its line, or, if entry and leaf were forged together, by the checkpoints
+ *   between which it lies. An opening that was left out is an erasure, and no fault;
+ * - nothing of the service is imported: what is checked here was written against the documents alone.
+ */
+import { type Checkpoint, parseCheckpoint, signatureFault, type VerifierKey } from './checkpoint.ts';
+import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from './canonical.ts';
+import { checkEntry, createEntryOrder } from './entry.ts';
+import { emptyRange, type Hash, hashOfBase64, type Range, rangeOf, rootOf, withLeaf, withRange } from './tree.ts';
+
+/** What is wrong, and on which line, counted from 1. */
+export class VerifyError extends Error {
+  override readonly name = 'VerifyError';
+  readonly line: number;
+  constructor(line: number, message: string) {
+    super(`line ${line}: ${message}`);
+    this.line = line;
+  }
+}
+
+export interface VerifyOptions {
+  /** Null: signatures are not checked. */
+  readonly keys: readonly VerifierKey[] | null;
+  /** Checkpoints that were kept, in any order. */
+  readonly older: readonly Checkpoint[];
+}
+
+export interface Verified {
+  readonly checkpoint: Checkpoint;
+  /** The sequences of the entries: from the first up to but not including the last. */
+  readonly from: number;
+  readonly to: number;
+  readonly isWhole: boolean;
+  readonly openings: number;
+}
+
+/** A longer line is refused: an entry has at most about 1 MiB, and its openings some kilobytes. */
+export const LINE_LENGTH_MAX = 8 * 1024 * 1024;
+
+const ENDINGS = ['checkpoint', 'checkpoint,from,left,right'];
+
+export interface Verifier {
+  /** Takes the next line, without its line feed. Throws VerifyError. */
+  line(text: string): void;
+  /** Takes the end of the file. */
+  end(): Verified;
+}
+
+export function createVerifier(options: VerifyOptions): Verifier {
+  const order = createEntryOrder();
+  const older = options.older.toSorted((a, b) => a.size - b.size);
+  /** The entries as they were when the log had the size of an older checkpoint. */
+  const prefixes = new Map<number, Range>();
+  const sizes = new Set(older.map(({ size }) => size));
+  let count = 0;
+  let openings = 0;
+  let entries: Range | null = null;
+  let verified: Verified | null = null;
+
+  const fault = (message: string): VerifyError => new VerifyError(count, message);
+
+  function takeEntry(value: JsonObject, text: string): void {
+    const { entry, leaf, openings: opened } = value;
+    if (!isObject(entry) || typeof leaf !== 'string' || !isObject(opened))
+      throw fault('it has no entry, leaf and openings');
+    const checked = checkEntry({ entry, leaf, openings: opened }, text);
+    if (typeof checked === 'string') throw fault(checked);
+    const named = hashOfBase64(leaf);
+    if (named === null) throw fault('its leaf is no hash in base64');
+    if (checked.leaf !== named) throw fault('its leaf is not the hash of its entry');
+    const range: Range = entries ?? emptyRange(checked.sequence);
+    if (checked.sequence !== range.end) throw fault(`it has sequence ${checked.sequence} in the place of ${range.end}`);
+    const disorder = order.add(entry, checked, count);
+    if (disorder !== null) throw fault(disorder);
+    if (entries === null && sizes.has(range.end)) prefixes.set(range.end, range);
+    entries = withLeaf(range, named);
+    if (sizes.has(entries.end)) prefixes.set(entries.end, entries);
+    openings += checked.openings;
+  }
+
+  function takeEnd(value: JsonObject): void {
+    const { checkpoint: note } = value;
+    const checkpoint = typeof note === 'string' ? parseCheckpoint(note) : null;
+    if (checkpoint === null) throw fault('its checkpoint is none of an account');
+    const isWhole = Object.keys(value).length === 1;
+    const parts = isWhole ? wholeOf(entries, checkpoint) : sliceOf(value, entries, checkpoint);
+    if (typeof parts === 'string') throw fault(parts);
+    if (isWhole && entries !== null && entries.begin !== 0)
+      throw new VerifyError(1, 'the export begins behind sequence 0');
+    const other = order.accountFault(checkpoint.account);
+    if (other !== null) throw new VerifyError(other.line, other.message);
+    const unsigned = options.keys === null ? null : signatureFault(checkpoint, options.keys);
+    if (unsigned !== null) throw fault(`the checkpoint is not signed: ${unsigned}`);
+    const proved = provePrefixes(checkpoint, parts);
+    const root = rootOf(withRange(withRange(parts.left, parts.own), parts.right));
+    if (root !== checkpoint.root) {
+      const begin = Math.max(parts.own.begin, proved) - parts.own.begin;
+      const lines = `lines ${begin + 1} to ${parts.own.end - parts.own.begin}`;
+      throw fault(
+        `the entries are not those that the checkpoint signs: of ${lines}, some entry was changed with its leaf`,
+      );
+    }
+    verified = { checkpoint, from: parts.own.begin, to: parts.own.end, isWhole, openings };
+  }
+
+  /** Returns up to which sequence older checkpoints prove the entries. */
+  function provePrefixes(checkpoint: Checkpoint, { left, own }: Parts): number {
+    let proved = 0;
+    for (const old of older) {
+      const name = `the older checkpoint of ${old.size} entries`;
+      const unsigned = options.keys === null ? null : signatureFault(old, options.keys);
+      if (unsigned !== null) throw fault(`${name} is not signed: ${unsigned}`);
+      if (old.origin !== checkpoint.origin)
+        throw fault(`${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
+      if (old.size > checkpoint.size)
+        throw fault(`the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`);
+      const prefix = old.size === own.begin ? emptyRange(own.begin) : prefixes.get(old.size);
+      const before = prefix === undefined ? wholeAt(checkpoint, old) : rootOf(withRange(left, prefix));
+      if (before === null) throw fault(`${name} ends outside of this slice, which cannot show whether it agrees`);
+      if (before !== old.root) {
+        const lines = `lines ${Math.max(proved - own.begin, 0) + 1} to ${old.size - own.begin}`;
+        throw fault(
+          `${name} does not agree: of ${lines}, some entry was changed with its leaf, or the log was rewritten`,
+        );
+      }
+      proved = old.size;
+    }
+    return proved;
+  }
+
+  return {
+    line(text) {
+      count += 1;
+      if (verified !== null) throw fault('it stands behind the checkpoint');
+      const value = parseLine(text, fault);
+      const names = Object.keys(value).toSorted().join();
+      if (names === 'entry,leaf,openings') takeEntry(value, text);
+      else if (ENDINGS.includes(names)) takeEnd(value);
+      else throw fault('it is neither an entry nor a checkpoint');
+      // An entry's canonical text was compared by `checkEntry`.
+      if (verified !== null && canonicalText(value) !== text) throw fault('it is not canonical JSON (RFC 8785)');
+    },
+    end() {
+      if (verified === null) throw new VerifyError(count + 1, 'the export ends without a checkpoint: it was cut off');
+      return verified;
+    },
+  };
+}
+
+/** A checkpoint of the same size needs no entries: the two must say the same. */
+function wholeAt(checkpoint: Checkpoint, old: Checkpoint): Hash | null {
+  return old.size === checkpoint.size ? checkpoint.root : null;
+}
+
+function parseLine(text: string, fault: (message: string) => VerifyError): JsonObject {
+  if (text.length > LINE_LENGTH_MAX) throw fault(`it is longer than ${LINE_LENGTH_MAX} characters`);
+  let value: Json;
+  try {
+    value = parseJson(text);
+  } catch {
+    throw fault('it is no JSON');
+  }
+  if (!isObject(value)) throw fault('it is no JSON object');
+  return value;
+}
+
+/** The leaves of the checkpoint's tree: those before the export's entries, its own, and those behind. */
+interface Parts {
+  readonly left: Range;
+  readonly own: Range;
+  readonly right: Range;
+}
+
+function wholeOf(entries: Range | null, { size }: Checkpoint): Parts | string {
+  const own = entries ?? emptyRange(0);
+  if (own.end !== size) return `the checkpoint is of ${size} entries, and the export has ${own.end}`;
+  return { left: emptyRange(0), own, right: emptyRange(own.end) };
+}
+
+function sliceOf(value: JsonObject, entries: Range | null, { size }: Checkpoint): Parts | string {
+  const { from, left, right } = value;
+  if (typeof from !== 'number' || !Number.isSafeInteger(from) || from < 0) return 'its `from` is no sequence';
+  const own = entries ?? emptyRange(from);
+  if (own.begin !== from) return `it says that the slice begins at ${from}, which begins at ${own.begin}`;
+  const [before, behind] = [hashesOf(left), hashesOf(right)];
+  const first = before === null ? null : rangeOf(0, from, before);
+  const last = behind === null || own.end > size ? null : rangeOf(own.end, size, behind);
+  if (first === null || last === null) return 'its `left` and `right` are not the hashes of the rest of the tree';
+  return { left: first, own, right: last };
+}
+
+function hashesOf(value: Json | undefined): readonly Hash[] | null {
+  if (value === undefined || !isArray(value)) return null;
+  const hashes = value.map((text) => (typeof text === 'string' ? hashOfBase64(text) : null));
+  return hashes.every((hash) => hash !== null) ? hashes : null;
+}

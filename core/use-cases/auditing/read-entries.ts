@@ -1,0 +1,60 @@
+/**
+ * Reads entries of an account's log with their openings, from their places in the read model.
+ *
+ * Must stay true: an entry's leaf is the read model's, never computed from the event that was just read: if the log was
+ * changed afterwards, the two do not agree, and whoever checks the leaf sees it. At most `ENTRIES_READ_AT_ONCE_MAX`
+ * events are in memory, and their records are asked for in one call.
+ */
+import { entryLine } from '../../audit/entry.ts';
+import { type OpenableReference, openableReferences } from '../../audit/openings.ts';
+import type { RecordedEvent } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import type { JsonObject } from '../../kernel/json.ts';
+import { ENTRIES_READ_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
+import { type EventStore, readPlaces } from '../../ports/event-store.ts';
+import type { Vault, VaultDisclosure, VaultRef } from '../../ports/vault.ts';
+
+export interface EntriesContext {
+  readonly events: Pick<EventStore, 'readStream' | 'readPositions'>;
+  readonly readModels: AccountLogReader;
+  readonly vault: Pick<Vault, 'discloseAll'>;
+}
+
+/** Yields the lines of entries (core/audit/entry.ts), in the order of the places. */
+export async function* entryLines(
+  context: EntriesContext,
+  account: AccountId,
+  places: readonly EntryPlace[],
+): AsyncGenerator<{ readonly place: EntryPlace; readonly line: JsonObject }> {
+  for (let at = 0; at < places.length; at += ENTRIES_READ_AT_ONCE_MAX) {
+    const batch = places.slice(at, at + ENTRIES_READ_AT_ONCE_MAX);
+    const events = await readPlaces(context.events, batch);
+    const held = events.map((event) => openableReferences(event));
+    const opened = await context.vault.discloseAll(account, withoutDoubles(held.flat()));
+    for (const [index, place] of batch.entries()) {
+      const event = events[index];
+      if (event === undefined) throw new TypeError('An event for each place');
+      yield { place, line: lineOf(event, place, held[index] ?? [], opened) };
+    }
+  }
+}
+
+function lineOf(
+  event: RecordedEvent,
+  { sequence, leaf }: EntryPlace,
+  held: readonly OpenableReference[],
+  opened: ReadonlyMap<VaultRef, VaultDisclosure>,
+): JsonObject {
+  const openings = new Map<VaultRef, VaultDisclosure>();
+  for (const { ref } of held) {
+    const disclosure = opened.get(ref);
+    if (disclosure !== undefined) openings.set(ref, disclosure);
+  }
+  return entryLine(event, sequence, leaf, openings);
+}
+
+/** Most events of a page come from the same few addresses. */
+function withoutDoubles(references: readonly OpenableReference[]): readonly OpenableReference[] {
+  return [...new Map(references.map((reference) => [reference.ref, reference])).values()];
+}
