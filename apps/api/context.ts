@@ -14,6 +14,7 @@ import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
 
@@ -31,6 +32,9 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;
   readonly failpoint: Failpoint;
+  readonly past: PastEntities;
+  /** How long what a ref reached, and a deleted repository, is kept. */
+  readonly retentionMs: number;
   /** Returns a new secret of an access token, in the form of docs/interface.md. */
   readonly newTokenSecret: () => string;
   /** The same for a token with this id that an identity token is exchanged for. */

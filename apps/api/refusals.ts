@@ -138,10 +138,22 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     field: 'description',
     message: () => `A description has at most ${REPOSITORY_DESCRIPTION_LENGTH_MAX} characters`,
   },
+  'event-not-found': { status: 404, message: () => 'This repository has no such event' },
+  'repository-not-yet-made': { status: 404, message: () => 'The repository was made after this time' },
+  'refs-moved-meanwhile': { status: 409, message: () => 'Refs were changed meanwhile: look again at what would change' },
+  'restored-ref-collides': {
+    status: 409,
+    message: (r) => `${r.ref} cannot exist beside a ref that is not restored: restore both`,
+  },
+  'objects-expired': {
+    status: 410,
+    message: (r) => `What was asked for has left storage${r.event === null ? '' : ` with the event ${r.event}`}`,
+  },
   'branch-name-invalid': { status: 422, field: 'default_branch', message: (r) => `Not a branch: ${r.reason}` },
   // docs/interface.md, Errors, fixes this text.
   'repository-without-commits': { status: 404, message: () => 'No commit found in the repository' },
   'ref-not-found': { status: 404, message: () => 'Ref not found' },
+  'moment-in-future': { status: 422, field: 'at', message: () => 'This moment has not come yet' },
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },

@@ -52,6 +52,7 @@ import {
   removeStorageBucket,
 } from './handlers/storage-buckets.ts';
 import { getTags } from './handlers/tags.ts';
+import { postRestoration } from './handlers/undo.ts';
 import { getUsage } from './handlers/usage.ts';
 import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
@@ -98,6 +99,7 @@ import {
   TRUST_RULES,
 } from './schemas/trust-rules.ts';
 import { TAGS } from './schemas/tags.ts';
+import { RESTORATION, RESTORED } from './schemas/undo.ts';
 import { USAGE } from './schemas/usage.ts';
 import {
   CHANGED_WEBHOOK,
@@ -231,7 +233,28 @@ const STORAGE_BUCKET_ROUTES: readonly Route[] = [
   }),
 ];
 
+const RESTORATION_NOTES =
+  'Sets refs back to what they were, and deletes those that were made later; the default branch stays. It is one event, which can be undone like any other. The moment is one of `at`, `event_id` and `before_event_id`. 409 if refs are changed at the same time, 410 if objects have left storage.';
+
+const UNDO_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'restoreRefs',
+    tag: 'Undo',
+    summary: 'Restore refs',
+    description: RESTORATION_NOTES,
+    method: 'POST',
+    path: '/v1/repos/{username}/{name}/restore',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: REPOSITORY_PARAMS, body: RESTORATION },
+    answers: { 200: RESTORED },
+    problems: [409, 410],
+    handle: postRestoration,
+  }),
+];
+
 export const ROUTES: readonly Route[] = [
+  ...UNDO_ROUTES,
   publicRoute({
     operationId: 'getOpenApi',
     tag: 'Service',

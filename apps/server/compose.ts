@@ -30,6 +30,7 @@ import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.t
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
@@ -46,6 +47,7 @@ import { createHttpServer } from './http.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
 import { openLayerStorage } from './layer-storage.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
@@ -57,6 +59,7 @@ import { registerGauges } from './gauges.ts';
 
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
+const DAY_MS = 24 * 60 * 60_000;
 const FLUSH_INTERVAL_MS = 60_000;
 
 export interface ComposedServer {
@@ -137,6 +140,7 @@ interface Opened {
   readonly identity: IdentityIssuer;
   readonly buckets: ComposedBuckets;
   readonly identityTokens: IdentityTokens;
+  readonly past: PastEntities;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -174,7 +178,8 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
   });
   const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
   const deliveries = composeDeliveryStore(foundation);
-  return { foundation, layers, objects, projections, deliveries, outgoing, identity, identityTokens, buckets };
+  const past = composePastEntities(foundation, onFault);
+  return { foundation, layers, objects, projections, deliveries, outgoing, identity, identityTokens, buckets, past };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -239,6 +244,8 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     identity: opened.identity,
     identityTokens: opened.identityTokens,
     deliveries: opened.deliveries,
+    past: opened.past,
+    retentionMs: settings.retentionDays * DAY_MS,
     newTokenSecret,
     newExchangedSecret,
     newUserCode,

@@ -58,6 +58,8 @@ export const DROPPING_BYTES_MAX = 8 * GIB;
 export const DROPPING_TIPS_MAX = 200_000;
 /** Pushes that may commit between the check of such a compaction and its append, one after the other. */
 export const DROPPING_RACES_MAX = 100;
+/** Moves of refs of which a restoration finds out whether they are forced; the others count as forced. */
+export const RESTORED_MOVES_COMPARED_MAX = 1_000;
 /** When such a compaction is tried again after a failure: it may have read the whole repository. */
 export const DROPPING_RETRY_MS = 6 * 60 * 60_000;
 /** Events between two snapshots of a stream. */

@@ -13,6 +13,7 @@ export const FAILPOINTS = [
   'push-appended',
   'push-installed',
   'push-answered',
+  'refs-restored',
   'compaction-layer-stored',
   'compaction-appended',
   'dropping-layers-stored',

@@ -118,6 +118,7 @@ export async function gitKinds({ target }: HeldServer): Promise<readonly Request
 }
 
 const WITH_BODY = new Set([
+  'restoreRefs',
   'createRepository',
   'updateRepository',
   'createAccessToken',
@@ -205,6 +206,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['deleteRepository', async () => call('DELETE', await newRepository(), 204)],
     ['listBranches', () => ofFiles('branches')],
     ['listActivity', () => ofFiles('activity')],
+    ['restoreRefs', () => call('POST', `${code}/restore`, 200, { at: new Date().toISOString(), dry_run: true })],
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],
     ['listCommits', () => ofCode('commits?path=large')],

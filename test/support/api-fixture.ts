@@ -54,6 +54,7 @@ import {
   type NewTrustRule,
 } from '../../core/use-cases/accounts/trust-rules.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
+import { createPastEntities } from '../../core/runtime/past-entities.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
@@ -175,8 +176,15 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const plans = options.plans ?? DEFAULT_PLANS;
   const transfer = createTransferMeter(base, 'test');
   const outgoing = options.outgoing ?? exampleEgress();
+  const past = createPastEntities({
+    ...{ events, entities, snapshots: createMemorySnapshots() },
+    complete: async (event) => event,
+    onFault: () => undefined,
+  });
   const context: ApiContext = {
     ...base,
+    past,
+    retentionMs: 30 * 24 * 60 * 60_000,
     ...createKnownAnswers(),
     digest,
     plans,

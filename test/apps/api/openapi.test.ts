@@ -113,6 +113,7 @@ describe('the OpenAPI document', () => {
     updateRepository: { description: 'y', default_branch: 'trunk' },
     createAccessToken: { name: 'x', scope: 'ALL_REPO', grants: ['ALL'], expires_at: '2030-01-01T00:00:00Z' },
     updateAccessToken: { name: 'y', expires_at: null },
+    restoreRefs: { at: '2026-11-21T10:00:00Z', dry_run: true },
     createWebhook: { url: 'https://receiver.example/', events: ['push'] },
     createStorageBucket: {
       ...{ name: 'x', provider: 'MINIO', auth_mode: 'STATIC_KEYS', bucket_name: 'layers', region: 'us-east-1' },

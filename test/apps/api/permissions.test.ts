@@ -44,6 +44,13 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listActivity: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  restoreRefs: {
+    grants: ['ALL'],
+    scope: 'ALL_REPO',
+    // It names no moment, which is told to those who may restore.
+    body: {},
+    status: 422,
+  },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   createAccessToken: {
