@@ -81,6 +81,8 @@ export type Refusal =
   | { readonly code: 'branch-name-invalid'; readonly reason: string }
   | { readonly code: 'repository-without-commits' }
   | { readonly code: 'ref-not-found' }
+  /** Asked for the past, for a moment that has not come. */
+  | { readonly code: 'moment-in-future' }
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }
