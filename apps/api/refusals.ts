@@ -139,7 +139,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: () => `A description has at most ${REPOSITORY_DESCRIPTION_LENGTH_MAX} characters`,
   },
   'event-not-found': { status: 404, message: () => 'This repository has no such event' },
-  'repository-not-yet-made': { status: 404, message: () => 'The repository was made after this time' },
+  'repository-not-there-then': { status: 404, message: () => 'The repository did not exist at this moment' },
   'refs-moved-meanwhile': { status: 409, message: () => 'Refs were changed meanwhile: look again at what would change' },
   'restored-ref-collides': {
     status: 409,

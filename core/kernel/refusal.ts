@@ -80,7 +80,7 @@ export type Refusal =
   | { readonly code: 'repository-description-length' }
   /** The repository's stream has no such event. */
   | { readonly code: 'event-not-found' }
-  | { readonly code: 'repository-not-yet-made' }
+  | { readonly code: 'repository-not-there-then' }
   /** Another change of the refs was faster. */
   | { readonly code: 'refs-moved-meanwhile' }
   /** The ref cannot exist beside another one that is not restored. */

@@ -1,7 +1,7 @@
 /** What undoes: restorations of refs, deleted repositories, purges. */
 import type { z } from 'zod';
 import type { Timestamp } from '../../../core/kernel/ids.ts';
-import type { Moment } from '../../../core/use-cases/auditing/past-revision.ts';
+import type { Moment } from '../../../core/use-cases/auditing/moment.ts';
 import { planRestoration, type RestorationPlan, restoreRefs } from '../../../core/use-cases/auditing/restore-refs.ts';
 import { ok } from '../http/answer.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';

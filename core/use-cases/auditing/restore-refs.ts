@@ -26,12 +26,13 @@ import type { PastEntities } from '../../runtime/past-entities.ts';
 import type { FoundRepository, RepositoryCommandOrigin } from '../accounts/repositories.ts';
 import { createPushEvents, type PartsContext } from '../pushing/push-events.ts';
 import { type ObjectsContext, openView } from '../reading/repository-view.ts';
+import { repositoryAt } from './as-of.ts';
 import { expiredTip } from './expired-tip.ts';
-import { type Moment, pastRevision, type PastRevisionContext } from './past-revision.ts';
+import { type Moment, type MomentContext, positionOf } from './moment.ts';
 
-export interface RestoreContext extends Context, PartsContext, ObjectsContext, PastRevisionContext {
-  readonly readModels: PastRevisionContext['readModels'] & Pick<AccountLogReader, 'entryPlaces'>;
-  readonly past: Pick<PastEntities, 'repositoryAt'>;
+export interface RestoreContext extends Context, PartsContext, ObjectsContext {
+  readonly readModels: MomentContext['readModels'] & Pick<AccountLogReader, 'entryPlaces'>;
+  readonly past: PastEntities;
   readonly retentionMs: number;
 }
 
@@ -115,9 +116,8 @@ async function prepare(
   entity: Entity<OpenRepository>,
 ): Promise<Prepared | Refused> {
   const repository = { ...wanted.repository, entity };
-  const found = await pastRevision(context, repository, wanted.to);
-  if ('refused' in found) return found;
-  const past = await pastRefs(context, repository, found.revision);
+  const past = await pastRefs(context, repository, wanted.to);
+  if ('refused' in past) return past;
   const names = namesOf(entity.state.refs, past.refs, wanted.refs);
   if ('refused' in names) return names;
   const view = openView(context, repository);
@@ -137,27 +137,30 @@ async function prepare(
   }
 }
 
-/** Returns the refs at a revision, and the event that they are of. */
+/** Returns the refs at a moment, and the event that they are of. */
 async function pastRefs(
   context: RestoreContext,
-  { id, accountId, owned }: FoundRepository,
-  revision: ExpectedRevision,
-): Promise<{ readonly refs: Refs; readonly event: EventId }> {
-  if (revision !== 'none') {
-    const { state, lastEventId } = await context.past.repositoryAt(id, revision);
-    if (lastEventId === null) throw new TypeError(`Revision ${revision} of repository ${id} has no event`);
-    return { refs: (state.status === 'open' ? state : state.before).refs, event: lastEventId };
-  }
-  // Before its stream's first event a repository is what its account's `RepositoryCreated` says.
+  repository: FoundRepository,
+  moment: Moment,
+): Promise<{ readonly refs: Refs; readonly event: EventId } | Refused> {
+  const found = await positionOf(context, repository, moment);
+  if ('refused' in found) return found;
+  const then = await repositoryAt(context, repository, found.position);
+  if (then === null) return refuse({ code: 'repository-not-there-then' });
+  const { state, lastEventId } = then.entity;
+  return { refs: state.refs, event: lastEventId ?? (await creationOf(context, repository)) };
+}
+
+/** Before its stream's first event a repository is what its account's `RepositoryCreated` says. */
+async function creationOf({ readModels }: RestoreContext, { id, accountId }: FoundRepository): Promise<EventId> {
   const filter = {
     ...{ type: 'RepositoryCreated', stream: streamName('account', accountId), repositoryId: id },
     ...{ actorId: null, since: null, until: null },
   };
-  const { size } = await context.readModels.logPrefix(accountId, null);
-  const [created] = await context.readModels.entryPlaces(accountId, filter, { from: 0, to: size, limit: 1 });
-  if (created === undefined) throw new TypeError(`The log does not hold the creation of ${owned.id}`);
-  const { refs } = repositories.initial.status === 'open' ? repositories.initial : repositories.initial.before;
-  return { refs, event: created.eventId };
+  const { size } = await readModels.logPrefix(accountId, null);
+  const [created] = await readModels.entryPlaces(accountId, filter, { from: 0, to: size, limit: 1 });
+  if (created === undefined) throw new TypeError(`The log does not hold the creation of repository ${id}`);
+  return created.eventId;
 }
 
 /** Returns the refs to restore, in order: those that differ, among the wanted ones. */

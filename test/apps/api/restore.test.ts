@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
+import { RESTORED_MOVES_COMPARED_MAX } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions, type TestToken } from '../../support/api-fixture.ts';
 
@@ -192,5 +193,19 @@ describe('POST /v1/repos/{username}/{name}/restore', () => {
       assert.equal((await restore(body)).statusCode, status, JSON.stringify(body));
     }
     assert.equal((await restore({ event_id: first }, token, 'ada/other')).statusCode, 404, "another repository's event");
+  });
+
+  test(`finds out of ${RESTORED_MOVES_COMPARED_MAX} moves whether they are forced, and takes further ones for it`, async () => {
+    const tree = fixture.objects.tree({});
+    const old = id(0);
+    const refs = Array.from({ length: RESTORED_MOVES_COMPARED_MAX + 1 }, (_, index) => `refs/heads/b${index}`);
+    const fresh = refs.map((_, index) => fixture.objects.commit({ tree, seconds: 100 + index, parents: [old] }));
+    await fixture.push(repository, Object.fromEntries(refs.map((ref, index) => [ref, fresh[index] ?? null])));
+    const at = fixture.clock.now();
+    fixture.clock.advance(1);
+    await fixture.push(repository, Object.fromEntries(refs.map((ref) => [ref, old])));
+    const { updates } = (await restore({ at, dry_run: true })).json();
+    const forward = rows(updates).filter(([, , , kind]) => kind === 'fast-forward');
+    assert.deepEqual([updates.length, forward.length], [refs.length, RESTORED_MOVES_COMPARED_MAX]);
   });
 });
