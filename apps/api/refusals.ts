@@ -13,6 +13,7 @@ import type {
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import {
   DEVICE_HOSTNAME_LENGTH_MAX,
+  DROPPING_BYTES_MAX,
   MFA_TOKEN_NAME_LENGTH_MAX,
   MFA_TOKENS_MAX,
   PASSWORD_LENGTH_MAX,
@@ -140,6 +141,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   },
   'event-not-found': { status: 404, message: () => 'This repository has no such event' },
   'repository-not-there-then': { status: 404, message: () => 'The repository did not exist at this moment' },
+  'repository-not-deleted': { status: 409, message: () => 'The repository is not deleted' },
+  'repository-too-large-to-purge': {
+    status: 422,
+    message: () => `A repository of more than ${DROPPING_BYTES_MAX / 1024 ** 3} GiB cannot be purged while it is in use`,
+  },
   'refs-moved-meanwhile': { status: 409, message: () => 'Refs were changed meanwhile: look again at what would change' },
   'restored-ref-collides': {
     status: 409,

@@ -21,6 +21,8 @@ import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
+import { createFairSlots } from '../../core/kernel/fair-slots.ts';
+import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
@@ -208,12 +210,14 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     ...context,
     layers,
     objects,
+    drops: objects,
     usage,
     readModels: projections.readModels,
     lastUse,
     transfer,
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
     bucketChecks,
+    purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     onLayer,

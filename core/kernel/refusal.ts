@@ -81,6 +81,10 @@ export type Refusal =
   /** The repository's stream has no such event. */
   | { readonly code: 'event-not-found' }
   | { readonly code: 'repository-not-there-then' }
+  /** It was not deleted, or was undeleted meanwhile. */
+  | { readonly code: 'repository-not-deleted' }
+  /** A purge reads and writes the whole repository, so its size is bounded. */
+  | { readonly code: 'repository-too-large-to-purge' }
   /** Another change of the refs was faster. */
   | { readonly code: 'refs-moved-meanwhile' }
   /** The ref cannot exist beside another one that is not restored. */

@@ -14,6 +14,8 @@ export const FAILPOINTS = [
   'push-installed',
   'push-answered',
   'refs-restored',
+  'repository-listed-again',
+  'purge-appended',
   'compaction-layer-stored',
   'compaction-appended',
   'dropping-layers-stored',

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { type EventId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import { REF_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
-import { HEXSHA, ID, idSchema } from './common.ts';
+import { BYTES, HEXSHA, ID, idSchema, TIMESTAMP } from './common.ts';
+import { NEW_REPOSITORY } from './repositories.ts';
 
 const OBJECT_ID = HEXSHA.meta({ description: 'All zeros: no object.' });
 
@@ -50,3 +51,35 @@ export const RESTORED = z
     ),
   })
   .meta({ id: 'Restoration' });
+
+export const DELETED_REPOSITORIES = z
+  .object({
+    repositories: z
+      .array(
+        z.object({
+          id: ID,
+          name: z.string().meta({ description: 'The name that it had.' }),
+          deleted_at: TIMESTAMP,
+          expires_at: TIMESTAMP.meta({ description: 'From then on it may be removed for good.' }),
+          size_bytes: BYTES,
+        }),
+      )
+      .meta({ description: 'The last deleted first.' }),
+  })
+  .meta({ id: 'DeletedRepositoryList' });
+
+export const UNDELETION = z
+  .object({ name: NEW_REPOSITORY.shape.name.optional() })
+  .optional()
+  .meta({ description: 'Another name, where a repository has taken its own.' });
+
+export const PURGE = z
+  .object({ dry_run: z.boolean().default(false).meta({ description: 'Answers what would be freed.' }) })
+  .optional();
+
+export const PURGED = z
+  .object({
+    event_id: ID.nullable().meta({ description: 'Null: nothing was to be removed, or it is a dry run.' }),
+    freed_bytes: BYTES,
+  })
+  .meta({ id: 'Purge' });
