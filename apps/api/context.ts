@@ -1,12 +1,15 @@
 /** The context of the REST API; apps/server creates it. */
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
+import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
+import type { LayerDrops } from '../../core/ports/layer-drops.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -17,6 +20,7 @@ import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import type { ExportContext } from '../../core/use-cases/auditing/export-account-log.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
+import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
 
@@ -35,8 +39,15 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly refusedExchanges: RefusedExchanges;
   readonly readModels: ReadModels;
   readonly objects: ObjectDatabase;
+  readonly drops: LayerDrops;
   readonly usage: UsageReader;
   readonly failpoint: Failpoint;
+  readonly past: PastEntities;
+  readonly layers: LayerStores;
+  /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */
+  readonly purgeSlots: FairSlots;
+  /** How long what a ref reached, and a deleted repository, is kept. */
+  readonly retentionMs: number;
   /** Returns a new secret of an access token, in the form of docs/interface.md. */
   readonly newTokenSecret: () => string;
   /** The same for a token with this id that an identity token is exchanged for. */

@@ -14,6 +14,7 @@ import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import {
   ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX,
   DEVICE_HOSTNAME_LENGTH_MAX,
+  DROPPING_BYTES_MAX,
   MFA_TOKEN_NAME_LENGTH_MAX,
   MFA_TOKENS_MAX,
   PASSWORD_LENGTH_MAX,
@@ -144,10 +145,27 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     field: 'description',
     message: () => `A description has at most ${REPOSITORY_DESCRIPTION_LENGTH_MAX} characters`,
   },
+  'event-not-found': { status: 404, message: () => 'This repository has no such event' },
+  'repository-not-there-then': { status: 404, message: () => 'The repository did not exist at this moment' },
+  'repository-not-deleted': { status: 409, message: () => 'The repository is not deleted' },
+  'repository-too-large-to-purge': {
+    status: 422,
+    message: () => `A repository of more than ${DROPPING_BYTES_MAX / 1024 ** 3} GiB cannot be purged while it is in use`,
+  },
+  'refs-moved-meanwhile': { status: 409, message: () => 'Refs were changed meanwhile: look again at what would change' },
+  'restored-ref-collides': {
+    status: 409,
+    message: (r) => `${r.ref} cannot exist beside a ref that is not restored: restore both`,
+  },
+  'objects-expired': {
+    status: 410,
+    message: (r) => `What was asked for has left storage${r.event === null ? '' : ` with the event ${r.event}`}`,
+  },
   'branch-name-invalid': { status: 422, field: 'default_branch', message: (r) => `Not a branch: ${r.reason}` },
   // docs/interface.md, Errors, fixes this text.
   'repository-without-commits': { status: 404, message: () => 'No commit found in the repository' },
   'ref-not-found': { status: 404, message: () => 'Ref not found' },
+  'moment-in-future': { status: 422, field: 'at', message: () => 'This moment has not come yet' },
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },

@@ -9,6 +9,7 @@ import {
   BUCKET_CHECK_SPAN_MS,
   BUCKET_CHECKS_OF_ACCOUNT_MAX,
   BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
+  DELETED_REPOSITORIES_LISTED_MAX,
 } from '../../core/kernel/limits.ts';
 import {
   deleteAccessToken,
@@ -54,6 +55,7 @@ import {
   removeStorageBucket,
 } from './handlers/storage-buckets.ts';
 import { getTags } from './handlers/tags.ts';
+import { getDeletedRepositories, postPurge, postRestoration, postUndeletion } from './handlers/undo.ts';
 import { getUsage } from './handlers/usage.ts';
 import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
@@ -102,6 +104,7 @@ import {
   TRUST_RULES,
 } from './schemas/trust-rules.ts';
 import { TAGS } from './schemas/tags.ts';
+import { DELETED_REPOSITORIES, PURGE, PURGED, RESTORATION, RESTORED, UNDELETION } from './schemas/undo.ts';
 import { USAGE } from './schemas/usage.ts';
 import {
   CHANGED_WEBHOOK,
@@ -332,7 +335,74 @@ const STORAGE_BUCKET_ROUTES: readonly Route[] = [
   }),
 ];
 
+const RESTORATION_NOTES =
+  'Sets refs back to what they were, and deletes those that were made later; the default branch stays. It is one event, which can be undone like any other. The moment is one of `at`, `event_id` and `before_event_id`. 409 if refs are changed at the same time, 410 if objects have left storage.';
+
+const PURGE_NOTES =
+  'Removes for good, without waiting for the retention: all of a deleted repository, or of a living one what no branch and no tag reaches now, such as a secret after a forced push. It cannot be undone. The answer is 202, since the bytes leave storage within about an hour; 200 for a dry run.';
+
+const UNDO_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'restoreRefs',
+    tag: 'Undo',
+    summary: 'Restore refs',
+    description: RESTORATION_NOTES,
+    method: 'POST',
+    path: '/v1/repos/{username}/{name}/restore',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: REPOSITORY_PARAMS, body: RESTORATION },
+    answers: { 200: RESTORED },
+    problems: [409, 410],
+    handle: postRestoration,
+  }),
+  accountRoute({
+    operationId: 'listDeletedRepositories',
+    tag: 'Undo',
+    summary: 'List deleted repositories',
+    description: `Those deleted within the retention of the service, the last ${DELETED_REPOSITORIES_LISTED_MAX}.`,
+    method: 'GET',
+    path: '/v1/repositories/deleted',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: {},
+    answers: { 200: DELETED_REPOSITORIES },
+    problems: [],
+    handle: getDeletedRepositories,
+  }),
+  accountRoute({
+    operationId: 'undeleteRepository',
+    tag: 'Undo',
+    summary: 'Undelete a repository',
+    description:
+      'It comes back with its history; scopes of tokens and webhooks that name it take effect again. 409 if its name is taken, which `name` solves; 410 if it has left storage.',
+    method: 'POST',
+    path: '/v1/repositories/{id}/restore',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS, body: UNDELETION },
+    answers: { 200: REPOSITORY },
+    problems: [404, 409, 410],
+    handle: postUndeletion,
+  }),
+  accountRoute({
+    operationId: 'purgeRepository',
+    tag: 'Undo',
+    summary: 'Purge a repository',
+    description: PURGE_NOTES,
+    method: 'POST',
+    path: '/v1/repositories/{id}/purge',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS, body: PURGE },
+    answers: { 200: PURGED, 202: PURGED },
+    problems: [404, 409],
+    handle: postPurge,
+  }),
+];
+
 export const ROUTES: readonly Route[] = [
+  ...UNDO_ROUTES,
   publicRoute({
     operationId: 'getOpenApi',
     tag: 'Service',

@@ -21,6 +21,8 @@ import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
+import { createFairSlots } from '../../core/kernel/fair-slots.ts';
+import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
@@ -32,6 +34,7 @@ import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.t
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
@@ -50,6 +53,7 @@ import { createHttpServer } from './http.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
 import { openLayerStorage } from './layer-storage.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
@@ -61,6 +65,7 @@ import { registerGauges } from './gauges.ts';
 
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
+const DAY_MS = 24 * 60 * 60_000;
 const FLUSH_INTERVAL_MS = 60_000;
 
 export interface ComposedServer {
@@ -142,6 +147,7 @@ interface Opened {
   readonly buckets: ComposedBuckets;
   readonly identityTokens: IdentityTokens;
   readonly checkpoints: Checkpoints;
+  readonly past: PastEntities;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -180,8 +186,10 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
   const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
   const deliveries = composeDeliveryStore(foundation);
   const checkpoints = composeCheckpoints(settings, foundation, layers, projections.readModels);
+  const past = composePastEntities(foundation, onFault);
   return {
     checkpoints,
+    past,
     foundation,
     layers,
     objects,
@@ -220,6 +228,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     ...context,
     layers,
     objects,
+    drops: objects,
     usage,
     readModels: projections.readModels,
     lastUse,
@@ -228,6 +237,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     bucketChecks,
     archives: createArchiveLane(),
     exportSlots: createExportSlots(),
+    purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
     onLayer,
@@ -258,6 +268,8 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     identity: opened.identity,
     identityTokens: opened.identityTokens,
     deliveries: opened.deliveries,
+    past: opened.past,
+    retentionMs: settings.retentionDays * DAY_MS,
     newTokenSecret,
     newExchangedSecret,
     newUserCode,

@@ -18,6 +18,7 @@ import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expir
 import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
 import { type ManifestContext, removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
+import { removePurged } from '../../core/use-cases/sweeping/remove-purged.ts';
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
@@ -117,6 +118,13 @@ function startRetention(
       RETENTION_INTERVAL_MS,
       (signal) => expireLayers(layerExpiry, signal),
       (cause) => onFault('layer-expiry', cause),
+    ),
+  );
+  parts.add(
+    every(
+      RETENTION_INTERVAL_MS,
+      (signal) => removePurged(layerExpiry, signal),
+      (cause) => onFault('purge-removal', cause),
     ),
   );
   parts.add(

@@ -58,6 +58,12 @@ export const DROPPING_BYTES_MAX = 8 * GIB;
 export const DROPPING_TIPS_MAX = 200_000;
 /** Pushes that may commit between the check of such a compaction and its append, one after the other. */
 export const DROPPING_RACES_MAX = 100;
+/** Deleted repositories that a list names, the newest: each is folded from its own stream. */
+export const DELETED_REPOSITORIES_LISTED_MAX = 100;
+/** Purges of living repositories at once, of which an account has one: each reads and writes the whole repository. */
+export const PURGES_AT_ONCE_MAX = 2;
+/** Moves of refs of which a restoration finds out whether they are forced; the others count as forced. */
+export const RESTORED_MOVES_COMPARED_MAX = 1_000;
 /** When such a compaction is tried again after a failure: it may have read the whole repository. */
 export const DROPPING_RETRY_MS = 6 * 60 * 60_000;
 /** When it is tried again if webhooks were not notified yet of what it would drop. */

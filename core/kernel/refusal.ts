@@ -5,7 +5,7 @@
  * apps/api holds the message and HTTP status of each refusal, and must cover this union exactly.
  */
 import type { TargetFault } from './target-fault.ts';
-import type { RepositoryId } from './ids.ts';
+import type { EventId, RepositoryId } from './ids.ts';
 import type { Grant, Scope } from './grants.ts';
 
 /** A setting of a storage bucket, by its name on the wire. */
@@ -80,9 +80,24 @@ export type Refusal =
   | { readonly code: 'repository-quota-reached'; readonly quota: number }
   | { readonly code: 'repository-not-found' }
   | { readonly code: 'repository-description-length' }
+  /** The repository's stream has no such event. */
+  | { readonly code: 'event-not-found' }
+  | { readonly code: 'repository-not-there-then' }
+  /** It was not deleted, or was undeleted meanwhile. */
+  | { readonly code: 'repository-not-deleted' }
+  /** A purge reads and writes the whole repository, so its size is bounded. */
+  | { readonly code: 'repository-too-large-to-purge' }
+  /** Another change of the refs was faster. */
+  | { readonly code: 'refs-moved-meanwhile' }
+  /** The ref cannot exist beside another one that is not restored. */
+  | { readonly code: 'restored-ref-collides'; readonly ref: string }
+  /** Names the event with which objects left storage; null if the log does not tell. */
+  | { readonly code: 'objects-expired'; readonly event: EventId | null }
   | { readonly code: 'branch-name-invalid'; readonly reason: string }
   | { readonly code: 'repository-without-commits' }
   | { readonly code: 'ref-not-found' }
+  /** Asked for the past, for a moment that has not come. */
+  | { readonly code: 'moment-in-future' }
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }

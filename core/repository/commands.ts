@@ -59,8 +59,24 @@ export type RepositoryCommand =
       readonly type: 'ExpireReplacedLayers';
       /** The revision of the `LayersCompacted`. */
       readonly compactedAt: number;
-      readonly layers: readonly { readonly id: string; readonly size_bytes: number }[];
+      readonly layers: ReplacedLayers['layers'];
+    }
+  | { readonly type: 'ReopenRepository' }
+  | {
+      /** Records that layers leave storage before the retention is over. */
+      readonly type: 'PurgeLayers';
+      /** Those of the list too, which only a closed repository lets go. Else only replaced ones. */
+      readonly all: boolean;
+      /** What compactions replaced and no event has let go yet, in the order of the stream. */
+      readonly replaced: readonly ReplacedLayers[];
     };
+
+/** The layers that one `LayersCompacted` removed from the list. */
+export interface ReplacedLayers {
+  /** The revision of the `LayersCompacted`. */
+  readonly compactedAt: number;
+  readonly layers: readonly { readonly id: string; readonly size_bytes: number }[];
+}
 
 export type RefRefusalCode =
   | 'ref-moved'

@@ -8,8 +8,9 @@ import { refCollisions } from '../git/ref-collisions.ts';
 import { branchOfRef, byRefOrder, type RefName } from '../git/ref-name.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from '../kernel/limits.ts';
 import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } from './commands.ts';
-import type { RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
+import type { LayersExpired, RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
 import { recordedLayer } from './layers.ts';
 import { sortedRefNames } from './ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository } from './state.ts';
@@ -34,7 +35,46 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
       return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : dropUnreached(state, command);
     case 'ExpireReplacedLayers':
       return expireReplacedLayers(state.status === 'closed' ? state.before : state, command);
+    case 'ReopenRepository':
+      return reopen(state);
+    case 'PurgeLayers':
+      if (command.all && state.status === 'open') return refuse({ code: 'repository-not-deleted' });
+      return accept<RepositoryEvent>(...purged(state, command));
   }
+}
+
+/** Accepts nothing if the repository is open: another request reopened it. */
+function reopen(state: Repository): Decision<RepositoryEvent> {
+  if (state.status === 'open') return accept<RepositoryEvent>();
+  if (state.expired) return refuse({ code: 'objects-expired', event: null });
+  const { defaultBranch, layersSizeBytes, pushedAt } = state.before;
+  const data = { default_branch: defaultBranch, size_bytes: layersSizeBytes, pushed_at: pushedAt };
+  return accept<RepositoryEvent>({ type: 'RepositoryReopened', data });
+}
+
+/**
+ * Returns as many events as name `LAYERS_REMOVED_AT_ONCE_MAX` layers: the next call returns the next ones. The layers of
+ * a closed repository come last.
+ */
+function purged(
+  state: Repository,
+  { replaced, all }: Extract<RepositoryCommand, { type: 'PurgeLayers' }>,
+): readonly LayersExpired[] {
+  const { layers, shrinkEpoch, expiredThrough } = state.status === 'closed' ? state.before : state;
+  const events: LayersExpired[] = [];
+  let room = LAYERS_REMOVED_AT_ONCE_MAX;
+  for (const { compactedAt, layers: gone } of replaced) {
+    if (compactedAt <= expiredThrough) continue;
+    room -= gone.length;
+    if (room < 0) return events;
+    const named = gone.map(({ id, size_bytes }) => ({ id, size_bytes, current: false }));
+    const data = { layers: named, reason: 'purge', compacted_at: compactedAt, shrink_epoch: shrinkEpoch } as const;
+    events.push({ type: 'LayersExpired', data });
+  }
+  if (!all || layers.length === 0 || room === 0) return events;
+  const current = [...layers].slice(0, room).map(({ id, sizeBytes }) => ({ id, size_bytes: sizeBytes, current: true }));
+  const data = { layers: current, reason: 'purge', compacted_at: null, shrink_epoch: shrinkEpoch + 1 } as const;
+  return [...events, { type: 'LayersExpired', data }];
 }
 
 /** Accepts nothing the second time: compactions expire in their order. */

@@ -23,12 +23,13 @@ export function leftTipsOf({ updates }: RefsUpdated['data']): readonly ObjectId[
 }
 
 /** Whether what no ref has reached within the retention is to be dropped now. */
-export function isDroppingDue(
-  { layers, layersSizeBytes, uncleanSince }: OpenRepository,
-  now: Timestamp,
-  retentionMs: number,
-): boolean {
+export function isDroppingDue(state: OpenRepository, now: Timestamp, retentionMs: number): boolean {
+  const { uncleanSince, layers } = state;
   if (uncleanSince === null || plusMs(uncleanSince, retentionMs) > now) return false;
-  // One event must name all layers, and one disk must hold them twice.
-  return layers.length > 0 && layers.length <= LAYERS_REMOVED_AT_ONCE_MAX && layersSizeBytes <= DROPPING_BYTES_MAX;
+  return layers.length > 0 && isDroppable(state);
+}
+
+/** Whether one compaction can drop objects: one event must name all layers, and one disk must hold them twice. */
+export function isDroppable({ layers, layersSizeBytes }: OpenRepository): boolean {
+  return layers.length <= LAYERS_REMOVED_AT_ONCE_MAX && layersSizeBytes <= DROPPING_BYTES_MAX;
 }

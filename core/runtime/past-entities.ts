@@ -28,6 +28,11 @@ export interface PastEntities {
   accountAt(id: AccountId, position: LogPosition): Promise<Account>;
   /** Returns the repository, folded from its stream's events up to the revision. */
   repositoryAt(id: RepositoryId, revision: number): Promise<Entity<Repository>>;
+  /**
+   * Returns the repository, folded from its stream's events up to the position, found as in `accountAt`. Its revision
+   * is `none` if it had no event then.
+   */
+  repositoryAsOf(id: RepositoryId, position: LogPosition): Promise<Entity<Repository>>;
 }
 
 export type PastEntitiesOptions = ReadingOptions & { readonly entities: Entities };
@@ -49,18 +54,23 @@ export function createPastEntities(options: PastEntitiesOptions): PastEntities {
     }
   }
 
+  async function entityAsOf<State, Event extends AnyEvent>(
+    decider: Decider<State, Event>,
+    id: string,
+    position: LogPosition,
+  ): Promise<Entity<State>> {
+    // Now the entities in memory are at least as new as the position, since the position is not beyond the head.
+    await options.entities.barrier();
+    const current = await options.entities.get(decider, id);
+    if (current.position <= position) return current;
+    const stream = streamName(decider.category, id);
+    const last = await revisionAt(options.events, stream, nextRevision(current.revision), position);
+    const start = last === null ? null : await provenStart(options, decider, stream, last);
+    return foldWhile(options, decider, start ?? emptyEntity(decider, stream), (event) => event.position <= position);
+  }
+
   return {
-    async accountAt(id, position) {
-      // Now the entities in memory are at least as new as the position, since the position is not beyond the head.
-      await options.entities.barrier();
-      const current = await options.entities.get(accounts, id);
-      if (current.position <= position) return current.state;
-      const stream = streamName(accounts.category, id);
-      const last = await revisionAt(options.events, stream, nextRevision(current.revision), position);
-      const start =
-        (last === null ? null : await provenStart(options, accounts, stream, last)) ?? emptyEntity(accounts, stream);
-      return (await foldWhile(options, accounts, start, (event) => event.position <= position)).state;
-    },
+    accountAt: async (id, position) => (await entityAsOf(accounts, id, position)).state,
     async repositoryAt(id, revision) {
       const current = await options.entities.get(repositories, id);
       if (current.revision === revision) return current;
@@ -74,6 +84,8 @@ export function createPastEntities(options: PastEntitiesOptions): PastEntities {
       keep(id, entity);
       return entity;
     },
+    // Not kept: a reader of the past must not drop what a policy folds on from.
+    repositoryAsOf: (id, position) => entityAsOf(repositories, id, position),
   };
 }
 
@@ -108,7 +120,8 @@ async function provenStart<State, Event extends AnyEvent>(
   const start = await latestSnapshot(options, decider, stream, revision);
   if (start === null || start.revision === 'none') return null;
   const [last] = await options.events.readStream(stream, { direction: 'forwards', from: start.revision, limit: 1 });
-  return last?.id === start.lastEventId ? start : null;
+  if (last === undefined || last.id !== start.lastEventId) return null;
+  return { ...start, position: last.position, lastAt: last.occurredAt };
 }
 
 /** Folds the events after `start` until the first that is not wanted. */

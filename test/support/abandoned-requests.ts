@@ -118,6 +118,9 @@ export async function gitKinds({ target }: HeldServer): Promise<readonly Request
 }
 
 const WITH_BODY = new Set([
+  'undeleteRepository',
+  'purgeRepository',
+  'restoreRefs',
   'createRepository',
   'updateRepository',
   'createAccessToken',
@@ -147,6 +150,8 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     await fixture.repository(account, name);
     return `/v1/repos/ada/${name}`;
   };
+  const deletedRepository = async (): Promise<string> =>
+    `/v1/repositories/${await fixture.deletedRepository(account)}`;
   const newToken = async (): Promise<string> => `/v1/access-tokens/${(await fixture.token(account)).id}`;
   const newWebhook = async (): Promise<string> => `/v1/webhooks/${await fixture.webhook(account)}`;
   const newBucket = async (): Promise<string> => `/v1/storage-buckets/${await fixture.bucket(account)}`;
@@ -211,6 +216,10 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['deleteRepository', async () => call('DELETE', await newRepository(), 204)],
     ['listBranches', () => ofFiles('branches')],
     ['listActivity', () => ofFiles('activity')],
+    ['listDeletedRepositories', () => call('GET', '/v1/repositories/deleted', 200)],
+    ['undeleteRepository', async () => call('POST', `${await deletedRepository()}/restore`, 200, {})],
+    ['purgeRepository', async () => call('POST', `${await deletedRepository()}/purge`, 202, {})],
+    ['restoreRefs', () => call('POST', `${code}/restore`, 200, { at: new Date().toISOString(), dry_run: true })],
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],
     ['listCommits', () => ofCode('commits?path=large')],

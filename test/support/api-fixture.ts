@@ -33,6 +33,7 @@ import {
   type AccessTokenId,
   type AccountId,
   type ObjectId,
+  type RepositoryId,
   type StorageBucketId,
   type Timestamp,
   type TrustRuleId,
@@ -56,7 +57,8 @@ import {
   type NewTrustRule,
 } from '../../core/use-cases/accounts/trust-rules.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
-import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { createPastEntities } from '../../core/runtime/past-entities.ts';
+import { createRepository, deleteRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
@@ -65,6 +67,9 @@ import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createMemoryBuckets, type MemoryBuckets } from './memory/buckets.ts';
 import { createMemoryDeviceLoginRequests } from './memory/device-login-requests.ts';
+import { createFairSlots } from '../../core/kernel/fair-slots.ts';
+import { layersIn } from './layers-in.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';
 import { appendPush } from './memory/pushes.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory/read-models.ts';
@@ -94,6 +99,8 @@ export interface ApiFixture {
   /** The token has the grant ALL and the scope ALL_REPO unless `settings` say otherwise. */
   token(account: AccountId, settings?: Partial<AccessTokenSettings>): Promise<TestToken>;
   repository(account: AccountId, name: string, defaultBranch?: string): Promise<FoundRepository>;
+  /** Makes a repository and deletes it. */
+  deletedRepository(account: AccountId): Promise<RepositoryId>;
   /** Makes a webhook and first deletes every webhook that the account has. */
   webhook(account: AccountId, selection?: RepositorySelection): Promise<WebhookId>;
   /** Makes a storage bucket with a role, and first deletes every bucket that the account has. */
@@ -103,7 +110,11 @@ export interface ApiFixture {
   /** Requests a ping delivery to the webhook. */
   delivery(account: AccountId, webhook: WebhookId): Promise<WebhookDeliveryId>;
   /** Moves refs as a push does; null deletes a ref. */
-  push(repository: FoundRepository, updates: Readonly<Record<string, ObjectId | null>>): Promise<void>;
+  push(
+    repository: FoundRepository,
+    updates: Readonly<Record<string, ObjectId | null>>,
+    layerSizeBytes?: number,
+  ): Promise<void>;
   /** Sends a request with a token; `body` is sent as JSON. */
   request(
     method: NonNullable<InjectOptions['method']>,
@@ -178,8 +189,18 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const plans = options.plans ?? DEFAULT_PLANS;
   const transfer = createTransferMeter(base, 'test');
   const outgoing = options.outgoing ?? exampleEgress();
+  const past = createPastEntities({
+    ...{ events, entities, snapshots: createMemorySnapshots() },
+    complete: async (event) => event,
+    onFault: () => undefined,
+  });
   const context: ApiContext = {
     ...base,
+    past,
+    layers: layersIn(createMemoryLayerStore()),
+    drops: { keep: async () => Promise.reject(new Error('There are no packs in memory')) },
+    purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),
+    retentionMs: 30 * 24 * 60 * 60_000,
     ...createKnownAnswers(),
     digest,
     plans,
@@ -226,6 +247,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   };
   const app = createApi(context, options.timeouts === undefined ? {} : { timeouts: options.timeouts });
   await app.ready();
+  let deletions = 0;
   const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
 
   return {
@@ -258,6 +280,11 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     repository: async (account, name, defaultBranch) => {
       const wanted = { name, description: null, defaultBranch: defaultBranch ?? null, storageBucketId: null };
       return accepted(await createRepository(context, { account, cause: CAUSE }, wanted));
+    },
+    deletedRepository: async (account) => {
+      const wanted = { name: `deleted-${++deletions}`, description: null, defaultBranch: null, storageBucketId: null };
+      const { id } = accepted(await createRepository(context, { account, cause: CAUSE }, wanted));
+      return accepted(await deleteRepository(context, { account, cause: CAUSE }, id)).deleted;
     },
     webhook: async (account, selection = ALL_REPOSITORIES) => {
       const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
@@ -292,7 +319,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     },
     delivery: async (account, webhook) =>
       accepted(await pingWebhook(context, { account, cause: CAUSE, selection: ALL_REPOSITORIES }, webhook)).deliveryId,
-    push: (repository, updates) => appendPush(context, objects, repository, updates),
+    push: (repository, updates, layerSizeBytes) => appendPush(context, objects, repository, updates, layerSizeBytes),
     request: (method, url, token, { body, headers } = {}) =>
       app.inject({
         method,

@@ -62,7 +62,7 @@ export async function removeRepository({ context, repository, origin }: Reposito
   return 'refused' in deleted ? deleted : noContent();
 }
 
-function repositoryObject(row: RepositoryRow, webUrl: string): RepositoryObject {
+export function repositoryObject(row: RepositoryRow, webUrl: string): RepositoryObject {
   const fullName = `${row.username}/${row.name}`;
   return {
     id: row.id,

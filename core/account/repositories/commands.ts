@@ -2,6 +2,7 @@
 import type { RepositoryId } from '../../kernel/ids.ts';
 import type { WantedBucket } from '../buckets/binding.ts';
 import type { PlanQuotas } from '../plans.ts';
+import type { OwnedRepository } from './state.ts';
 
 export type OwnedRepositoryCommand =
   | {
@@ -14,4 +15,10 @@ export type OwnedRepositoryCommand =
       readonly quotas: PlanQuotas;
     }
   | { readonly type: 'DescribeRepository'; readonly id: RepositoryId; readonly description: string | null }
-  | { readonly type: 'DeleteRepository'; readonly id: RepositoryId };
+  | { readonly type: 'DeleteRepository'; readonly id: RepositoryId }
+  | {
+      readonly type: 'RestoreRepository';
+      /** The entry that the deletion removed from the list, perhaps under another name. */
+      readonly deleted: OwnedRepository;
+      readonly quotas: PlanQuotas;
+    };

@@ -1,9 +1,11 @@
 /** Decides the commands of an account's list of repositories. */
 import { accept, type Decision, refuse } from '../../kernel/decider.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../../kernel/limits.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
 import { codePointCount } from '../../kernel/text.ts';
 import { bindRepository } from '../buckets/binding.ts';
 import { repositoryNameKey, repositoryNameRefusal } from '../names.ts';
+import type { PlanQuotas } from '../plans.ts';
 import type { Account, OpenAccount } from '../state.ts';
 import type { OwnedRepositoryCommand } from './commands.ts';
 import type { OwnedRepositoryEvent } from './events.ts';
@@ -16,6 +18,8 @@ export function decideOwnedRepository(account: Account, command: OwnedRepository
       return account.status === 'open' ? decideCreate(account, command) : refuse({ code: 'account-not-found' });
     case 'DescribeRepository':
       return account.status === 'open' ? decideDescribe(account, command) : refuse({ code: 'account-not-found' });
+    case 'RestoreRepository':
+      return account.status === 'open' ? decideRestore(account, command) : refuse({ code: 'account-not-found' });
     case 'DeleteRepository': {
       // A closed account still finishes an interrupted deletion. An erased account deletes all its repositories.
       if (account.status === 'absent' || account.status === 'abandoned') return refuse({ code: 'account-not-found' });
@@ -34,11 +38,8 @@ function decideCreate(
   const badName = repositoryNameRefusal(command.name);
   if (badName !== null) return refuse(badName);
   if (tooLong(command.description)) return refuse({ code: 'repository-description-length' });
-  if (account.repositoryNames.has(repositoryNameKey(command.name))) {
-    return refuse({ code: 'repository-name-taken', name: command.name });
-  }
-  const quota = command.quotas.repos;
-  if (quota !== null && account.repositories.size >= quota) return refuse({ code: 'repository-quota-reached', quota });
+  const noRoom = roomRefusal(account, command.name, command.quotas);
+  if (noRoom !== null) return refuse(noRoom);
   const bound = bindRepository(account, command.storageBucketId);
   if ('refused' in bound) return bound;
   return accept<OwnedRepositoryEvent>({
@@ -49,6 +50,38 @@ function decideCreate(
       description: command.description,
       default_branch: command.defaultBranch,
       storage_bucket_id: bound.storageBucketId,
+    },
+  });
+}
+
+/** Whether the list takes one more repository, of this name. */
+function roomRefusal(account: OpenAccount, name: string, { repos: quota }: PlanQuotas): Refusal | null {
+  if (account.repositoryNames.has(repositoryNameKey(name))) return { code: 'repository-name-taken', name };
+  return quota !== null && account.repositories.size >= quota ? { code: 'repository-quota-reached', quota } : null;
+}
+
+/** Accepts nothing if the repository is in the list: another request restored it. */
+function decideRestore(
+  account: OpenAccount,
+  { deleted, quotas }: Extract<OwnedRepositoryCommand, { type: 'RestoreRepository' }>,
+): Decided {
+  if (account.repositories.has(deleted.id)) return accept<OwnedRepositoryEvent>();
+  const refused = repositoryNameRefusal(deleted.name) ?? roomRefusal(account, deleted.name, quotas);
+  if (refused !== null) return refuse(refused);
+  const { storageBucketId } = deleted;
+  // It need not be verified: what is in it was there before.
+  if (storageBucketId !== null && !account.storageBuckets.has(storageBucketId)) {
+    return refuse({ code: 'storage-bucket-not-found' });
+  }
+  return accept<OwnedRepositoryEvent>({
+    type: 'RepositoryRestored',
+    data: {
+      repository_id: deleted.id,
+      name: deleted.name,
+      description: deleted.description,
+      default_branch: deleted.initialDefaultBranch,
+      storage_bucket_id: storageBucketId,
+      created_at: deleted.createdAt,
     },
   });
 }

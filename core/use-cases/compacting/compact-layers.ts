@@ -68,13 +68,7 @@ export async function storeMerged(
   merged: MergedLayers,
 ): Promise<StoredLayer> {
   const id = ids.next<LayerId>();
-  const content = await merged.layer({
-    format: 1,
-    layer_id: id,
-    push_id: null,
-    repository_id: repository,
-    object_count: merged.objectCount,
-  });
+  const content = await merged.layer(layerDescription(repository, id, merged.objectCount));
   const { sizeBytes, sha256 } = content;
   const key = layerKeyOf(repository, id);
   const storedAt = clock.now();
@@ -82,6 +76,11 @@ export async function storeMerged(
     throw new TypeError(`The new layer ${id} exists already`);
   }
   return { id, key, sizeBytes, sha256, pack: merged.pack, storedAt };
+}
+
+/** Returns what the `layer.json` of a layer says that a compaction made. */
+export function layerDescription(repository: RepositoryId, id: LayerId, objectCount: number) {
+  return { format: 1, layer_id: id, push_id: null, repository_id: repository, object_count: objectCount };
 }
 
 interface Compaction {

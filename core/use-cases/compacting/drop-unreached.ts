@@ -12,8 +12,16 @@
  * - every exit before the append leaves at most orphaned layers. The replaced layers stay in storage.
  */
 import { readEvent } from '../../kernel/decider.ts';
-import type { LogPosition, RecordedEvent, StreamName } from '../../kernel/envelope.ts';
-import { type AccountId, later, type ObjectId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import type { Cause, LogPosition, RecordedEvent, StreamName } from '../../kernel/envelope.ts';
+import {
+  type AccountId,
+  later,
+  type LayerId,
+  type ObjectId,
+  plusMs,
+  type RepositoryId,
+  type Timestamp,
+} from '../../kernel/ids.ts';
 import {
   DROPPING_RACES_MAX,
   DROPPING_TIPS_MAX,
@@ -29,12 +37,12 @@ import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unreached.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
-import { envelop } from '../../runtime/execute.ts';
+import { envelop, type Guarding } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
-import { type CompactionContext, storeMerged, type StoredLayer } from './compact-layers.ts';
+import { type CompactionContext, layerDescription, storeMerged, type StoredLayer } from './compact-layers.ts';
 
 export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
   readonly objects: LayerDrops;
@@ -50,6 +58,13 @@ export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
  */
 export type DroppingOutcome = 'dropped' | 'nothing' | 'lost' | 'waits';
 
+export interface Dropped {
+  readonly account: AccountId;
+  readonly repository: RepositoryId;
+  /** Who asked for it, and the guard of the append; absent: the service itself. */
+  readonly by?: { readonly cause: Cause; readonly guarding: Guarding };
+}
+
 /** A small page, because each event may be almost as large as an append may be. */
 const PAGE_EVENTS_MAX = 100;
 
@@ -58,9 +73,42 @@ type OpenEntity = Entity<OpenRepository> & { readonly revision: number };
 /** Drops once what is due. Rejects if the log, the store or the layers cannot be read or written. */
 export async function dropUnreached(
   context: DroppingContext,
-  of: { readonly account: AccountId; readonly repository: RepositoryId },
+  of: Dropped,
   signal: AbortSignal,
 ): Promise<DroppingOutcome> {
+  const begun = await begin(context, of, signal);
+  if (typeof begun === 'string') return begun;
+  try {
+    return await new Dropping(context, { ...of, ...begun, signal }).run();
+  } finally {
+    await begun.kept.discard();
+  }
+}
+
+/** Returns by how many bytes the current layers would shrink, and changes nothing; 0 if no drop is due. */
+export async function droppedBytes(context: DroppingContext, of: Dropped, signal: AbortSignal): Promise<number> {
+  const begun = await begin(context, of, signal);
+  if (typeof begun === 'string') return 0;
+  const { found, kept } = begun;
+  try {
+    let bytes = begun.begun.state.layersSizeBytes;
+    for (const pack of [kept.refs, kept.left]) {
+      if (pack === null) continue;
+      const layer = layerDescription(found.id, context.ids.next<LayerId>(), pack.objectCount);
+      bytes -= (await pack.layer(layer)).sizeBytes;
+    }
+    return bytes;
+  } finally {
+    await kept.discard();
+  }
+}
+
+/** Packs what is kept; the caller discards it. */
+async function begin(
+  context: DroppingContext,
+  of: Dropped,
+  signal: AbortSignal,
+): Promise<Pick<Run, 'found' | 'begun' | 'kept'> | 'nothing' | 'waits'> {
   await context.entities.barrier();
   const found = await findRepositoryById(context, of.account, of.repository);
   if (found === null || typeof found.entity.revision !== 'number') return 'nothing';
@@ -74,12 +122,7 @@ export async function dropUnreached(
   if (window === null) return 'nothing';
   if (window.before !== null && (await mayBeNotified(context, window.before))) return 'waits';
   const tips = { refs: tipsOf(begun.state), left: [...window.left] };
-  const kept = await context.objects.keep(committedObjects(found, begun), tips, signal);
-  try {
-    return await new Dropping(context, { ...of, found, begun, kept, signal }).run();
-  } finally {
-    await kept.discard();
-  }
+  return { found, begun, kept: await context.objects.keep(committedObjects(found, begun), tips, signal) };
 }
 
 /** Whether webhooks are still to be notified of this event or of one before it. */
@@ -148,9 +191,7 @@ async function changesBetween(
   return { left, moved, leaves, before: null };
 }
 
-interface Run {
-  readonly account: AccountId;
-  readonly repository: RepositoryId;
+interface Run extends Dropped {
   readonly found: FoundRepository;
   /** The repository whose layers are replaced. */
   readonly begun: OpenEntity;
@@ -239,10 +280,13 @@ class Dropping {
     if ('refused' in decision) return 'nothing';
     const [event] = decision.events;
     if (event === undefined) return 'lost';
-    const cause = systemCause(ids, 'layer-compaction');
+    const { by } = this.#run;
+    const cause = by?.cause ?? systemCause(ids, 'layer-compaction');
+    const guarded = (await by?.guarding()) ?? { guards: [] };
+    if ('refused' in guarded) return 'nothing';
     const enveloped = envelop(this.#context, repositories, [event], { account, cause, lastAt });
     // The commit point.
-    const result = await events.append({ stream, expected, events: enveloped });
+    const result = await events.append({ stream, expected, events: enveloped, guards: guarded.guards });
     if (result.outcome === 'conflict') return 'raced';
     await failpoint('dropping-appended');
     const after = repositories.evolve(state, event, later(clock.now(), lastAt));

@@ -5,7 +5,7 @@
  * Must stay true: parts are in the log before the event that names them. Parts that no event names mean nothing.
  */
 import { type Cause, streamName } from '../../kernel/envelope.ts';
-import type { AccountId, PushId, Timestamp } from '../../kernel/ids.ts';
+import type { AccountId, EventId, PushId, Timestamp } from '../../kernel/ids.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Layer } from '../../ports/object-database.ts';
@@ -33,6 +33,8 @@ export interface PushedFacts {
   readonly receivedBytes: number;
   /** The number of commands that were refused for their names, before `decideRefs`. */
   readonly refusedNames: number;
+  /** The event whose refs are restored; null for a push. */
+  readonly restored: EventId | null;
 }
 
 export interface PushEvents {
@@ -78,7 +80,7 @@ export function createPushEvents(
       push_options: facts.pushOptions,
       refused: facts.refusedNames + decision.results.filter(({ code }) => code !== null).length,
       received_bytes: facts.receivedBytes,
-      restored: null,
+      restored: facts.restored === null ? null : { event_id: facts.restored },
     };
     const chosen: readonly RepositoryEvent[] =
       defaultBranch === null ? [] : [{ type: 'DefaultBranchChanged', data: { default_branch: defaultBranch } }];

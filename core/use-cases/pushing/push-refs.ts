@@ -192,7 +192,7 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     const layer = prepared?.layer ?? null;
     const receivedBytes = push.receivedBytes();
     const { pushOptions, refusedNames } = push;
-    const facts = { pushId, layer, pushOptions, receivedBytes, refusedNames };
+    const facts = { pushId, layer, pushOptions, receivedBytes, refusedNames, restored: null };
     const events = await eventsOf(facts, decision, entity.lastAt);
     // The guards are read last, so that nothing slow comes between them and the append.
     const guarded = await push.guarding();

@@ -58,13 +58,13 @@ async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promi
     decideRepository(state, { type: 'ExpireReplacedLayers', compactedAt: recorded.revision, layers }),
   );
   const { revision } = recorded;
-  await remove(context, await placeAt(context, recorded, repository), { repository, revision, layers });
+  await removeLayers(context, await placeAt(context, recorded, repository), { repository, revision, layers });
   return true;
 }
 
-/** Returns where the repository of an event is stored. */
-async function placeAt(
-  { past }: LayerExpiryContext,
+/** Returns where the repository of an event is stored, of a time when it was not deleted. */
+export async function placeAt(
+  { past }: Pick<LayerExpiryContext, 'past'>,
   { accountId, position }: RecordedEvent,
   repository: RepositoryId,
 ): Promise<LayerPlace> {
@@ -75,18 +75,18 @@ async function placeAt(
   return { account: accountId, storageBucketId: owned?.storageBucketId ?? null };
 }
 
-interface ReplacedLayers {
+interface LeavingLayers {
   readonly repository: RepositoryId;
-  /** The revision of the compaction. */
+  /** The revision of the compaction, or of the purge. */
   readonly revision: number;
   readonly layers: readonly { readonly id: string }[];
 }
 
 /** A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind. */
-async function remove(
-  { layers: stores, log, beforeRemoval }: LayerExpiryContext,
+export async function removeLayers(
+  { layers: stores, log, beforeRemoval }: Pick<LayerExpiryContext, 'layers' | 'log' | 'beforeRemoval'>,
   place: LayerPlace,
-  { repository, revision, layers }: ReplacedLayers,
+  { repository, revision, layers }: LeavingLayers,
 ): Promise<void> {
   const store = stores.of(place, 'maintenance');
   try {
@@ -95,6 +95,6 @@ async function remove(
   } catch (error) {
     if (place.storageBucketId === null || !(error instanceof LayerStoreError)) throw error;
     const { storageBucketId: bucket } = place;
-    log.warn({ err: error, repository, bucket }, 'Replaced layers stay in a bucket until it is swept');
+    log.warn({ err: error, repository, bucket }, 'Layers stay in a bucket until it is swept');
   }
 }

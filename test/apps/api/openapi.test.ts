@@ -95,12 +95,13 @@ describe('the OpenAPI document', () => {
     const webhook = path.startsWith('/v1/webhooks') ? await fixture.webhook(owner) : null;
     const rule = path.startsWith('/v1/oidc/') ? await fixture.trustRule(owner) : null;
     const delivery = webhook !== null && path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
+    const deleted = path.startsWith('/v1/repositories/{id}') ? await fixture.deletedRepository(owner) : null;
     const bucket = path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
     return path
       .replace('{username}', 'ada')
       .replace('{name}', name)
       .replace('{path}', 'src/main.c')
-      .replace('{id}', rule ?? webhook ?? bucket ?? other.id)
+      .replace('{id}', rule ?? webhook ?? bucket ?? deleted ?? other.id)
       .replace('{delivery_id}', delivery)
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.tar.gz')
@@ -113,6 +114,9 @@ describe('the OpenAPI document', () => {
     updateRepository: { description: 'y', default_branch: 'trunk' },
     createAccessToken: { name: 'x', scope: 'ALL_REPO', grants: ['ALL'], expires_at: '2030-01-01T00:00:00Z' },
     updateAccessToken: { name: 'y', expires_at: null },
+    undeleteRepository: {},
+    purgeRepository: { dry_run: true },
+    restoreRefs: { at: '2026-11-21T10:00:00Z', dry_run: true },
     createWebhook: { url: 'https://receiver.example/', events: ['push'] },
     createStorageBucket: {
       ...{ name: 'x', provider: 'MINIO', auth_mode: 'STATIC_KEYS', bucket_name: 'layers', region: 'us-east-1' },

@@ -51,6 +51,16 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   getLatestCheckpoint: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   getInclusionProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?sequence=0&tree_size=1', status: 200 },
   getConsistencyProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?from=1&to=1', status: 200 },
+  restoreRefs: {
+    grants: ['ALL'],
+    scope: 'ALL_REPO',
+    // It names no moment, which is told to those who may restore.
+    body: {},
+    status: 422,
+  },
+  listDeletedRepositories: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  undeleteRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: {}, status: 200 },
+  purgeRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: { dry_run: true }, status: 200 },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   createAccessToken: {
@@ -159,11 +169,12 @@ describe('permissions of every route', () => {
     const rule = route.path.startsWith('/v1/oidc') ? await fixture.trustRule(owner) : null;
     const delivery =
       webhook !== null && route.path.includes('{delivery_id}') ? await fixture.delivery(owner, webhook) : '';
+    const deleted = route.path.startsWith('/v1/repositories/{id}') ? await fixture.deletedRepository(owner) : null;
     const bucket = route.path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
     const url = route.path
       .replace('{username}', path.username ?? 'ada')
       .replace('{name}', path.name)
-      .replace('{id}', rule ?? webhook ?? bucket ?? target.id)
+      .replace('{id}', rule ?? webhook ?? bucket ?? deleted ?? target.id)
       .replace('{delivery_id}', delivery)
       .replace('{path}', 'file')
       .replace('{branch}', 'master')

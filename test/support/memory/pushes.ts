@@ -19,6 +19,7 @@ export async function appendPush(
   objects: MemoryObjects,
   { id, accountId }: { readonly id: RepositoryId; readonly accountId: AccountId },
   changes: Readonly<Record<string, ObjectId | null>>,
+  layerSizeBytes: number | null = null,
 ): Promise<void> {
   const entity = await context.entities.reload(repositories, id);
   if (entity.state.status === 'closed') throw new Error('The test pushed to a closed repository');
@@ -39,7 +40,7 @@ export async function appendPush(
     push_id: context.ids.next(),
     updates,
     parts: null,
-    layer: null,
+    layer: layerSizeBytes === null ? null : layerNamed(context.ids.next(), layerSizeBytes),
     push_options: [],
     refused: 0,
     received_bytes: 1_000,
@@ -64,4 +65,9 @@ export async function appendPush(
     ],
   });
   if (result.outcome !== 'appended') throw new Error('The test lost a race');
+}
+
+/** A layer that is in no store. */
+function layerNamed(id: string, size_bytes: number) {
+  return { id, key: `layers/${id}.tar`, size_bytes, sha256: '0'.repeat(64), pack: '0'.repeat(40) };
 }

@@ -1,0 +1,77 @@
+/** What undoes: restorations of refs, deleted repositories, purges. */
+import type { z } from 'zod';
+import { parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
+import { refuse } from '../../../core/kernel/decider.ts';
+import { listDeletedRepositories, undeleteRepository } from '../../../core/use-cases/auditing/deleted-repositories.ts';
+import type { Moment } from '../../../core/use-cases/auditing/moment.ts';
+import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/auditing/purge-repository.ts';
+import { planRestoration, type RestorationPlan, restoreRefs } from '../../../core/use-cases/auditing/restore-refs.ts';
+import { ok } from '../http/answer.ts';
+import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
+import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
+import type { ID_PARAMS } from '../schemas/params.ts';
+import type { DELETED_REPOSITORIES, PURGE, PURGED, RESTORATION, RESTORED, UNDELETION } from '../schemas/undo.ts';
+import { repositoryObject } from './repositories.ts';
+
+export async function postRestoration(
+  { context, repository, origin, signal }: RepositoryCall,
+  { body }: { readonly body: z.output<typeof RESTORATION> },
+): Promise<Outcome> {
+  const wanted = { repository, to: momentOf(body), refs: body.refs ?? null, seen: null, signal: signal() };
+  if (body.dry_run) {
+    const plan = await planRestoration(context, wanted);
+    return 'refused' in plan ? plan : ok(restorationJson(plan, null));
+  }
+  const restored = await restoreRefs(context, await origin(), wanted);
+  return 'refused' in restored ? restored : ok(restorationJson(restored, restored.event));
+}
+
+/** The schema lets one of the three through. */
+function momentOf({ at, event_id, before_event_id }: z.output<typeof RESTORATION>): Moment {
+  if (event_id !== undefined) return { event: event_id };
+  if (before_event_id !== undefined) return { beforeEvent: before_event_id };
+  return { at: at as Timestamp };
+}
+
+function restorationJson({ updates }: RestorationPlan, event: string | null): z.output<typeof RESTORED> {
+  return { event_id: event, updates: updates.map(({ ref, before, after, kind }) => ({ ref, before, after, kind })) };
+}
+
+export async function getDeletedRepositories({ context, principal }: AccountCall): Promise<Outcome> {
+  const deleted = await listDeletedRepositories(context, principal.account);
+  const json: z.output<typeof DELETED_REPOSITORIES> = {
+    repositories: deleted.map(({ id, name, deletedAt, expiresAt, sizeBytes }) => ({
+      ...{ id, name, deleted_at: deletedAt, expires_at: expiresAt, size_bytes: sizeBytes },
+    })),
+  };
+  return ok(json);
+}
+
+type Params = z.output<typeof ID_PARAMS>;
+
+export async function postUndeletion(
+  { context, origin }: AccountCall,
+  { params, body }: { readonly params: Params; readonly body: z.output<typeof UNDELETION> },
+): Promise<Outcome> {
+  const id = parseUuid<RepositoryId>(params.id);
+  if (id === null) return refuse({ code: 'repository-not-found' });
+  const undeleted = await undeleteRepository(context, await origin(), { id, name: body?.name ?? null });
+  if ('refused' in undeleted) return undeleted;
+  return ok(repositoryObject(repositoryRow(undeleted), context.addresses().webUrl));
+}
+
+export async function postPurge(
+  { context, origin, signal }: AccountCall,
+  { params, body }: { readonly params: Params; readonly body: z.output<typeof PURGE> },
+): Promise<Outcome> {
+  const id = parseUuid<RepositoryId>(params.id);
+  if (id === null) return refuse({ code: 'repository-not-found' });
+  const isDry = body?.dry_run === true;
+  const purge = isDry ? planPurge : purgeRepository;
+  const purged = await purge(context, await origin(), id, signal());
+  return 'refused' in purged ? purged : ok(purgeJson(purged), isDry ? 200 : 202);
+}
+
+function purgeJson({ event, freedBytes }: Purge): z.output<typeof PURGED> {
+  return { event_id: event, freed_bytes: freedBytes };
+}

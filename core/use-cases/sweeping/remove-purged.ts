@@ -1,0 +1,40 @@
+/**
+ * The policy that removes the layers of purges.
+ *
+ * Must stay true: the purge is in the log before, and is passed only after all its layers were removed. They stay an
+ * hour, as replaced layers do, since requests under way may read them. Any number of nodes may run the policy.
+ */
+import { readEvent } from '../../kernel/decider.ts';
+import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
+import { plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
+import { repositories } from '../../repository/evolve.ts';
+import { passEvents } from '../../runtime/pass-events.ts';
+import { type LayerExpiryContext, placeAt, removeLayers } from './expire-layers.ts';
+
+export type PurgeRemovalContext = Omit<LayerExpiryContext, 'retentionMs'>;
+
+const POLICY = 'purged-layers';
+
+/**
+ * Reads the log from where it stopped, up to the first purge that is younger than an hour. Rejects if the log, the marks
+ * or the store cannot be reached. Resolves early when the signal is aborted.
+ */
+export async function removePurged(context: PurgeRemovalContext, signal: { readonly aborted: boolean }): Promise<void> {
+  await passEvents(context, POLICY, (recorded) => pass(context, recorded), signal);
+}
+
+/** Resolves false if the layers must stay for now. */
+async function pass(context: PurgeRemovalContext, recorded: RecordedEvent): Promise<boolean> {
+  if (recorded.type !== 'LayersExpired' || categoryOf(recorded.stream) !== repositories.category) return true;
+  const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+  if (event.type !== 'LayersExpired' || event.data.reason !== 'purge') return true;
+  if (context.clock.now() < plusMs(recorded.occurredAt, REPLACED_LAYERS_KEPT_MS_MIN)) return false;
+  const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
+  // The account has forgotten a deleted repository, but had it at the first event of its stream.
+  const [first] = await context.events.readStream(recorded.stream, { direction: 'forwards', limit: 1 });
+  const place = await placeAt(context, first ?? recorded, repository);
+  await removeLayers(context, place, { repository, revision: recorded.revision, layers: event.data.layers });
+  return true;
+}
