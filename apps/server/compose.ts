@@ -30,6 +30,7 @@ import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.t
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import { createPastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
@@ -46,6 +47,7 @@ import { createHttpServer } from './http.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
 import { openLayerStorage } from './layer-storage.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
@@ -58,6 +60,7 @@ import { registerGauges } from './gauges.ts';
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -199,12 +202,16 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   const onLayer = createCompactionRequests({ ...context, background });
+  const past = composePastEntities(foundation, onFault);
+  const retentionMs = settings.retentionDays * DAY_MS;
+  const { readModels } = projections;
   return {
     ...context,
     layers,
     objects,
     usage,
-    readModels: projections.readModels,
+    readModels,
+    pastRepositories: createPastRepositories({ ...context, objects, readModels, past, retentionMs }),
     lastUse,
     transfer,
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),

@@ -1,0 +1,62 @@
+/**
+ * Names the compaction that dropped an earlier tip, for the answer to whoever asks for it.
+ *
+ * Must stay true: a compaction keeps every tip that a ref left within the retention before it, unless it is a purge. So
+ * the tip went with the first purge after it was left, or with the first compaction that dropped objects a whole
+ * retention later. The retention may have been another one then: if it explains nothing, the last drop is named.
+ */
+import { readEvent } from '../../kernel/decider.ts';
+import { type EventId, type ObjectId, plusMs, type Timestamp } from '../../kernel/ids.ts';
+import type { Digest } from '../../ports/digest.ts';
+import type { EventStore } from '../../ports/event-store.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
+import { dropsObjects } from '../../repository/layers.ts';
+import type { OpenRepository } from '../../repository/state.ts';
+import type { Entity } from '../../runtime/entity.ts';
+import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
+
+export interface ExpiredTipContext {
+  readonly events: Pick<EventStore, 'readStream'>;
+  readonly digest: Digest;
+  readonly retentionMs: number;
+}
+
+interface Drop {
+  readonly event: EventId;
+  readonly revision: number;
+  readonly at: Timestamp;
+}
+
+const PAGE_EVENTS_MAX = 100;
+
+/** Reads the stream backwards, as far as to the event with which the last ref left the tip. Null: no drop is known. */
+export async function expiredTip(
+  context: ExpiredTipContext,
+  { stream, revision }: Entity<OpenRepository>,
+  tip: ObjectId,
+): Promise<EventId | null> {
+  const drops: Drop[] = [];
+  const purged = new Set<number>();
+  for (let from = revision === 'none' ? -1 : revision; from >= 0; ) {
+    const page = await context.events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
+    if (page.length === 0) break;
+    for (const recorded of page) {
+      const event = readEvent<RepositoryEvent>(repositoryEventKinds, await withUpdatesInPlace(context, recorded));
+      if (event.type === 'LayersCompacted' && dropsObjects(event)) {
+        drops.push({ event: recorded.id, revision: recorded.revision, at: recorded.occurredAt });
+      } else if (event.type === 'LayersExpired' && event.data.reason === 'purge') {
+        if (event.data.compacted_at !== null) purged.add(event.data.compacted_at);
+      } else if (event.type === 'RefsUpdated' && event.data.updates.some(({ before }) => before === tip)) {
+        return culprit(drops, purged, plusMs(recorded.occurredAt, context.retentionMs));
+      }
+    }
+    from -= page.length;
+  }
+  return drops[0]?.event ?? null;
+}
+
+/** `drops` are newest first. */
+function culprit(drops: readonly Drop[], purged: ReadonlySet<number>, keptUntil: Timestamp): EventId | null {
+  const dropped = drops.findLast(({ revision, at }) => purged.has(revision) || at >= keptUntil);
+  return (dropped ?? drops[0])?.event ?? null;
+}
