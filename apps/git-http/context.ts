@@ -2,10 +2,12 @@
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
+import type { PastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 
 export interface GitHttpContext extends PushContext, FrontDoor {
   readonly plans: Plans;
+  readonly pastRepositories: PastRepositories;
   /** `strata/<version>`: the agent capability sent to clients. */
   readonly agent: string;
   /** Called for every finished request, for the metrics and the log. */

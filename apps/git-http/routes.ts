@@ -6,6 +6,7 @@
  */
 import type { Grant } from '../../core/kernel/grants.ts';
 import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
+import { refusePush } from './as-of.ts';
 import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';
 import { serveUploadPack } from './fetch.ts';
 import type { GitRequest } from './git-request.ts';
@@ -28,47 +29,69 @@ export interface GitRoute {
   readonly handle: (git: GitRequest) => Promise<void>;
 }
 
-type Row = Pick<GitRoute, 'service' | 'handle'> & { readonly grant: Grant };
+type Row = Pick<GitRoute, 'service' | 'handle' | 'requirement'>;
 
 /** The refs of a service: what a client asks for first (gitprotocol-http(5), "Discovering References"). */
-function advertisement({ service, grant, handle }: Row): GitRoute {
-  const requirement = { grant, scope: null, onItself: false };
+function advertisement({ service, requirement, handle }: Row): GitRoute {
   return { method: 'GET', path: 'info/refs', service, serviceInQuery: true, requirement, contentType: null, handle };
 }
 
 /** The service itself, whose path is its name. */
-function exchange({ service, grant, handle }: Row): GitRoute {
-  const requirement = { grant, scope: null, onItself: false };
+function exchange({ service, requirement, handle }: Row): GitRoute {
   const contentType = `application/x-${service}-request`;
   return { method: 'POST', path: service, service, serviceInQuery: false, requirement, contentType, handle };
 }
 
+function granted(grant: Grant): Requirement {
+  return { grant, scope: null, onItself: false };
+}
+
 export const GIT_ROUTES: readonly GitRoute[] = [
-  advertisement({ service: 'git-upload-pack', grant: 'GIT_HTTP_READ', handle: advertiseUploadPack }),
-  advertisement({ service: 'git-receive-pack', grant: 'GIT_HTTP_WRITE', handle: advertiseReceivePack }),
-  exchange({ service: 'git-upload-pack', grant: 'GIT_HTTP_READ', handle: serveUploadPack }),
-  exchange({ service: 'git-receive-pack', grant: 'GIT_HTTP_WRITE', handle: serveReceivePack }),
+  advertisement({
+    service: 'git-upload-pack',
+    requirement: granted('GIT_HTTP_READ'),
+    handle: advertiseUploadPack,
+  }),
+  advertisement({
+    service: 'git-receive-pack',
+    requirement: granted('GIT_HTTP_WRITE'),
+    handle: advertiseReceivePack,
+  }),
+  exchange({ service: 'git-upload-pack', requirement: granted('GIT_HTTP_READ'), handle: serveUploadPack }),
+  exchange({ service: 'git-receive-pack', requirement: granted('GIT_HTTP_WRITE'), handle: serveReceivePack }),
+];
+
+/** The past shows what force-pushes and deletions took away, so it is the owner's alone. */
+const OWNER: Requirement = { grant: 'ALL', scope: 'ALL_REPO', onItself: false };
+
+/** The same endpoints of a repository as of a moment. */
+export const PAST_GIT_ROUTES: readonly GitRoute[] = [
+  advertisement({ service: 'git-upload-pack', requirement: OWNER, handle: advertiseUploadPack }),
+  advertisement({ service: 'git-receive-pack', requirement: OWNER, handle: refusePush }),
+  exchange({ service: 'git-upload-pack', requirement: OWNER, handle: serveUploadPack }),
+  exchange({ service: 'git-receive-pack', requirement: OWNER, handle: refusePush }),
 ];
 
 const QUERIED: ReadonlySet<string> = new Set(
   GIT_ROUTES.filter((route) => route.serviceInQuery).map(({ path }) => path),
 );
-/** No path holds a question mark, so `<path>?<service>` never equals a path without a service. */
-const BY_KEY: ReadonlyMap<string, readonly GitRoute[]> = Map.groupBy(GIT_ROUTES, ({ path, service, serviceInQuery }) =>
-  serviceInQuery ? keyOf(path, service) : path,
-);
+const [NOW, PAST] = [routesByKey(GIT_ROUTES), routesByKey(PAST_GIT_ROUTES)];
 const NONE: readonly GitRoute[] = [];
+
+/** No path holds a question mark, so `<path>?<service>` never equals a path without a service. */
+function routesByKey(routes: readonly GitRoute[]): ReadonlyMap<string, readonly GitRoute[]> {
+  return Map.groupBy(routes, ({ path, service, serviceInQuery }) => (serviceInQuery ? keyOf(path, service) : path));
+}
 
 /**
  * Returns the routes of a target, for all methods; none for an unknown path. Returns `dumb` for a client without the
  * smart protocol, which Strata does not serve.
  */
 export function routesOf({ moment, path, query }: GitTarget): readonly GitRoute[] | 'dumb' {
-  // No endpoint serves a moment of the past.
-  if (moment !== null) return NONE;
-  if (!QUERIED.has(path)) return BY_KEY.get(path) ?? NONE;
+  const routes = moment === null ? NOW : PAST;
+  if (!QUERIED.has(path)) return routes.get(path) ?? NONE;
   const service = new URLSearchParams(query).get('service');
-  return service === null ? 'dumb' : (BY_KEY.get(keyOf(path, service)) ?? NONE);
+  return service === null ? 'dumb' : (routes.get(keyOf(path, service)) ?? NONE);
 }
 
 function keyOf(path: string, service: string): string {

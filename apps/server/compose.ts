@@ -35,6 +35,7 @@ import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts'
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
 import type { PastEntities } from '../../core/runtime/past-entities.ts';
+import { createPastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
@@ -67,6 +68,7 @@ import { registerGauges } from './gauges.ts';
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const DAY_MS = 24 * 60 * 60_000;
 const FLUSH_INTERVAL_MS = 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -224,13 +226,17 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   const onLayer = createCompactionRequests({ ...context, background });
+  const past = composePastEntities(foundation, onFault);
+  const retentionMs = settings.retentionDays * DAY_MS;
+  const { readModels } = projections;
   return {
     ...context,
     layers,
     objects,
     drops: objects,
     usage,
-    readModels: projections.readModels,
+    readModels,
+    pastRepositories: createPastRepositories({ ...context, objects, readModels, past, retentionMs }),
     lastUse,
     transfer,
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),

@@ -40,6 +40,14 @@ export const MANIFESTS_AT_ONCE_MAX = 4;
 /** After a failure of the store, a manifest is tried again after this time, which doubles with each failure in a row. */
 export const MANIFEST_RETRY_FIRST_MS = 60_000;
 export const MANIFEST_RETRY_LAST_MS = 60 * 60_000;
+/**
+ * The memory of a node for repositories as they stood at earlier moments, in all and for one account. The one read last
+ * stays, even if it alone is larger.
+ */
+export const PAST_REPOSITORIES_SIZE_BYTES_MAX = 64 * MIB;
+export const PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX = 32 * MIB;
+/** How many of them a node reads from the log at once; one account has one of them read. */
+export const PAST_REPOSITORIES_READ_AT_ONCE_MAX = 4;
 /** The size of a manifest without its refs, which is read whole: one of 300,000 layers. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
 /** Objects beside the manifests of one repository that are looked at, at a time: a year of days has 730. */

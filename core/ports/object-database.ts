@@ -30,7 +30,7 @@ export interface CommittedObjects {
   readonly repository: RepositoryId;
   /** It never changes. */
   readonly place: LayerPlace;
-  /** The revision of the repository's stream; equal revisions mean equal layers. */
+  /** The revision of the repository's stream whose refs are read. The layers may be those of a later one. */
   readonly revision: number | 'none';
   /** Raised by every event that removes layers. While it does not change, layers are only added at the end. */
   readonly shrinkEpoch: number;

@@ -6,6 +6,7 @@ import { createGitHandler } from '../../apps/git-http/handler.ts';
 import type { ApiFixture, TestToken } from './api-fixture.ts';
 import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
+import { testPastRepositories } from './past-repositories.ts';
 
 export interface GitFixture {
   readonly port: number;
@@ -32,6 +33,7 @@ export async function startGit(fixture: ApiFixture, parts: Partial<GitHttpContex
   const finished: FinishedRequest[] = [];
   const handler = createGitHandler({
     ...fixture.context,
+    pastRepositories: testPastRepositories({ ...fixture.context, ...parts }),
     layers: layersIn(createMemoryLayerStore()),
     onLayer: () => undefined,
     agent: 'strata/test',

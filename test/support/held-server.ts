@@ -27,6 +27,7 @@ import type { WireTarget } from './git-wire.ts';
 import { createHeldCalls, type HeldCalls } from './held-calls.ts';
 import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
+import { testPastRepositories } from './past-repositories.ts';
 import { tempDir } from './temp-dir.ts';
 
 const QUIET_SPAN_MS = 5_000;
@@ -102,12 +103,13 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     onFinished: () => undefined,
     onLayer: () => undefined,
   };
+  const pastRepositories = testPastRepositories(context);
   const api = createApi(context);
   await api.ready();
   cleanUp(ending, () => api.close());
   const http = createHttpServer({
     tls: null,
-    git: createGitHandler({ ...context, agent: 'strata/test', log: pino({ level: 'silent' }) }),
+    git: createGitHandler({ ...context, pastRepositories, agent: 'strata/test', log: pino({ level: 'silent' }) }),
     probes: { roles: [], metrics: async () => ({ contentType: '', text: '' }), ready: async () => readyNow() },
     rest: (request, response) => api.routing(request, response),
     website: null,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
-import { GIT_ROUTES, type GitRoute } from '../../../apps/git-http/routes.ts';
+import { GIT_ROUTES, type GitRoute, PAST_GIT_ROUTES } from '../../../apps/git-http/routes.ts';
+import { timeInUrl } from '../../../core/audit/moment.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
@@ -89,17 +90,12 @@ describe('permissions of every Git route', () => {
       }
     });
 
-    test(`${nameOf(route)} answers for another account's repository, or one as of a moment, as for one that does not exist`, async () => {
+    test(`${nameOf(route)} answers for another account's repository as for one that does not exist`, async () => {
       for (const grant of GRANTS) {
         const token = await fixture.token(owner, { grants: [grant] });
         const none = await call(route, token, 'ada/nothing.git');
         assert.equal(none.status, 404);
-        for (const place of [
-          'bob/theirs.git',
-          'bob/nothing.git',
-          'nobody/theirs.git',
-          'ada/engine@20261103T140200Z.git',
-        ]) {
+        for (const place of ['bob/theirs.git', 'bob/nothing.git', 'nobody/theirs.git']) {
           const answer = await call(route, token, place);
           assert.deepEqual([answer.status, answer.text], [none.status, none.text], place);
           assert.deepEqual([...answer.headers.keys()].toSorted(), [...none.headers.keys()].toSorted(), place);
@@ -113,6 +109,48 @@ describe('permissions of every Git route', () => {
       const answer = await call(wrong, token);
       assert.deepEqual([answer.status, answer.headers.get('allow')], [405, route.method]);
       assert.equal((await call(wrong, null)).status, 401);
+    });
+  }
+
+  for (const route of PAST_GIT_ROUTES) {
+    test(`${nameOf(route)} as of a moment takes the grant ALL on all repositories, and no push`, async () => {
+      const now = fixture.clock.now();
+      const moment = timeInUrl(now);
+      for (const grant of GRANTS) {
+        for (const scope of ['ALL_REPO', 'including', 'excluding'] as const) {
+          const ids = [scope === 'including' ? repository.id : other.id];
+          const selected = scope === 'ALL_REPO' ? {} : ({ scope: 'SELECTED_REPO', repositoryIds: ids } as const);
+          const token = await fixture.token(owner, { grants: [grant], ...selected });
+          const { status, text } = await call(route, token, `ada/engine@${moment}.git`);
+          const what = `${grant} and ${scope}: ${text}`;
+          if (scope === 'excluding') {
+            assert.deepEqual([status, text], [404, 'Repository not found\n'], what);
+          } else if (grant !== 'ALL') {
+            assert.deepEqual([status, text], [403, 'This token lacks the grant ALL\n'], what);
+          } else if (scope === 'including') {
+            assert.deepEqual([status, text], [403, 'This token lacks the scope ALL_REPO\n'], what);
+          } else if (route.service === 'git-receive-pack') {
+            assert.equal(status, 403, what);
+            assert.match(text, /read only: push to ada\/engine\.git without the moment/);
+          } else {
+            assert.equal(status, 200, what);
+          }
+        }
+      }
+    });
+
+    test(`${nameOf(route)} as of a moment tells a stranger nothing`, async () => {
+      const token = await fixture.token(owner);
+      const none = await call(route, token, 'ada/nothing.git');
+      for (const place of [
+        'bob/theirs@20261103T140200Z.git',
+        'bob/theirs@never.git',
+        'bob/none@20261103T140200Z.git',
+      ]) {
+        const answer = await call(route, token, place);
+        assert.deepEqual([answer.status, answer.text], [none.status, none.text], place);
+        assert.equal((await call(route, null, place)).status, 401);
+      }
     });
   }
 

@@ -1,7 +1,7 @@
 /** The parsing of targets, and the routes that they match. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
+import { GIT_ROUTES, PAST_GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
 import { parseGitTarget } from '../../../apps/git-http/target.ts';
 
 describe('A target', () => {
@@ -82,11 +82,17 @@ describe('A route', () => {
     assert.equal(routes('info/refs?x=git-upload-pack'), 'dumb');
   });
 
-  test('does not exist for a repository as of a moment', () => {
-    for (const { path, service } of GIT_ROUTES) {
-      const target = parseGitTarget(`/r/ada/engine@20261103T140200Z.git/${path}?service=${service}`);
+  test('of a repository as of a moment has the same path and takes all grants on all repositories', () => {
+    assert.equal(PAST_GIT_ROUTES.length, GIT_ROUTES.length);
+    for (const [index, { path, service, serviceInQuery, method, contentType }] of GIT_ROUTES.entries()) {
+      const query = serviceInQuery ? `?service=${service}` : '';
+      const target = parseGitTarget(`/r/ada/engine@20261103T140200Z.git/${path}${query}`);
       assert.ok(target?.moment === '20261103T140200Z');
-      assert.deepEqual(routesOf(target), []);
+      const past = PAST_GIT_ROUTES[index];
+      assert.deepEqual(routesOf(target), [past]);
+      const same = { path: past?.path, service: past?.service, method: past?.method, contentType: past?.contentType };
+      assert.deepEqual(same, { path, service, method, contentType });
+      assert.deepEqual(past?.requirement, { grant: 'ALL', scope: 'ALL_REPO', onItself: false });
     }
   });
 });

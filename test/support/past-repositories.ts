@@ -1,0 +1,24 @@
+/** Repositories as they stood at a moment, over the ports of a test. */
+import { createPastEntities } from '../../core/runtime/past-entities.ts';
+import type { Entities } from '../../core/runtime/entities.ts';
+import {
+  createPastRepositories,
+  type PastRepositories,
+  type PastRepositoriesContext,
+} from '../../core/use-cases/auditing/repository-as-of.ts';
+import { createMemorySnapshots } from './memory/snapshots.ts';
+
+export const TEST_RETENTION_MS = 30 * 24 * 60 * 60_000;
+
+export function testPastRepositories(
+  context: Omit<PastRepositoriesContext, 'past' | 'retentionMs'> & { readonly entities: Entities },
+): PastRepositories {
+  const past = createPastEntities({
+    ...{ events: context.events, entities: context.entities, snapshots: createMemorySnapshots() },
+    complete: async (event) => event,
+    onFault: (_what, cause) => {
+      throw cause;
+    },
+  });
+  return createPastRepositories({ ...context, past, retentionMs: TEST_RETENTION_MS });
+}
