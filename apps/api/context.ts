@@ -16,6 +16,7 @@ import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
+import type { PurgeContext } from '../../core/use-cases/auditing/purge-repository.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import type { ExportContext } from '../../core/use-cases/auditing/export-account-log.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
@@ -45,6 +46,8 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly past: PastEntities;
   readonly layers: LayerStores;
   /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */
+  /** How far webhooks were notified of pushes. */
+  readonly notifiedTo: PurgeContext['notifiedTo'];
   readonly purgeSlots: FairSlots;
   /** How long what a ref reached, and a deleted repository, is kept. */
   readonly retentionMs: number;

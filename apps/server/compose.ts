@@ -60,15 +60,13 @@ import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
-import { composeDeliveryStore } from './webhooks.ts';
+import { composeDeliveryStore, readNotifiedTo } from './webhooks.ts';
 import { startWork } from './work.ts';
 import { registerGauges } from './gauges.ts';
 
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
-const DAY_MS = 24 * 60 * 60_000;
 const FLUSH_INTERVAL_MS = 60_000;
-const DAY_MS = 24 * 60 * 60_000;
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -226,8 +224,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   const onLayer = createCompactionRequests({ ...context, background });
-  const past = composePastEntities(foundation, onFault);
-  const retentionMs = settings.retentionDays * DAY_MS;
+  const { past } = opened;
+  const { retentionMs } = settings;
   const { readModels } = projections;
   return {
     ...context,
@@ -243,6 +241,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     bucketChecks,
     archives: createArchiveLane(),
     exportSlots: createExportSlots(),
+    notifiedTo: readNotifiedTo(opened.foundation.pool),
     purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
@@ -275,7 +274,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     identityTokens: opened.identityTokens,
     deliveries: opened.deliveries,
     past: opened.past,
-    retentionMs: settings.retentionDays * DAY_MS,
+    retentionMs: settings.retentionMs,
     newTokenSecret,
     newExchangedSecret,
     newUserCode,

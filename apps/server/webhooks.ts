@@ -9,7 +9,7 @@ import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
-import type { RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
 import { BUCKET_BACKGROUND_REST_MS, BUCKET_BACKGROUND_WAIT_MS } from '../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
@@ -17,7 +17,7 @@ import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-delivery.ts';
-import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
+import { type FollowPushesContext, NOTIFICATIONS_POLICY } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
@@ -140,4 +140,10 @@ function attemptingOf({ foundation, deliveries, outgoing, version, metrics, log 
 /** The store of delivery bodies, which the API reads as well. */
 export function composeDeliveryStore({ pool }: Foundation): DeliveryStore {
   return createPostgresDeliveryStore(pool);
+}
+
+/** Returns a function that reads how far webhooks were notified of pushes; null before the first. */
+export function readNotifiedTo(pool: Foundation['pool']): () => Promise<LogPosition | null> {
+  const marks = createPostgresPolicyMarks(pool);
+  return async () => (await marks.read(NOTIFICATIONS_POLICY))?.position ?? null;
 }

@@ -15,7 +15,6 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type CarriedOutWorkflow, carriedOut, type Timers, type Workflow } from '../../core/ports/workflows.ts';
 import type { ManifestContext } from '../../core/use-cases/manifests/write-manifest.ts';
-import { NOTIFICATIONS_POLICY } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { deviceRequest } from '../../workflows/device-request/logic.ts';
@@ -32,6 +31,7 @@ import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { createPartHealth, type StartedPart } from './readiness.ts';
+import { readNotifiedTo } from './webhooks.ts';
 import type { TemporalSettings } from './temporal-settings.ts';
 
 /** The workflows whose timers the read model `workflow-timers` holds. */
@@ -59,8 +59,7 @@ const CONNECTION_CHECK_INTERVAL_MS = 500;
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
   const { foundation, layers, objects, manifestContext, retentionMs, metrics, temporal, log } = options;
   const { context } = foundation;
-  const marks = createPostgresPolicyMarks(foundation.pool);
-  const notifiedTo = async () => (await marks.read(NOTIFICATIONS_POLICY))?.position ?? null;
+  const notifiedTo = readNotifiedTo(foundation.pool);
   const compacting = { ...context, layers, objects, log, retentionMs, notifiedTo };
   const workflows = [
     carriedOut(deviceLogin, createDeviceLoginSteps(context)),

@@ -58,7 +58,11 @@ import {
 } from '../../core/use-cases/accounts/trust-rules.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createPastEntities } from '../../core/runtime/past-entities.ts';
-import { createRepository, deleteRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import {
+  createRepository,
+  deleteRepository,
+  type FoundRepository,
+} from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
@@ -199,6 +203,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     past,
     layers: layersIn(createMemoryLayerStore()),
     drops: { keep: async () => Promise.reject(new Error('There are no packs in memory')) },
+    notifiedTo: async () => null,
     purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),
     retentionMs: 30 * 24 * 60 * 60_000,
     ...createKnownAnswers(),

@@ -222,7 +222,7 @@ class History implements PastHistory {
 
   async drop(): Promise<void> {
     const of = { account: this.account, repository: this.#id };
-    const context = { ...this.#maintenance(), retentionMs: TEST_RETENTION_MS };
+    const context = { ...this.#maintenance(), retentionMs: TEST_RETENTION_MS, notifiedTo: async () => null };
     if ((await dropUnreached(context, of, NEVER)) !== 'dropped') return;
     this.counts.dropped += 1;
     this.keptSince = plusMs(this.fixture.clock.now(), -TEST_RETENTION_MS);
