@@ -1,10 +1,17 @@
-/** Snapshots of long streams on PostgreSQL; deleting them loses nothing (core/ports/snapshots.ts). */
+/**
+ * Snapshots of long streams on PostgreSQL; deleting them loses nothing (core/ports/snapshots.ts).
+ *
+ * Must stay true: the text is the canonical JSON of the state on one line, and of each part on a line of its own. Neither
+ * saving nor reading holds up the event loop for the text of more than a few parts at once.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';
+import type { Parts } from '../../core/kernel/decider.ts';
 import type { StreamName } from '../../core/kernel/envelope.ts';
 import { canonicalJson, type JsonValue } from '../../core/kernel/json.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../../core/kernel/limits.ts';
 import { thinnedOut } from '../../core/kernel/thinned.ts';
-import type { Snapshots } from '../../core/ports/snapshots.ts';
+import type { Snapshot, Snapshots } from '../../core/ports/snapshots.ts';
 import { retryRepeatable } from './retry.ts';
 
 const RETRY_SPAN_MS = 5_000;
@@ -26,21 +33,52 @@ export function createPostgresSnapshots(pool: pg.Pool): Snapshots {
       );
       const [newest] = rows;
       if (newest === undefined) return null;
-      return { stream, codeVersion, revision: newest.revision, state: JSON.parse(newest.state) as JsonValue };
+      return { stream, codeVersion, revision: newest.revision, ...parseText(newest.state) };
     },
-    save: async ({ stream, codeVersion, revision, state }) => {
-      const stateText = canonicalJson(state);
+    save: async ({ stream, codeVersion, revision, state, parts }) => {
+      const text = await textOf(state, parts ?? []);
       // Idempotent, so it may be retried.
       await retryRepeatable(RETRY_SPAN_MS, () =>
         pool.query(
           `INSERT INTO snapshots (stream, code_version, revision, state) VALUES ($1, $2, $3, $4)
            ON CONFLICT (stream, code_version, revision) DO NOTHING`,
-          [stream, codeVersion, revision, stateText],
+          [stream, codeVersion, revision, text],
         ),
       );
       await retryRepeatable(RETRY_SPAN_MS, () => thinOut(pool, stream, codeVersion));
     },
   };
+}
+
+/** Parts of one turn of the event loop: together some 200 KB. */
+const TURN_PARTS = 4;
+
+/** Returns the text as bytes, which the client sends without encoding all of it in one go. */
+async function textOf(state: JsonValue, parts: Parts): Promise<Buffer> {
+  const lines = [Buffer.from(canonicalJson(state))];
+  for await (const part of parts) {
+    lines.push(Buffer.from(`\n${canonicalJson(part)}`));
+    if (lines.length % TURN_PARTS === 0) await nextTurn();
+  }
+  return Buffer.concat(lines);
+}
+
+function parseText(text: string): Pick<Snapshot, 'state' | 'parts'> {
+  const end = text.indexOf('\n');
+  if (end === -1) return { state: JSON.parse(text) as JsonValue };
+  return { state: JSON.parse(text.slice(0, end)) as JsonValue, parts: parsedLines(text, end + 1) };
+}
+
+async function* parsedLines(text: string, from: number): AsyncGenerator<JsonValue> {
+  let parsed = 0;
+  for (let start = from; start < text.length; ) {
+    const newline = text.indexOf('\n', start);
+    const end = newline === -1 ? text.length : newline;
+    yield JSON.parse(text.slice(start, end)) as JsonValue;
+    start = end + 1;
+    parsed += 1;
+    if (parsed % TURN_PARTS === 0) await nextTurn();
+  }
 }
 
 /** Drops snapshots of older code versions too: no newer program reads them. */

@@ -7,7 +7,7 @@
  */
 import type { RecordedEvent } from './envelope.ts';
 import type { Timestamp } from './ids.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject, JsonValue } from './json.ts';
 import type { Refusal } from './refusal.ts';
 
 /** An event of one type as the domain uses it: the data have the stored form of the current version. */
@@ -51,6 +51,21 @@ export interface SnapshotCodec<State> {
   write(state: State): JsonObject | null;
   /** Receives only data that `write` of the same version returned. */
   read(snapshot: JsonObject): State;
+  /**
+   * For a part of the state that may be large, which `write` and `read` leave out: it is written and read in parts,
+   * between which others have the event loop.
+   */
+  readonly parts?: SnapshotParts<State>;
+}
+
+/** Parts of a snapshot, each of some ten kilobytes. */
+export type Parts = Iterable<JsonValue> | AsyncIterable<JsonValue>;
+
+export interface SnapshotParts<State> {
+  /** Makes a part when it is asked for. */
+  write(state: State): Iterable<JsonValue>;
+  /** Returns the state, as `read` of the codec returned it, with what the parts hold. */
+  read(state: State, parts: Parts): Promise<State>;
 }
 
 export interface Decider<State, Event extends DomainEvent<string, JsonObject>> {

@@ -47,6 +47,28 @@ export class PersistentMap<Key, Value extends {} | null> {
     return new PersistentMap({ base, overlay: new Map<Key, Value | undefined>(), weigh, size: base.size, weight });
   }
 
+  /** Makes a map entry by entry, so that the caller can leave the event loop to others between them. */
+  static inParts<Key, Value extends {} | null>(
+    weigh: Weigh<Key, Value>,
+  ): { add(key: Key, value: Value): void; map(): PersistentMap<Key, Value> } {
+    const base = new Map<Key, Value>();
+    let [weight, added, isMade] = [0, 0, false];
+    return {
+      add(key, value) {
+        if (isMade) throw new TypeError('The map is made, and never changes');
+        base.set(key, value);
+        weight += weigh(key, value);
+        added += 1;
+      },
+      // Not a copy, which would take a long turn of the event loop.
+      map() {
+        if (base.size !== added) throw new TypeError('A key came twice');
+        isMade = true;
+        return new PersistentMap({ base, overlay: new Map<Key, Value | undefined>(), weigh, size: base.size, weight });
+      },
+    };
+  }
+
   get(key: Key): Value | undefined {
     return this.#overlay.has(key) ? this.#overlay.get(key) : this.#base.get(key);
   }

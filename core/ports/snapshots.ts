@@ -4,6 +4,7 @@
  * Must stay true: snapshots are disposable. Losing one, or all, costs time and changes no answer. A snapshot of another
  * code version is ignored.
  */
+import type { Parts } from '../kernel/decider.ts';
 import type { StreamName } from '../kernel/envelope.ts';
 import type { JsonValue } from '../kernel/json.ts';
 
@@ -14,6 +15,11 @@ export interface Snapshot {
   /** The developer raises it whenever the meaning of `state` changes. */
   readonly codeVersion: number;
   readonly state: JsonValue;
+  /**
+   * What may be large beside it. Saving and reading it holds up the event loop for a few parts at a time. Without parts
+   * it is absent.
+   */
+  readonly parts?: Parts;
 }
 
 export interface Snapshots {

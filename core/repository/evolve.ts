@@ -1,9 +1,9 @@
 /** Folds a repository's events. The caller has put the updates of a wide push back into `RefsUpdated.updates`. */
 import { branchOfRef, type RefName, refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';
-import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
+import type { Decider, Parts, SnapshotCodec } from '../kernel/decider.ts';
 import { objectId, plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
-import type { JsonObject } from '../kernel/json.ts';
+import type { JsonObject, JsonValue } from '../kernel/json.ts';
 import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
 import type { ObjectType } from '../ports/object-database.ts';
@@ -15,7 +15,7 @@ import {
   type RecordedLayer,
 } from './events.ts';
 import { changeLayers, dropsObjects, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
-import { changeRefs, refRuns } from './ref-runs.ts';
+import { changeRefs, type RefRun, refRuns, refsOfRuns } from './ref-runs.ts';
 import { leavesObjects } from './unreached.ts';
 import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
 
@@ -113,14 +113,12 @@ function storedRef(update: RefsUpdated['data']['updates'][number]): Ref | undefi
 }
 
 /** The weight of a ref is the memory it takes in bytes, its entries in the sorted names and in the tips included. */
-function refsFrom(refs: Iterable<readonly [RefName, Ref]>): OpenRepository['refs'] {
-  return PersistentMap.from(refs, (name) => 350 + 2 * name.length);
-}
+const weighRef = (name: RefName): number => 350 + 2 * name.length;
+const NO_REFS: OpenRepository['refs'] = PersistentMap.from([], weighRef);
 
 /** The stored form, which only this file writes and reads. A change of it raises the version of the snapshot. */
 type RepositorySnapshot = {
   readonly defaultBranch: string | null;
-  readonly refs: readonly (readonly [string, string, ObjectType, string | null])[];
   readonly layers: readonly RecordedLayer[];
   readonly shrinkEpoch: number;
   readonly keptSinceEpoch: number | null;
@@ -132,21 +130,43 @@ type RepositorySnapshot = {
   readonly expiredThrough: number;
 };
 
-/** The cast is sound because only `write` below makes snapshots of this version. */
+/** A part of the stored form: a run of refs, in their order, so that they need no sorting when they are read. */
+type StoredRun = readonly (readonly [name: string, id: string, type: ObjectType, peeled: string | null])[];
+
+/** The casts are sound because only `write` and `writeRuns` below make snapshots of this version. */
 function parseSnapshot(snapshot: JsonObject): RepositorySnapshot {
   return snapshot as RepositorySnapshot;
 }
 
+function parseRun(part: JsonValue): RefRun {
+  return (part as StoredRun).map(([name, id, type, peeled]) => ({
+    name: refName(name),
+    id: objectId(id),
+    type,
+    peeled: peeled === null ? null : objectId(peeled),
+  }));
+}
+
+function* writeRuns(state: Repository): Generator<StoredRun> {
+  if (state.status === 'closed') return;
+  for (const run of refRuns(state.refs)) yield run.map(({ name, id, type, peeled }) => [name, id, type, peeled]);
+}
+
+async function readRuns(state: Repository, parts: Parts): Promise<Repository> {
+  if (state.status === 'closed') return state;
+  return { ...state, refs: await refsOfRuns(parsedRuns(parts), weighRef) };
+}
+
+async function* parsedRuns(parts: Parts): AsyncGenerator<RefRun> {
+  for await (const part of parts) yield parseRun(part);
+}
+
 const repositorySnapshots: SnapshotCodec<Repository> = {
-  version: 4,
+  version: 5,
   write(state) {
     if (state.status === 'closed') return null;
     const { defaultBranch, shrinkEpoch, keptSinceEpoch, clean, uncleanSince, hadBranch, pushedAt, expiredThrough } =
       state;
-    // In order, so that they need no sorting when they are read.
-    const refs = refRuns(state.refs).flatMap((run) =>
-      run.map(({ name, id, type, peeled }) => [name, id, type, peeled] as const),
-    );
     const layers = [...state.layers].map((layer) => ({
       id: layer.id,
       key: layer.key,
@@ -155,7 +175,7 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       pack: layer.pack,
     }));
     const leftTips = state.leftTips.map(({ id, leftAt }) => [id, leftAt] as const);
-    const listed = { refs, layers, leftTips };
+    const listed = { layers, leftTips };
     const snapshot = {
       defaultBranch,
       shrinkEpoch,
@@ -174,12 +194,7 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
     return {
       status: 'open',
       defaultBranch: stored.defaultBranch,
-      refs: refsFrom(
-        stored.refs.map(([name, id, type, peeled]) => [
-          refName(name),
-          { id: objectId(id), type, peeled: peeled === null ? null : objectId(peeled) },
-        ]),
-      ),
+      refs: NO_REFS,
       layers: AppendList.from(layers),
       layersSizeBytes: layers.reduce((sum, layer) => sum + layer.sizeBytes, 0),
       shrinkEpoch: stored.shrinkEpoch,
@@ -192,6 +207,7 @@ const repositorySnapshots: SnapshotCodec<Repository> = {
       expiredThrough: stored.expiredThrough,
     };
   },
+  parts: { write: writeRuns, read: readRuns },
 };
 
 export const repositories: Decider<Repository, RepositoryEvent> = {
@@ -200,7 +216,7 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
   initial: {
     status: 'open',
     defaultBranch: null,
-    refs: refsFrom([]),
+    refs: NO_REFS,
     ...NO_LAYERS,
     layersSizeBytes: 0,
     clean: true,

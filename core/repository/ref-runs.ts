@@ -5,13 +5,13 @@
  * a run is made again only for these. A repository may have some 200,000 refs: none of them is sorted again.
  */
 import { byRefOrder, type RefName } from '../git/ref-name.ts';
-import type { PersistentMap } from '../kernel/persistent-map.ts';
+import { PersistentMap, type Weigh } from '../kernel/persistent-map.ts';
 import type { Ref } from './state.ts';
 
 export type Refs = PersistentMap<RefName, Ref>;
 type NamedRef = Ref & { readonly name: RefName };
 /** Never empty. Its names come before those of the next run. */
-type RefRun = readonly NamedRef[];
+export type RefRun = readonly NamedRef[];
 
 const RUN_REFS_MAX = 512;
 
@@ -34,6 +34,20 @@ export function sortedRefNames(refs: Refs): readonly RefName[] {
   const names = refRuns(refs).flatMap((run) => run.map(({ name }) => name));
   NAMES.set(refs, names);
   return names;
+}
+
+/** Makes refs of runs that come in order, so that none is sorted again. `weigh` is that of `PersistentMap.from`. */
+export async function refsOfRuns(runs: AsyncIterable<RefRun>, weigh: Weigh<RefName, Ref>): Promise<Refs> {
+  const whole: RefRun[] = [];
+  const parts = PersistentMap.inParts<RefName, Ref>(weigh);
+  for await (const run of runs) {
+    if (run.length === 0) continue;
+    for (const { name, id, type, peeled } of run) parts.add(name, { id, type, peeled });
+    whole.push(run);
+  }
+  const refs = parts.map();
+  RUNS.set(refs, whole);
+  return refs;
 }
 
 /** Returns the refs after changes, made in order; `undefined` removes a ref. */

@@ -103,7 +103,7 @@ export async function latestSnapshot<State, Event extends AnyEvent>(
   if (codec === null) return null;
   try {
     const snapshot = await options.snapshots.latest(stream, codec.version, upTo);
-    return snapshot === null ? null : { ...emptyEntity(decider, stream), ...parseSnapshot(codec, snapshot) };
+    return snapshot === null ? null : { ...emptyEntity(decider, stream), ...(await parseSnapshot(codec, snapshot)) };
   } catch (cause) {
     options.onFault('snapshot', cause);
     return null;
@@ -111,13 +111,15 @@ export async function latestSnapshot<State, Event extends AnyEvent>(
 }
 
 /** Parses the stored form: a state, and the id of the event that it ends with. */
-function parseSnapshot<State>(
+async function parseSnapshot<State>(
   codec: SnapshotCodec<State>,
-  { state: stored, revision }: Snapshot,
-): Pick<Entity<State>, 'state' | 'revision' | 'lastEventId'> {
+  { state: stored, revision, parts = [] }: Snapshot,
+): Promise<Pick<Entity<State>, 'state' | 'revision' | 'lastEventId'>> {
   const { state, last_event_id: id } = isJsonObject(stored) ? stored : {};
   if (state === undefined || !isJsonObject(state) || typeof id !== 'string') throw new TypeError('Not a snapshot');
-  return { state: codec.read(state), revision, lastEventId: uuid(id) };
+  const read = codec.read(state);
+  const whole = codec.parts === undefined ? read : await codec.parts.read(read, parts);
+  return { state: whole, revision, lastEventId: uuid(id) };
 }
 
 /** Returns the snapshot of an entity; null if its state is not worth one. */
@@ -125,10 +127,13 @@ export function snapshotOf<State, Event extends AnyEvent>(
   decider: Decider<State, Event>,
   { stream, state, revision, lastEventId }: Entity<State>,
 ): Snapshot | null {
-  const written = decider.snapshots?.write(state) ?? null;
-  if (decider.snapshots === null || written === null || revision === 'none' || lastEventId === null) return null;
+  const codec = decider.snapshots;
+  const written = codec?.write(state) ?? null;
+  if (codec === null || written === null || revision === 'none' || lastEventId === null) return null;
   const stored: JsonValue = { last_event_id: lastEventId, state: written };
-  return { stream, revision, codeVersion: decider.snapshots.version, state: stored };
+  // A state never changes, so its parts may be made later, when each is stored.
+  const parts = codec.parts === undefined ? {} : { parts: codec.parts.write(state) };
+  return { stream, revision, codeVersion: codec.version, state: stored, ...parts };
 }
 
 /** Saves a snapshot in the background: no caller waits for it. */

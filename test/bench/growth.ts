@@ -105,7 +105,8 @@ type Stored = Pick<
 
 async function storedFigures({ env }: Scene, synthetic: SyntheticPushes): Promise<Omit<Stored, 'compaction'>> {
   const state = await synthetic.state();
-  const written = repositories.snapshots?.write(state) ?? null;
+  const { snapshots } = repositories;
+  const written = [snapshots?.write(state) ?? null, ...(snapshots?.parts?.write(state) ?? [])];
   const client = new pg.Client(env['STRATA_DATABASE_URL']);
   await client.connect();
   try {

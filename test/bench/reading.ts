@@ -10,8 +10,9 @@ import { pipeline } from 'node:stream/promises';
 import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
 import type { Apart } from '../../core/ports/object-history.ts';
 import type { Diff } from '../../core/git/diff/diff.ts';
-import { refName } from '../../core/git/ref-name.ts';
+import { type RefName, refName } from '../../core/git/ref-name.ts';
 import { PersistentMap } from '../../core/kernel/persistent-map.ts';
+import { changeRefs, refRuns, refsOfRuns } from '../../core/repository/ref-runs.ts';
 import type { Ref } from '../../core/repository/state.ts';
 import { type CompareContext, compareRefs, type KnownComparison } from '../../core/use-cases/reading/compare-refs.ts';
 import { listBranchPage } from '../../core/use-cases/reading/list-branch-page.ts';
@@ -183,7 +184,12 @@ async function measureNames(context: Context, seconds: number): Promise<readonly
     const number = (index * 7_919) % MANY_REFS;
     return refName(`refs/${index % 2 === 0 ? 'heads' : 'tags'}/release-${number}.${index % 13}`);
   });
-  const refs = PersistentMap.from(names.map((name) => [name, ref] as const));
+  // As a server has them after a start: from a snapshot.
+  const changed = changeRefs(
+    PersistentMap.from<RefName, Ref>([]),
+    names.map((name) => [name, ref] as const),
+  );
+  const refs = await refsOfRuns(eachOf(refRuns(changed)), () => 1);
   const page = { offset: 0, limit: 50 };
   const works: readonly (readonly [name: string, wanted: WantedRefs])[] = [
     ['branches by name', { kind: 'branch', search: '', order: 'name', page }],
@@ -195,6 +201,10 @@ async function measureNames(context: Context, seconds: number): Promise<readonly
     lines.push({ name, ...(await timesOf(() => findRefs(context, { refs }, wanted), seconds / works.length)) });
   }
   return lines;
+}
+
+async function* eachOf<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+  yield* items;
 }
 
 async function timesOf(work: () => Promise<unknown>, seconds: number): Promise<Omit<ReadingLine, 'name'>> {

@@ -120,7 +120,8 @@ async function storedFigures(
   const synthetic = await openSyntheticPushes(scene, { username, name }, noCompactions());
   try {
     const state = await synthetic.state();
-    const written = repositories.snapshots?.write(state) ?? null;
+    const { snapshots } = repositories;
+    const written = [snapshots?.write(state) ?? null, ...(snapshots?.parts?.write(state) ?? [])];
     // The snapshot of what was just read is saved in the background.
     await sleep(SNAPSHOT_SAVED_MS);
     return { entityBytes: repositories.sizeBytes(state), snapshotBytes: canonicalJson(written).length };

@@ -65,6 +65,15 @@ export function snapshotsContract(adapter: string, open: () => Promise<OpenSnaps
       assert.equal((await snapshots.latest(stream, 2))?.state, 'new');
     });
 
+    test('give their parts back, in order', async () => {
+      const stream = newStream();
+      const parts = Array.from({ length: 50 }, (_, number) => [number, 'a\nline\0']);
+      await snapshots.save({ stream, revision: 999, codeVersion: 1, state: { 'a\n': 1 }, parts });
+      const read = await snapshots.latest(stream, 1);
+      assert.deepEqual(read?.state, { 'a\n': 1 });
+      assert.deepEqual(await Array.fromAsync(read?.parts ?? []), parts);
+    });
+
     test('can be saved twice', async () => {
       const snapshot = { stream: newStream(), revision: 999, codeVersion: 1, state: [1, { a: null }] };
       await Promise.all([snapshots.save(snapshot), snapshots.save(snapshot)]);

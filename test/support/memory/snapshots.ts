@@ -13,6 +13,8 @@ interface KeptSnapshot {
   readonly revision: number;
   readonly codeVersion: number;
   readonly stateText: string;
+  /** Null for a snapshot without parts. */
+  readonly partsText: string | null;
 }
 
 /** Makes a new, empty set of snapshots. */
@@ -24,12 +26,14 @@ export function createMemorySnapshots(): Snapshots {
       const newest = usable.sort((a, b) => b.revision - a.revision)[0];
       if (newest === undefined) return null;
       const state = JSON.parse(newest.stateText) as JsonValue;
-      return { stream, revision: newest.revision, codeVersion, state };
+      const parts = newest.partsText === null ? {} : { parts: JSON.parse(newest.partsText) as JsonValue[] };
+      return { stream, revision: newest.revision, codeVersion, state, ...parts };
     },
-    save: async ({ stream, revision, codeVersion, state }) => {
+    save: async ({ stream, revision, codeVersion, state, parts }) => {
+      const partsText = parts === undefined ? null : canonicalJson(await Array.fromAsync(parts));
       const kept = streams.get(stream) ?? [];
       const others = kept.filter((s) => s.revision !== revision || s.codeVersion !== codeVersion);
-      const saved = [...others, { revision, codeVersion, stateText: canonicalJson(state) }];
+      const saved = [...others, { revision, codeVersion, stateText: canonicalJson(state), partsText }];
       const revisions = saved.filter((s) => s.codeVersion === codeVersion).map((s) => s.revision);
       const dropped = new Set(thinnedOut(revisions, SNAPSHOT_INTERVAL_EVENTS));
       streams.set(
