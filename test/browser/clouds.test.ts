@@ -81,7 +81,7 @@ describe('In a browser', needs('chromium'), () => {
       await page.getByText('failed', { exact: true }).waitFor();
       await check(page);
       await page.goto('/storage-buckets/errors');
-      await page.getByRole('cell', { name: 'verify', exact: true }).waitFor();
+      await page.getByText('verify', { exact: true }).waitFor();
       await check(page);
       await follow(page, 'Attic');
       await follow(page, 'Edit');

@@ -81,7 +81,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       await check(page);
       await find(page, 'Find a tag', '1.1');
       await page.getByRole('link', { name: 'v1.1', exact: true }).waitFor();
-      assert.equal(await page.getByRole('row').count(), 1);
+      assert.equal(await page.getByRole('row').count(), 2, 'the head and one tag');
       await follow(page, 'Activity');
       await page.getByText('force-pushed').waitFor();
       await check(page);

@@ -39,12 +39,12 @@ const follow =
     }
   };
 
-/** Opens the webhook with this path, and its newest delivery of this status. */
+/** Opens the webhook with this path, and its oldest delivery of this status: the one with the most attempts. */
 const delivery =
   (webhook: string, status: string): Prepare =>
   async (page) => {
     await follow(new RegExp(`/${webhook}$`))(page);
-    await page.getByRole('row').filter({ hasText: status }).getByRole('link').first().click();
+    await page.getByRole('row').filter({ hasText: status }).last().getByRole('link').first().click();
     await page.waitForLoadState();
   };
 

@@ -10,9 +10,9 @@ export function attemptLine({ status, attemptLog }: WebhookDeliveryRow): Html {
   const made = attemptLog.filter((attempt) => attempt.series === series);
   const coming = status === 'PENDING' ? WEBHOOK_RETRY_WAITS_MS.slice(Math.max(0, made.length - 1)) : [];
   if (made.length === 0 && coming.length === 0) return NOTHING;
-  const first = status === 'PENDING' && made.length === 0 && html`<li><span>at once</span></li>`;
+  const first = status === 'PENDING' && made.length === 0 && html`<li>at once</li>`;
   return html`<ol class="attempts">${made.map(madeItem)}${first}${coming.map(
-    (waitMs) => html`<li><span>after ${waitMs / 1_000} s</span></li>`,
+    (waitMs) => html`<li>after ${waitMs / 1_000} s</li>`,
   )}</ol>`;
 }
 
@@ -22,7 +22,7 @@ function madeItem(attempt: AttemptRow, index: number): Html {
   const when = waitMs === undefined ? 'at once' : `after ${waitMs / 1_000} s`;
   return html`<li class="${error === null ? 'good' : 'bad'}" title="${attemptError(attempt) ?? 'Delivered'}"><b>${codeOf(
     attempt,
-  )}</b><span>${when}, ${durationMs} ms</span></li>`;
+  )}</b>${when}, ${durationMs} ms</li>`;
 }
 
 /** An attempt for a webhook that is off sends nothing, so nothing can answer. */
