@@ -2,15 +2,19 @@
  * Bounds the calls to one bucket that are under way at once on this node.
  *
  * Must stay true: while a bucket does not answer, few calls try it. The others wait for what these find out, and fail
- * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice.
+ * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice. A caller that forgets a
+ * body which it was given takes no place for ever.
  */
-import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX } from '../../kernel/limits.ts';
+import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX, BUCKET_UNREAD_MS } from '../../kernel/limits.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
 
 /** A call that may be made. The first of its two functions that is called counts. */
 export interface Admitted {
   /** The bucket answered. A call goes on to hold its place until `end`. */
   answered(): void;
+  /** The caller has the body, and may begin to read it: until `reads` or for `BUCKET_UNREAD_MS` it holds its place. */
+  handedOver(): void;
+  reads(): void;
   /** Ends the call; with the error if it failed. */
   end(error?: LayerStoreError): void;
 }
@@ -24,11 +28,13 @@ export interface BucketGate {
 /** Nothing answers: other calls would wait as long. */
 const SILENT: ReadonlySet<LayerStoreErrorCode> = new Set<LayerStoreErrorCode>(['unreachable', 'timed-out']);
 
-export function createBucketGate(): BucketGate {
+export function createBucketGate(monotonicMs: () => number): BucketGate {
   /** Calls that are made, and calls that wait. */
   let inside = 0;
   let made = 0;
   let isSilent = false;
+  /** The calls whose bodies nobody reads yet, and since when, the oldest first. */
+  const unread = new Map<Admitted, number>();
   let waiting: { readonly admit: () => void; readonly fail: (error: LayerStoreError) => void }[] = [];
 
   const admitWaiting = (): void => {
@@ -48,23 +54,34 @@ export function createBucketGate(): BucketGate {
     waiting = [];
     for (const waiter of failing) waiter.fail(error);
   };
+  const endForgotten = (): void => {
+    for (const [call, since] of unread) {
+      if (monotonicMs() - since < BUCKET_UNREAD_MS) return;
+      call.end();
+    }
+  };
   const admitted = (): Admitted => {
     let hasEnded = false;
-    return {
+    const call: Admitted = {
       answered,
+      handedOver: () => unread.set(call, monotonicMs()),
+      reads: () => unread.delete(call),
       end: (error) => {
         if (hasEnded) return;
         hasEnded = true;
+        unread.delete(call);
         made -= 1;
         inside -= 1;
         if (error === undefined) admitWaiting();
         else failed(error);
       },
     };
+    return call;
   };
 
   return {
     enter: async () => {
+      endForgotten();
       if (inside >= BUCKET_CALLS_MAX) {
         throw new LayerStoreError('throttled', `${inside} calls to the bucket are under way`);
       }
