@@ -28,13 +28,28 @@ export interface BucketGate {
 /** Nothing answers: other calls would wait as long. */
 const SILENT: ReadonlySet<LayerStoreErrorCode> = new Set<LayerStoreErrorCode>(['unreachable', 'timed-out']);
 
+/** The calls whose bodies nobody reads yet. */
+function createUnread(monotonicMs: () => number) {
+  /** Since when, the oldest first. */
+  const calls = new Map<Admitted, number>();
+  return {
+    add: (call: Admitted): void => void calls.set(call, monotonicMs()),
+    remove: (call: Admitted): void => void calls.delete(call),
+    endForgotten(): void {
+      for (const [call, since] of calls) {
+        if (monotonicMs() - since < BUCKET_UNREAD_MS) return;
+        call.end();
+      }
+    },
+  };
+}
+
 export function createBucketGate(monotonicMs: () => number): BucketGate {
   /** Calls that are made, and calls that wait. */
   let inside = 0;
   let made = 0;
   let isSilent = false;
-  /** The calls whose bodies nobody reads yet, and since when, the oldest first. */
-  const unread = new Map<Admitted, number>();
+  const unread = createUnread(monotonicMs);
   let waiting: { readonly admit: () => void; readonly fail: (error: LayerStoreError) => void }[] = [];
 
   const admitWaiting = (): void => {
@@ -54,22 +69,16 @@ export function createBucketGate(monotonicMs: () => number): BucketGate {
     waiting = [];
     for (const waiter of failing) waiter.fail(error);
   };
-  const endForgotten = (): void => {
-    for (const [call, since] of unread) {
-      if (monotonicMs() - since < BUCKET_UNREAD_MS) return;
-      call.end();
-    }
-  };
   const admitted = (): Admitted => {
     let hasEnded = false;
     const call: Admitted = {
       answered,
-      handedOver: () => unread.set(call, monotonicMs()),
-      reads: () => unread.delete(call),
+      handedOver: () => unread.add(call),
+      reads: () => unread.remove(call),
       end: (error) => {
         if (hasEnded) return;
         hasEnded = true;
-        unread.delete(call);
+        unread.remove(call);
         made -= 1;
         inside -= 1;
         if (error === undefined) admitWaiting();
@@ -81,7 +90,7 @@ export function createBucketGate(monotonicMs: () => number): BucketGate {
 
   return {
     enter: async () => {
-      endForgotten();
+      unread.endForgotten();
       if (inside >= BUCKET_CALLS_MAX) {
         throw new LayerStoreError('throttled', `${inside} calls to the bucket are under way`);
       }
