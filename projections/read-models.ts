@@ -26,7 +26,7 @@ import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { findRepositories, readBucketsInUse, readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
-import { readDailyTraffic, readUsage } from './usage/queries.ts';
+import { readBucketStorage, readDailyTraffic, readUsage } from './usage/queries.ts';
 import {
   readDeliveryBacklog,
   readDueDeliveries,
@@ -118,6 +118,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
+    bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };
 }

@@ -99,9 +99,15 @@ async function putInParts(object: NewObject, mark: string, source: PartSource): 
     );
     return 'stored';
   } catch (error) {
-    await abort(object, upload);
+    const aborted = abort(object, upload);
+    // A bucket that does not answer would hold the pusher as long again. The abort never rejects.
+    if (!isSilence(error)) await aborted;
     throw error;
   }
+}
+
+function isSilence(error: unknown): boolean {
+  return error instanceof S3Failure && (error.code === 'timed-out' || error.code === 'unreachable');
 }
 
 async function sendParts(object: NewObject, upload: string, source: PartSource): Promise<CompletedPart[]> {

@@ -1,5 +1,5 @@
 /** How much an account has used: the sums of a projection, which byte quotas are checked against. */
-import type { AccountId } from '../kernel/ids.ts';
+import type { AccountId, Uuid } from '../kernel/ids.ts';
 
 export interface AccountUsage {
   /** The size of all layers of repositories on platform storage that are not deleted. */
@@ -21,6 +21,19 @@ export interface DayTraffic {
 export interface DailyTrafficReader {
   /** Returns the days of the current calendar month on which something was sent or received, oldest first. */
   dailyTraffic(account: AccountId): Promise<readonly DayTraffic[]>;
+}
+
+/** What lies in a bucket of a user. */
+export interface BucketStorage {
+  readonly storageBucketId: Uuid;
+  /** Repositories that are not deleted, and the size of their layers. */
+  readonly repositories: number;
+  readonly storageBytes: number;
+}
+
+export interface BucketStorageReader {
+  /** Returns the buckets of the account that repositories are in. */
+  bucketStorage(account: AccountId): Promise<readonly BucketStorage[]>;
 }
 
 export interface UsageReader {

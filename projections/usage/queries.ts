@@ -1,6 +1,6 @@
 /** The queries of what an account uses: the sums that REST returns and that quotas are checked against, and each day's. */
 import type { AccountId, Timestamp } from '../../core/kernel/ids.ts';
-import type { AccountUsage, DayTraffic } from '../../core/ports/usage.ts';
+import type { AccountUsage, BucketStorage, DayTraffic } from '../../core/ports/usage.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
 /** Days are `YYYY-MM-DD`, and the parameter is `YYYY-MM`. */
@@ -20,6 +20,21 @@ const usageQuery: ReadQuery = {
 export async function readUsage(reader: LiveReader, account: AccountId, now: Timestamp): Promise<AccountUsage> {
   const { value } = await reader.read(usageQuery, [account, monthOf(now)], () => ({ account }));
   return value as AccountUsage;
+}
+
+/** A closed repository has no storage, and is still listed until its name is free. */
+const bucketsQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(stored), '[]') FROM (
+    SELECT r.storage_bucket_id AS "storageBucketId", count(*) AS repositories,
+      coalesce(sum(s.size_bytes), 0) AS "storageBytes"
+    FROM ${table('usage_repositories')} AS r LEFT JOIN ${table('usage_storage')} AS s USING (repository_id)
+    WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL
+    GROUP BY r.storage_bucket_id) AS stored`,
+};
+
+export async function readBucketStorage(reader: LiveReader, account: AccountId): Promise<readonly BucketStorage[]> {
+  const { value } = await reader.read(bucketsQuery, [account], () => ({ account }));
+  return value as readonly BucketStorage[];
 }
 
 const daysQuery: ReadQuery = {

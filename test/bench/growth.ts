@@ -89,6 +89,9 @@ export async function benchGrowth({ pushes, say }: Options): Promise<GrowthBench
       } finally {
         await synthetic.close();
       }
+      const { compactions, drops, rewrittenBytes, pushedBytes, cpuSeconds } = totals;
+      const rewritten = formatFigure(rewrittenBytes / pushedBytes);
+      say(`${compactions} compactions, ${drops} drops, ${rewritten} rewritten, ${formatFigure(cpuSeconds)} s of CPU`);
       say('Measuring');
       lines.push({ pushes: count, ...stored, ...(await measure(scene, account, count, commits.next)) });
       done = count + TIMED_PUSHES;

@@ -44,7 +44,7 @@ import type { SmallCommit, SmallCommits } from './small-commits.ts';
 /** Pushes of one append; a real push is an append of its own. An engine looks for rows about as often. */
 const BATCH = 16;
 const PUSH_INTERVAL_MS = 100;
-export const PUSHES_PER_DAY = 1_000;
+export const PUSHES_PER_DAY = 100;
 /** One of so many pushes is forced. */
 export const FORCED_PUSH_EVERY = 100;
 const DAY_MS = 24 * 60 * 60_000;

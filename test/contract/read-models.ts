@@ -600,17 +600,30 @@ function usageContract(open: Open): void {
     const models = await open(context);
     const { append } = models;
     const account = await append.account('ada');
-    const own = await append.repository(account, 'own', { storage_bucket_id: newUuid() });
+    const bucket = newUuid();
+    const own = await append.repository(account, 'own', { storage_bucket_id: bucket });
     const other = await append.repository(account, 'other');
     await append.push(account, own, { layer: layer(1_000), received_bytes: 1_100 });
     await append.push(account, other, { layer: layer(200), received_bytes: 220 });
     const reads = await current(models);
     const used = { storageBytes: 200, ingressBytes: 1_320, transferBytes: 0 };
     assert.deepEqual(await reads.usageOf(account), used);
+    const inBucket = { storageBucketId: bucket, repositories: 1, storageBytes: 1_000 };
+    assert.deepEqual(await reads.bucketStorage(account), [inBucket]);
+    assert.deepEqual(await reads.bucketStorage(newUuid()), []);
     const { items } = await reads.repositories(account, [own], PAGE);
     assert.equal(items[0]?.sizeBytes, 1_000, 'its own size is known');
     await append.append(streamName('repository', own), account, 'RepositoryClosed', {});
     await current(models);
     assert.deepEqual(await reads.usageOf(account), used);
+    assert.deepEqual(
+      await reads.bucketStorage(account),
+      [{ ...inBucket, storageBytes: 0 }],
+      'its name is not free yet',
+    );
+    const deleted = { repository_id: own, name: 'own' };
+    await append.append(streamName('account', account), account, 'RepositoryDeleted', deleted);
+    await current(models);
+    assert.deepEqual(await reads.bucketStorage(account), []);
   });
 }

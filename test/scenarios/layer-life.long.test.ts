@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test, type TestContext } from 'vitest';
+import { noteFigure } from '../support/figures.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
 import {
   type Account,
@@ -141,7 +142,7 @@ test('A server killed at any moment keeps every acknowledged push whole', {
   try {
     let n = 1;
     for (; performance.now() < end; n += 1) await clients.step(n);
-    await context.annotate(`Seed ${SEED}, ${n} steps: ${JSON.stringify(clients.counts)}`);
+    noteFigure(context, `seed ${SEED}, ${n} steps: ${JSON.stringify(clients.counts)}`);
   } catch (error) {
     throw new Error(`Repeat it with STRATA_LAYER_LIFE_SEED=${SEED}`, { cause: error });
   }

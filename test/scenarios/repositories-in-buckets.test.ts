@@ -3,7 +3,7 @@
  * goes wrong with the bucket is said at the client, and no other repository is harmed.
  */
 import assert from 'node:assert/strict';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
@@ -110,8 +110,16 @@ describe('Repositories in the bucket of a user', needs('versitygw'), () => {
     assert.equal((await layersOf('engine')).length, 2);
     assert.deepEqual(await filesBelow(shared.layersDir), []);
     assert.equal(await cloneOf(gitUrl(second, ada, 'engine')), tip);
-    const usage = (await api(first, ada.token, 'GET', '/v1/account/usage')).body as { storage_bytes: { used: number } };
+    const usage = (await api(first, ada.token, 'GET', '/v1/account/usage')).body as {
+      readonly storage_bytes: { readonly used: number };
+      readonly byo_storage_bytes: { readonly used: number };
+    };
     assert.equal(usage.storage_bytes.used, 0);
+    const used = (await Promise.all((await layersOf('engine')).map((file) => stat(file)))).reduce(
+      (sum, { size }) => sum + size,
+      0,
+    );
+    assert.deepEqual(usage.byo_storage_bytes, { used, quota: null, buckets: [{ storage_bucket_id: bucket, used }] });
     const removal = await api(first, ada.token, 'DELETE', `${BUCKETS}/${bucket}`);
     assert.equal(removal.status, 422);
     assert.match(removal.text, /depend on this storage bucket: engine/);

@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer } from 'node:tls';
 import pg from 'pg';
 import { WORKFLOWS } from '../../apps/server/workflows.ts';
+import { LAYERS_AT_REST_MAX } from '../../core/kernel/limits.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';
@@ -31,6 +32,7 @@ import {
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { type TemporalServer, temporalServer } from '../support/temporal/server.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { isInBucketAlone } from './bucket-crash.ts';
 import {
   answeringStatus,
   createWebhook,
@@ -139,6 +141,30 @@ describe('With workflows on Temporal', { ...needs('temporal'), concurrent: true 
     await until('workflows are ready', async () => (await readyz(strata)).workflows === 'ok');
     await until('Temporal is reachable', async () => (await figure(strata, 'strata_workflow_engine_reachable')) === 1);
     assert.ok((await figure(strata, 'strata_workflow_steps_total{workflow="device-login",outcome="done"}')) >= 1);
+  });
+
+  test('layers are compacted, and the manifest follows: they alone are the repository', {
+    timeout: 4 * SPAN_MS,
+  }, async (context) => {
+    const { temporal, shared, start } = await newService(context);
+    await temporal.start();
+    const strata = await start();
+    const account = await createAccount(strata, 'ada');
+    const remote = await createRepository(strata, account, 'engine');
+    const work = await newWorkTree(context);
+    for (let n = 0; n <= LAYERS_AT_REST_MAX; n += 1) {
+      await commitFile(work, 'file', `${n}\n`);
+      await git(work, ['push', '--quiet', remote, 'main']);
+    }
+    await until('the layers are compacted', async () =>
+      (await shared.log.since()).some(({ type }) => type === 'LayersCompacted'),
+    );
+    const store = { folder: shared.layersDir, log: shared.log };
+    const create = (): Promise<string> => Promise.resolve(remote);
+    await isInBucketAlone({ ...store, nodes: [strata], account, create, ending: context });
+    for (const workflow of ['layer-compaction', 'manifest-writing']) {
+      assert.ok((await figure(strata, `strata_workflow_steps_total{workflow="${workflow}",outcome="done"}`)) >= 1);
+    }
   });
 
   test('every connection uses TLS with certificates on both ends, and an API key that is not logged', async (context) => {

@@ -16,7 +16,14 @@ export interface DropsContext extends DroppingContext {
 /** Repositories remembered whose objects could not be dropped; the oldest is forgotten first, and tried earlier. */
 const POSTPONED_MAX = 1_000;
 
-/** Returns a function that drops what is due, and returns when it is to be tried again; null if that is not needed. */
+export interface DropResult {
+  /** Whether the layers were replaced. */
+  readonly dropped: boolean;
+  /** When it is to be tried again; null if that is not needed. */
+  readonly againAt: Timestamp | null;
+}
+
+/** Returns a function that drops what is due. */
 export function createDrops(context: DropsContext) {
   const { clock, log } = context;
   const postponed = new Map<RepositoryId, Timestamp>();
@@ -28,23 +35,23 @@ export function createDrops(context: DropsContext) {
     postponed.set(repository, againAt);
     return againAt;
   };
-  return async (wanted: WantedCompaction, signal: AbortSignal): Promise<Timestamp | null> => {
+  return async (wanted: WantedCompaction, signal: AbortSignal): Promise<DropResult> => {
     const { repository } = wanted;
     const until = postponed.get(repository);
-    if (until !== undefined && clock.now() < until) return until;
+    if (until !== undefined && clock.now() < until) return { dropped: false, againAt: until };
     postponed.delete(repository);
     try {
       const outcome = await dropUnreached(context, wanted, signal);
-      if (outcome === 'waits') return postpone(repository, DROPPING_WAIT_MS);
-      if (outcome !== 'lost') return null;
+      if (outcome === 'waits') return { dropped: false, againAt: postpone(repository, DROPPING_WAIT_MS) };
+      if (outcome !== 'lost') return { dropped: outcome === 'dropped', againAt: null };
       log.warn({ repository }, 'What no ref reaches was not dropped: pushes or another compaction were faster');
-      return postpone(repository);
+      return { dropped: false, againAt: postpone(repository) };
     } catch (error) {
       const againAt = postpone(repository);
       // The engine stops, or its time for a step is over.
       if (signal.aborted) throw error;
       log.warn({ err: error, repository }, 'What no ref reaches could not be dropped');
-      return againAt;
+      return { dropped: false, againAt };
     }
   };
 }

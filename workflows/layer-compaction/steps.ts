@@ -47,12 +47,12 @@ export function createCompactionSteps(context: CompactionStepsContext): StepActi
       const done = await begin(wanted);
       if (done === null) return;
       let againAt: Timestamp | null;
-      let hasMerged = false;
+      let hasChanged = false;
       try {
-        againAt = await drop(wanted, signal);
+        ({ dropped: hasChanged, againAt } = await drop(wanted, signal));
         // One compaction may be bounded by its bytes, so the next one may find more to merge.
         while ((await compactLayers(context, wanted, signal)) === 'compacted') {
-          hasMerged = true;
+          hasChanged = true;
           signal.throwIfAborted();
         }
       } finally {
@@ -60,7 +60,7 @@ export function createCompactionSteps(context: CompactionStepsContext): StepActi
       }
       await context.compactions.done(repository, revision);
       // A push that came after the last look may have asked for nothing, because another had asked a moment before.
-      if (hasMerged) await context.compactions.want(wanted, plusMs(context.clock.now(), COMPACTION_IDLE_MS));
+      if (hasChanged) await context.compactions.want(wanted, plusMs(context.clock.now(), COMPACTION_IDLE_MS));
       if (againAt !== null) await context.compactions.want(wanted, againAt);
     },
   };

@@ -502,11 +502,19 @@ export interface UsageFigure {
   readonly quota: number | null;
 }
 
+export interface BucketUsageFigure {
+  readonly used: number;
+  /** What lies in a bucket of your own counts against no quota. */
+  readonly quota: null;
+  readonly buckets: readonly { readonly storage_bucket_id: string; readonly used: number }[];
+}
+
 export interface Usage {
   readonly repos: UsageFigure;
   readonly storage_bytes: UsageFigure;
   readonly transfer_bytes: UsageFigure;
   readonly ingress_bytes: UsageFigure;
+  readonly byo_storage_bytes: BucketUsageFigure;
 }
 
 export interface Webhook {

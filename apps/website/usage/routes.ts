@@ -1,8 +1,10 @@
 /** The page of what the account uses: each figure against its quota, and the month's traffic day by day. */
 import type { DayTraffic } from '../../../core/ports/usage.ts';
 import {
+  accountBucketStorage,
   accountTraffic,
   accountUsage,
+  type NamedBucketStorage,
   type UsageOfPlan,
   type UsedOfQuota,
 } from '../../../core/use-cases/reading/account-usage.ts';
@@ -22,21 +24,28 @@ export const usageRoom: Room = {
       const { account } = visit.person;
       const usage = await accountUsage(context, account, visit.position);
       if ('refused' in usage) return notFound(visit);
-      return showUsage(visit, usage, await accountTraffic(context, account, visit.position));
+      const buckets = await accountBucketStorage(context, account, visit.position);
+      return showUsage(visit, { usage, buckets, days: await accountTraffic(context, account, visit.position) });
     });
   },
 };
 
 const MONTHS = 'January February March April May June July August September October November December'.split(' ');
 
-function showUsage(visit: PersonVisit, usage: UsageOfPlan, days: readonly DayTraffic[]): SiteAnswer {
+interface Shown {
+  readonly usage: UsageOfPlan;
+  readonly buckets: readonly NamedBucketStorage[];
+  readonly days: readonly DayTraffic[];
+}
+
+function showUsage(visit: PersonVisit, { usage, buckets, days }: Shown): SiteAnswer {
   const month = `${MONTHS[Number(visit.now.slice(5, 7)) - 1]} ${visit.now.slice(0, 4)}`;
   const head = html`<h1 class="title">Usage</h1><p>${month} (UTC), as of this moment. A crash may lose up to a minute of what was fetched, and nothing else.</p>`;
   const content = html`<div class="meters">${meter('Repositories', usage.repositories, String)}${meter(
     'Storage',
     usage.storageBytes,
     sizeText,
-  )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}</div>
+  )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}</div>${buckets.length > 0 && bucketTable(buckets)}
 <section class="box"><header><h2>Each day</h2>${
     days.length > 0 &&
     html`<span class="end soft keys"><span class="sent">fetched</span><span class="received">pushed</span></span>`
@@ -46,6 +55,16 @@ function showUsage(visit: PersonVisit, usage: UsageOfPlan, days: readonly DayTra
       : html`${dailyChart(days, visit.now)}<details class="inside"><summary>As a table</summary>${dailyTable(days)}</details>`
   }</section>`;
   return showPage(page(visit, { title: 'Usage', head }, content));
+}
+
+function bucketTable(buckets: readonly NamedBucketStorage[]): Html {
+  const rows = buckets.map(
+    ({ storageBucketId, name, repositories, storageBytes }) =>
+      html`<tr><td class="wrap"><a href="/storage-buckets/${storageBucketId}">${name}</a></td><td class="number">${String(repositories)}</td><td class="number">${sizeText(storageBytes)}</td></tr>`,
+  );
+  return html`<section class="box"><header><h2>In your own buckets</h2><span class="end soft">counts against no quota of storage</span></header><div class="scroll" tabindex="0" role="group" aria-label="In your own buckets"><table><thead><tr><th>Bucket</th><th class="number">Repositories</th><th class="number">Stored</th></tr></thead><tbody>
+${rows}
+</tbody></table></div></section>`;
 }
 
 function meter(label: string, { used, quota }: UsedOfQuota, textOf: (amount: number) => string): Html {

@@ -2,15 +2,19 @@
  * Bounds the calls to one bucket that are under way at once on this node.
  *
  * Must stay true: while a bucket does not answer, few calls try it. The others wait for what these find out, and fail
- * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice.
+ * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice. A caller that forgets a
+ * body which it was given takes no place for ever.
  */
-import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX } from '../../kernel/limits.ts';
+import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX, BUCKET_UNREAD_MS } from '../../kernel/limits.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
 
 /** A call that may be made. The first of its two functions that is called counts. */
 export interface Admitted {
   /** The bucket answered. A call goes on to hold its place until `end`. */
   answered(): void;
+  /** The caller has the body, and may begin to read it: until `reads` or for `BUCKET_UNREAD_MS` it holds its place. */
+  handedOver(): void;
+  reads(): void;
   /** Ends the call; with the error if it failed. */
   end(error?: LayerStoreError): void;
 }
@@ -24,11 +28,28 @@ export interface BucketGate {
 /** Nothing answers: other calls would wait as long. */
 const SILENT: ReadonlySet<LayerStoreErrorCode> = new Set<LayerStoreErrorCode>(['unreachable', 'timed-out']);
 
-export function createBucketGate(): BucketGate {
+/** The calls whose bodies nobody reads yet. */
+function createUnread(monotonicMs: () => number) {
+  /** Since when, the oldest first. */
+  const calls = new Map<Admitted, number>();
+  return {
+    add: (call: Admitted): void => void calls.set(call, monotonicMs()),
+    remove: (call: Admitted): void => void calls.delete(call),
+    endForgotten(): void {
+      for (const [call, since] of calls) {
+        if (monotonicMs() - since < BUCKET_UNREAD_MS) return;
+        call.end();
+      }
+    },
+  };
+}
+
+export function createBucketGate(monotonicMs: () => number): BucketGate {
   /** Calls that are made, and calls that wait. */
   let inside = 0;
   let made = 0;
   let isSilent = false;
+  const unread = createUnread(monotonicMs);
   let waiting: { readonly admit: () => void; readonly fail: (error: LayerStoreError) => void }[] = [];
 
   const admitWaiting = (): void => {
@@ -50,21 +71,26 @@ export function createBucketGate(): BucketGate {
   };
   const admitted = (): Admitted => {
     let hasEnded = false;
-    return {
+    const call: Admitted = {
       answered,
+      handedOver: () => unread.add(call),
+      reads: () => unread.remove(call),
       end: (error) => {
         if (hasEnded) return;
         hasEnded = true;
+        unread.remove(call);
         made -= 1;
         inside -= 1;
         if (error === undefined) admitWaiting();
         else failed(error);
       },
     };
+    return call;
   };
 
   return {
     enter: async () => {
+      unread.endForgotten();
       if (inside >= BUCKET_CALLS_MAX) {
         throw new LayerStoreError('throttled', `${inside} calls to the bucket are under way`);
       }

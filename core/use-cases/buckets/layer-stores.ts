@@ -7,6 +7,7 @@
 import { type AccountId, parseUuid, type RepositoryId, type StorageBucketId, type Uuid } from '../../kernel/ids.ts';
 import type { BucketOperation } from '../../ports/bucket-error-lists.ts';
 import type { BucketConnection, BucketFaultCode } from '../../ports/buckets.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { type LayerStore, LayerStoreError, type StoredLayer } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import { connectionOf } from './bucket-connection.ts';
@@ -20,6 +21,7 @@ export interface LayerStoresOptions extends Pick<BucketContext, 'entities' | 'va
   readonly open: (connection: BucketConnection) => Promise<LayerStore>;
   /** Called for each failure of a bucket. It neither waits nor throws. */
   readonly onError: (account: AccountId, error: BucketError) => void;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 /** The codes of `LayerStoreError` as the list of a bucket's errors has them; null for what is no fault of the bucket. */
@@ -57,7 +59,7 @@ export function createLayerStores(options: LayerStoresOptions): LayerStores {
       return storeOf({
         connect: () => connect(options, bucket),
         gate: () => {
-          const gate = gates.get(bucket.id) ?? createBucketGate();
+          const gate = gates.get(bucket.id) ?? createBucketGate(() => options.clock.monotonicMs());
           gates.set(bucket.id, gate);
           return gate;
         },
@@ -111,6 +113,7 @@ function storeOf(calls: Calls): LayerStore {
     get: async (key, range) => {
       const call = await begin(calls, key);
       const bytes = await call.run((store) => store.get(key, range));
+      call.handedOver();
       return call.each(bytes);
     },
     head: (key) => called(calls, key, (store) => store.head(key)),
@@ -142,6 +145,8 @@ async function called<Result>(
 interface Call {
   /** Does a part of the call. If it fails, the call has ended. */
   run<Result>(work: (store: LayerStore) => Promise<Result>): Promise<Result>;
+  /** The caller may begin to read what `each` returns, or forget it. */
+  handedOver(): void;
   /** Hands on the items, and ends the call with them. */
   each<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item>;
   end(): void;
@@ -176,7 +181,9 @@ async function begin(calls: Calls, about: string): Promise<Call> {
         throw error;
       }
     },
+    handedOver: admitted.handedOver,
     each: async function* (items) {
+      admitted.reads();
       try {
         yield* items;
         admitted.answered();

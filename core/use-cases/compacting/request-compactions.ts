@@ -2,7 +2,9 @@
  * Asks for compactions behind pushes.
  *
  * Must stay true: no push waits for it, and a push of a repository that was asked for a moment ago costs nothing. A
- * request that is lost with the process is made again by the next push.
+ * request that failed, or is lost with the process, is made again by the next push. A row may be served before its time,
+ * while pushes still ask for nothing: so the step looks again `COMPACTION_IDLE_MS` after each change that it made, which
+ * is no less than this remembers a request.
  */
 import { COMPACTION_ASKED_AGAIN_MS } from '../../kernel/limits.ts';
 import { plusMs, type RepositoryId } from '../../kernel/ids.ts';
@@ -35,6 +37,13 @@ export function createCompactionRequests(context: CompactionRequestsContext): (p
     const [oldest] = asked.keys();
     if (asked.size >= ASKED_MAX && oldest !== undefined) asked.delete(oldest);
     asked.set(repository, { until: now + Math.max(inMs, COMPACTION_ASKED_AGAIN_MS), inMs });
-    background.run('compaction-request', () => compactions.want({ account, repository }, plusMs(clock.now(), inMs)));
+    background.run('compaction-request', async () => {
+      try {
+        await compactions.want({ account, repository }, plusMs(clock.now(), inMs));
+      } catch (error) {
+        asked.delete(repository);
+        throw error;
+      }
+    });
   };
 }

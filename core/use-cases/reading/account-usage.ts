@@ -7,7 +7,13 @@ import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { DailyTrafficReader, DayTraffic, UsageReader } from '../../ports/usage.ts';
+import type {
+  BucketStorage,
+  BucketStorageReader,
+  DailyTrafficReader,
+  DayTraffic,
+  UsageReader,
+} from '../../ports/usage.ts';
 import type { Context } from '../../runtime/execute.ts';
 import type { TransferMeter } from '../../usage/meter.ts';
 
@@ -54,6 +60,27 @@ export async function accountUsage(
     transferBytes: { used: transferBytes + context.transfer.unflushedBytes(id), quota: quotas.transfer_bytes },
     ingressBytes: { used: ingressBytes, quota: quotas.ingress_bytes },
   };
+}
+
+/** What lies in a bucket of the account, which no quota counts. */
+export interface NamedBucketStorage extends BucketStorage {
+  readonly name: string;
+}
+
+/** Returns the buckets of the account that repositories are in, in the order of their creation. */
+export async function accountBucketStorage(
+  context: Pick<UsageContext, 'entities'> & { readonly readModels: ReadModelProgress & BucketStorageReader },
+  id: AccountId,
+  seen: LogPosition,
+): Promise<readonly NamedBucketStorage[]> {
+  const { state: account } = await context.entities.get(accounts, id);
+  if (account.status !== 'open') return [];
+  await context.readModels.caughtUp(seen);
+  const stored = new Map((await context.readModels.bucketStorage(id)).map((one) => [one.storageBucketId, one]));
+  return [...account.storageBuckets.values()].flatMap(({ id: bucket, name }) => {
+    const found = stored.get(bucket);
+    return found === undefined ? [] : [{ ...found, name }];
+  });
 }
 
 /**

@@ -245,6 +245,19 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       assert.deepEqual(await uploads(), []);
     });
 
+    test('lets a bucket that falls silent hold a put no longer for its abort, which is made all the same', async () => {
+      const brief = openStore(proxy.url, 500);
+      let isSilent = true;
+      proxy.fault = ({ method }) => (isSilent && method !== 'POST' ? { kind: 'no-answer' } : null);
+      const bytes = pattern(S3_PART_BYTES + 1);
+      await rejectsWith('timed-out', /UploadPart/, () => brief.put(newKey(), chunks(bytes), bytes.length));
+      assert.equal((await uploads()).length, 1, 'the put did not wait for its abort');
+      isSilent = false;
+      for (const deadline = Date.now() + 10_000; (await uploads()).length > 0; await sleep(50)) {
+        assert.ok(Date.now() < deadline, 'no abort followed');
+      }
+    });
+
     test('removes parts that a dead process left a day ago, and no younger ones', async () => {
       proxy.fault = ({ method }) =>
         method === 'PUT' || method === 'DELETE' ? { kind: 'answer', status: 403, code: 'AccessDenied' } : null;

@@ -80,6 +80,32 @@ describe('The page of usage', () => {
     assert.match(html, /<tr><td>2026-11-21<\/td><td class="number">3 KiB<\/td>/);
   });
 
+  test('shows what lies in each own bucket, which no quota counts, and escapes its name', async () => {
+    const eve = await fixture.api.account('eve', 'PRO');
+    const browser = await fixture.signedIn(eve);
+    assert.doesNotMatch((await browser.get('/usage')).html, /In your own buckets/);
+    const bucket = await fixture.api.bucket(eve);
+    const token = await fixture.api.token(eve);
+    const rename = await fixture.api.request('PUT', `/v1/storage-buckets/${bucket}`, token, {
+      body: { name: '<b>own' },
+    });
+    assert.equal(rename.statusCode, 200);
+    const verified = await fixture.api.request('POST', `/v1/storage-buckets/${bucket}/verify`, token);
+    assert.equal(verified.json().status, 'VERIFIED');
+    const body = { name: 'engine', storage_bucket_id: bucket };
+    assert.equal((await fixture.api.request('POST', '/v1/repositories', token, { body })).statusCode, 201);
+    const { html } = await browser.get('/usage');
+    assert.match(html, /In your own buckets/);
+    assert.match(
+      html,
+      new RegExp(
+        `<td class="wrap"><a href="/storage-buckets/${bucket}">&#60;b&#62;own</a></td><td class="number">1</td>`,
+      ),
+    );
+    const { byo_storage_bytes: own } = (await fixture.api.request('GET', '/v1/account/usage', token)).json();
+    assert.deepEqual(own, { used: 0, quota: null, buckets: [{ storage_bucket_id: bucket, used: 0 }] });
+  });
+
   test('is for who is signed in, and shows only the own account', async () => {
     assert.equal((await fixture.browser().get('/usage')).location, '/sign-in?next=%2Fusage');
   });

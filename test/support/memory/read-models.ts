@@ -30,7 +30,7 @@ import type { CommitRow } from '../../../core/ports/history.ts';
 import type { ReadModels } from '../../../core/ports/read-models.ts';
 import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
-import type { AccountUsage, DayTraffic } from '../../../core/ports/usage.ts';
+import type { AccountUsage, BucketStorage, DayTraffic } from '../../../core/ports/usage.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { OpenRepository, Repository } from '../../../core/repository/state.ts';
 import { readEvent as readStored } from '../../../core/kernel/decider.ts';
@@ -142,6 +142,21 @@ export function createMemoryReadModels(options: {
     )[0];
     if (owned === undefined) return null;
     return { state, revision, defaultBranch: state.defaultBranch ?? owned.initialDefaultBranch ?? 'master' };
+  }
+
+  async function bucketStorage(account: AccountId): Promise<readonly BucketStorage[]> {
+    const all = await fold();
+    const state = all.accounts.get(account)?.state;
+    const owned = state?.status === 'open' ? [...state.repositories.entries()] : [];
+    const ids = new Set(owned.flatMap(([, { storageBucketId }]) => storageBucketId ?? []));
+    return [...ids].map((storageBucketId) => {
+      const inBucket = owned.filter(([, repository]) => repository.storageBucketId === storageBucketId);
+      const sizes = inBucket.map(([id]) => {
+        const repository = all.repositories.get(id)?.state;
+        return repository?.status === 'open' ? repository.layersSizeBytes : 0;
+      });
+      return { storageBucketId, repositories: inBucket.length, storageBytes: sum(sizes) };
+    });
   }
 
   async function usageOf(account: AccountId): Promise<AccountUsage> {
@@ -294,6 +309,7 @@ export function createMemoryReadModels(options: {
     webhookDeliveries: deliveries.webhookDeliveries,
     webhookDelivery: deliveries.webhookDelivery,
     usageOf,
+    bucketStorage,
     dailyTraffic,
   };
 }

@@ -75,9 +75,10 @@ describe('The step of a compaction', () => {
   });
 
   test('drops what is due to be dropped', async (context) => {
-    const { run, reading, clock, layers, done } = await fixture(context);
+    const { run, reading, clock, layers, rows, done } = await fixture(context);
     clock.advance(RETENTION_MS);
     await run();
+    assert.deepEqual(rows, [plusMs(clock.now(), COMPACTION_IDLE_MS)], 'pushes came meanwhile that asked for nothing');
     assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done], [1, true, [7]]);
   });
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { type AccountId, type RepositoryId, type StorageBucketId, uuid } from '../../../../core/kernel/ids.ts';
-import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX } from '../../../../core/kernel/limits.ts';
+import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX, BUCKET_UNREAD_MS } from '../../../../core/kernel/limits.ts';
 import type { BucketConnection } from '../../../../core/ports/buckets.ts';
 import { type LayerStore, LayerStoreError, layerKey } from '../../../../core/ports/layer-store.ts';
 import { changeBucket, createBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
@@ -181,6 +181,27 @@ describe('A bucket that holds its callers', () => {
     release();
     await Promise.all(held);
     assert.equal(await at(slow).head(newKey()), null);
+  });
+
+  test('forgets bodies that nobody reads, so that they keep no places for ever', async () => {
+    const { bucket, at, node } = await newStores();
+    const { clock } = node;
+    const id = await bucket('forgotten');
+    const key = newKey();
+    await at(id).put(key, bytes('layer'), 5);
+    const read = await at(id).get(key);
+    const first = read[Symbol.asyncIterator]();
+    await first.next();
+    const given = await Promise.all(Array.from({ length: BUCKET_CALLS_MAX - 1 }, () => at(id).get(key)));
+    await assert.rejects(at(id).head(key), { code: 'throttled' });
+    clock.advance(BUCKET_UNREAD_MS - 1);
+    await assert.rejects(at(id).head(key), { code: 'throttled' });
+    clock.advance(1);
+    assert.notEqual(await at(id).head(key), null);
+    await Promise.all(Array.from({ length: BUCKET_CALLS_MAX - 1 }, () => at(id).get(key)));
+    await assert.rejects(at(id).head(key), { code: 'throttled' }, 'the one that is read still counts');
+    for (const late of given) assert.equal(Buffer.concat(await Array.fromAsync(late)).toString(), 'layer');
+    await assert.rejects(at(id).head(key), { code: 'throttled' }, 'a place ends once');
   });
 
   test('is tried by a few calls while it does not answer; the others fail with them, and all go on after an answer', async () => {

@@ -1,5 +1,6 @@
 /** When pushes ask for a compaction. */
 import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { type AccountId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
 import {
@@ -30,7 +31,7 @@ function start() {
     background: { run: (_what, work) => void work().catch((cause: unknown) => failures.push(cause)) },
   });
   const push = (layers: number) => onLayer({ account, repository, layers });
-  const fail = (error: Error) => {
+  const fail = (error: Error | null) => {
     fault = error;
   };
   return { clock, wanted, failures, push, fail };
@@ -64,10 +65,13 @@ describe('A push asks for a compaction', () => {
   });
 
   test('behind its answer: a database that is away is reported, and fails no push', async () => {
-    const { push, failures, fail } = start();
+    const { push, wanted, failures, fail } = start();
     fail(new Error('away'));
     push(LAYERS_MAX);
-    await Promise.resolve();
+    await setImmediate();
     assert.match(String(failures), /away/);
+    fail(null);
+    push(LAYERS_MAX);
+    assert.deepEqual(wanted, [0], 'the next push asks again');
   });
 });
