@@ -69,6 +69,7 @@ import {
   ACCESS_TOKENS,
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
+  OFFERED_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { ACTIVITY } from './schemas/activity.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
@@ -83,6 +84,7 @@ import {
   BUCKET_ERRORS,
   BUCKET_ERRORS_QUERY,
   NEW_STORAGE_BUCKET,
+  OFFERED_STORAGE_BUCKET,
   OIDC_SETUP,
   STORAGE_BUCKET,
   STORAGE_BUCKET_CHANGES,
@@ -92,6 +94,7 @@ import {
   EXCHANGE,
   EXCHANGED,
   NEW_TRUST_RULE,
+  OFFERED_TRUST_RULE,
   REFUSED_EXCHANGES,
   TRUST_RULE,
   TRUST_RULE_CHANGES,
@@ -160,6 +163,7 @@ const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     path: '/v1/storage-buckets',
     grant: 'API_STORAGE',
     schemas: { body: NEW_STORAGE_BUCKET },
+    offered: OFFERED_STORAGE_BUCKET,
     answers: { 201: STORAGE_BUCKET },
     problems: [409],
     handle: postStorageBucket,
@@ -500,6 +504,7 @@ export const ROUTES: readonly Route[] = [
     grant: 'ALL',
     scope: 'ALL_REPO',
     schemas: { body: NEW_ACCESS_TOKEN },
+    offered: OFFERED_ACCESS_TOKEN,
     answers: { 201: CREATED_ACCESS_TOKEN },
     problems: [],
     handle: postAccessToken,
@@ -708,6 +713,7 @@ export const ROUTES: readonly Route[] = [
     grant: 'API_OIDC_TRUST',
     scope: 'ALL_REPO',
     schemas: { body: NEW_TRUST_RULE },
+    offered: OFFERED_TRUST_RULE,
     answers: { 201: TRUST_RULE },
     problems: [],
     handle: postTrustRule,
