@@ -31,7 +31,8 @@ export interface DocumentedSchema {
 export function documentedSchema(route: Route): DocumentedSchema {
   if (route.unlisted === true) return { hide: true };
   const { operationId, tag, summary, description, schemas } = route;
-  const { params, query, body } = schemas;
+  const { params, query } = schemas;
+  const body = route.offered ?? schemas.body;
   return {
     operationId,
     tags: [tag],
@@ -125,7 +126,7 @@ export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
       const documented = described(route);
       return { ...documented, url: documented.url.replace(/\*$/, ':path') };
     },
-    transformObject: (document) => withoutUnused(named(document)),
+    transformObject: (document) => withPlainNames(withoutUnused(named(document))),
   };
 }
 
@@ -140,4 +141,19 @@ function withoutUnused(document: object): object {
   if (typeof kept !== 'object' || kept === null) throw new TypeError('The document is an object');
   // A removed schema may have held the only reference to another one.
   return JSON.stringify(kept) === text ? kept : withoutUnused(kept);
+}
+
+/** The generator ends the name of a schema of requests in `Input`; most have no namesake among those of answers. */
+function withPlainNames(document: object): object {
+  const text = JSON.stringify(document);
+  const names = new Set(Array.from(text.matchAll(/#\/components\/schemas\/(\w+)"/g), ([, name]) => name));
+  let plain = text;
+  for (const name of names) {
+    const short = name?.replace(/Input$/, '') ?? '';
+    if (name === undefined || short === name || names.has(short)) continue;
+    plain = plain.replaceAll(`/schemas/${name}"`, `/schemas/${short}"`).replaceAll(`"${name}":`, `"${short}":`);
+  }
+  const renamed: unknown = JSON.parse(plain);
+  if (typeof renamed !== 'object' || renamed === null) throw new TypeError('The document is an object');
+  return renamed;
 }

@@ -61,6 +61,10 @@ export interface RouteFacts {
   readonly unlisted?: true;
   /** The schemas of successful answers by status; null for an answer without a body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
+  /**
+   * What the document shows as the body, where the body's schema takes combinations that the service always refuses.
+   */
+  readonly offered?: z.ZodType;
   /** Statuses whose body may also be application/octet-stream. */
   readonly bytes?: readonly number[];
   /** The media type of the body of 200, for a route whose answer is not JSON. */

@@ -73,6 +73,7 @@ import {
   ACCESS_TOKENS,
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
+  OFFERED_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from './schemas/account-log.ts';
 import { ACTIVITY } from './schemas/activity.ts';
@@ -89,6 +90,7 @@ import {
   BUCKET_ERRORS,
   BUCKET_ERRORS_QUERY,
   NEW_STORAGE_BUCKET,
+  OFFERED_STORAGE_BUCKET,
   OIDC_SETUP,
   STORAGE_BUCKET,
   STORAGE_BUCKET_CHANGES,
@@ -98,6 +100,7 @@ import {
   EXCHANGE,
   EXCHANGED,
   NEW_TRUST_RULE,
+  OFFERED_TRUST_RULE,
   REFUSED_EXCHANGES,
   TRUST_RULE,
   TRUST_RULE_CHANGES,
@@ -264,6 +267,7 @@ const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     path: '/v1/storage-buckets',
     grant: 'API_STORAGE',
     schemas: { body: NEW_STORAGE_BUCKET },
+    offered: OFFERED_STORAGE_BUCKET,
     answers: { 201: STORAGE_BUCKET },
     problems: [409],
     handle: postStorageBucket,
@@ -671,6 +675,7 @@ export const ROUTES: readonly Route[] = [
     grant: 'ALL',
     scope: 'ALL_REPO',
     schemas: { body: NEW_ACCESS_TOKEN },
+    offered: OFFERED_ACCESS_TOKEN,
     answers: { 201: CREATED_ACCESS_TOKEN },
     problems: [],
     handle: postAccessToken,
@@ -880,6 +885,7 @@ export const ROUTES: readonly Route[] = [
     grant: 'API_OIDC_TRUST',
     scope: 'ALL_REPO',
     schemas: { body: NEW_TRUST_RULE },
+    offered: OFFERED_TRUST_RULE,
     answers: { 201: TRUST_RULE },
     problems: [],
     handle: postTrustRule,

@@ -3,6 +3,7 @@
  *
  * Must stay true: a suite that is left out is reported as skipped, with its name and reason.
  */
+import { spawnSync } from 'node:child_process';
 import { findChromium } from './chromium.ts';
 import { hasOwnNetworks } from './cloud/network.ts';
 import { type SkipOptions, skippedFor } from './skipped.ts';
@@ -51,6 +52,16 @@ export const OPTIONAL_SUITES = [
     part: 'chromium',
     command: 'apt-get install chromium && npm test -- browser',
   },
+  {
+    name: 'completion in zsh',
+    part: 'zsh',
+    command: 'apt-get install zsh && npm test -- completion',
+  },
+  {
+    name: 'completion in fish',
+    part: 'fish',
+    command: 'apt-get install fish && npm test -- completion',
+  },
 ] as const satisfies readonly OptionalSuite[];
 
 type Part = (typeof OPTIONAL_SUITES)[number]['part'];
@@ -65,6 +76,7 @@ export function needs(part: Part): SkipOptions {
 
 export function isThere(part: Part): boolean {
   if (part === 'chromium') return findChromium() !== null;
+  if (part === 'zsh' || part === 'fish') return spawnSync(part, ['--version']).status === 0;
   if (part === 'network-namespace') return hasOwnNetworks();
   return isTool(part) ? findTool(part) !== null : (process.env[part] ?? '') !== '';
 }

@@ -16,6 +16,7 @@ export interface PseudoTerminal {
   /** What the program has written, with the line ends of a terminal. */
   shown(): string;
   until(pattern: RegExp): Promise<void>;
+  type(keys: string): void;
   /** Presses Ctrl-C and waits for the end. */
   interrupt(): Promise<void>;
 }
@@ -50,6 +51,7 @@ export function startOnTerminal(
         await sleep(20);
       }
     },
+    type: (keys) => void child.stdin.write(keys),
     interrupt,
   };
 }

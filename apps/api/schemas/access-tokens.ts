@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { GRANTS, SCOPES } from '../../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
-import { ID, idSchema, INSTANT, TIMESTAMP } from './common.ts';
+import { ID, idSchema, INSTANT, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
 
 const SCOPE = z.enum(SCOPES).meta({
   description: 'ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`.',
@@ -48,4 +48,23 @@ export const NEW_ACCESS_TOKEN = z.object({
   expires_at: EXPIRY.default(null),
 });
 
-export const ACCESS_TOKEN_CHANGES = z.object(SETTINGS).partial();
+/** The same as the service takes it after its rules: what of the two belongs together. */
+const { repository_ids: _, ...OTHERS } = NEW_ACCESS_TOKEN.shape;
+export const OFFERED_ACCESS_TOKEN = z.union([
+  z
+    .object({
+      ...OTHERS,
+      scope: z.literal('ALL_REPO'),
+      repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
+    })
+    .meta({ id: 'NewAccessTokenForAll', description: 'For all current and future repositories.' }),
+  z
+    .object({
+      ...OTHERS,
+      scope: z.literal('SELECTED_REPO'),
+      repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
+    })
+    .meta({ id: 'NewAccessTokenForSelected', description: 'For the repositories that it lists.' }),
+]);
+
+export const ACCESS_TOKEN_CHANGES = z.object(SETTINGS).partial().meta({ not: UNFIT_SELECTION });

@@ -27,6 +27,23 @@ export function idSchema<Id extends Uuid>(description: string) {
     .meta({ description, wire: { type: 'string', format: 'uuid' } });
 }
 
+/** What every URL that the service calls has: clients see it before they send one. */
+export const URL_PATTERN = '^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\\\s][^\\\\\\s]*$';
+
+/** Bodies with `scope` and `repository_ids` that do not fit together. */
+export const UNFIT_SELECTION = {
+  anyOf: [
+    {
+      required: ['scope', 'repository_ids'],
+      properties: { scope: { const: 'ALL_REPO' }, repository_ids: { minItems: 1 } },
+    },
+    {
+      required: ['scope', 'repository_ids'],
+      properties: { scope: { const: 'SELECTED_REPO' }, repository_ids: { maxItems: 0 } },
+    },
+  ],
+};
+
 export const ID = z.string().meta({ wire: { type: 'string', format: 'uuid' } });
 export const HEXSHA = z.string().meta({ wire: { type: 'string', pattern: '^[0-9a-f]{40}$' } });
 /** RFC 3339 in UTC with milliseconds. */

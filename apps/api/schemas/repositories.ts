@@ -1,7 +1,11 @@
 /** Repositories on the wire. */
 import { z } from 'zod';
 import type { StorageBucketId } from '../../../core/kernel/ids.ts';
-import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import {
+  REF_NAME_BYTES_MAX,
+  REPOSITORY_DESCRIPTION_LENGTH_MAX,
+  REPOSITORY_NAME_LENGTH_MAX,
+} from '../../../core/kernel/limits.ts';
 import { BYTES, ID, idSchema, PAGINATION, TIMESTAMP } from './common.ts';
 
 export const REPOSITORY = z
@@ -27,8 +31,14 @@ export const REPOSITORIES = z
   .meta({ id: 'RepositoryList' });
 
 const DESCRIPTION = z.string().nullable().meta({ maxLength: REPOSITORY_DESCRIPTION_LENGTH_MAX });
+/** What core/git/ref-name.ts refuses of a branch, but for the length of each component. */
+const BRANCH_PATTERN =
+  '^(?![./-])(?!HEAD$)(?![0-9a-fA-F]{40}$)(?!.*(\\.\\.|@\\{|//|/[.-]|\\.lock/|\\.lock$|\\.$|/$))[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+$';
 const BRANCH_NAME = z.string().meta({
   description: 'The short name of a branch, which need not exist.',
+  minLength: 1,
+  maxLength: REF_NAME_BYTES_MAX - 'refs/heads/'.length,
+  pattern: BRANCH_PATTERN,
   examples: ['main'],
 });
 

@@ -50,11 +50,18 @@ export const STORAGE_BUCKETS = z.object({ storage_buckets: z.array(STORAGE_BUCKE
 const text = (lengthMax: number, description: string) =>
   z.string().max(lengthMax).meta({ description, maxLength: lengthMax });
 
+const PREFIX_PATTERN = "^((?!\\.{1,2}(/|$))[A-Za-z0-9!_.*'()=-]+(/(?!\\.{1,2}(/|$))[A-Za-z0-9!_.*'()=-]+)*/?)?$";
+
 const SETTINGS = {
   provider: PROVIDER,
   auth_mode: AUTH_MODE,
-  bucket_name: z.string().meta({ description: 'As its provider names it.', minLength: 3, maxLength: 63 }),
-  key_prefix: text(BUCKET_KEY_PREFIX_LENGTH_MAX, 'A slash is added at its end.'),
+  bucket_name: z.string().meta({
+    description: 'As its provider names it.',
+    minLength: 3,
+    maxLength: 63,
+    pattern: '^(?!.*\\.\\.)(?![0-9]+\\.[0-9]+\\.[0-9]+\\.[0-9]+$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$',
+  }),
+  key_prefix: text(BUCKET_KEY_PREFIX_LENGTH_MAX, 'A slash is added at its end.').meta({ pattern: PREFIX_PATTERN }),
   role_arn: text(BUCKET_ROLE_ARN_LENGTH_MAX, 'Needed with OIDC.').nullable(),
   region: text(BUCKET_REGION_LENGTH_MAX, 'Needed with STATIC_KEYS.').nullable(),
   endpoint_url: text(OUTGOING_URL_LENGTH_MAX, 'HTTPS, a host and perhaps a port; needed with R2 and MINIO.').nullable(),
@@ -65,6 +72,8 @@ const NAME = z.string().meta({
   description: 'A label, unique in the account without case. It stays in the record of the account.',
   minLength: 1,
   maxLength: STORAGE_BUCKET_NAME_LENGTH_MAX,
+  pattern:
+    '^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$',
 });
 const IS_DEFAULT = z.boolean().meta({ description: 'Repositories whose creator names no bucket are in this one.' });
 
@@ -79,7 +88,81 @@ export const NEW_STORAGE_BUCKET = z.object({
   secret_access_key: SETTINGS.secret_access_key.default(null),
   is_default: IS_DEFAULT.default(false),
 });
-export const STORAGE_BUCKET_CHANGES = z.object({ name: NAME, ...SETTINGS, is_default: IS_DEFAULT }).partial();
+
+/** What belongs together: a role lets into Amazon's buckets only, and the others need an endpoint and keys. */
+const COMMON = {
+  name: NAME,
+  bucket_name: SETTINGS.bucket_name,
+  key_prefix: NEW_STORAGE_BUCKET.shape.key_prefix,
+  is_default: NEW_STORAGE_BUCKET.shape.is_default,
+};
+const needed = ({
+  lengthMax,
+  description,
+  pattern,
+}: Readonly<Record<'description' | 'pattern', string>> & { readonly lengthMax: number }) =>
+  z.string().max(lengthMax).meta({ description, minLength: 1, maxLength: lengthMax, pattern });
+const KEYS = {
+  auth_mode: z.literal('STATIC_KEYS'),
+  region: needed({
+    lengthMax: BUCKET_REGION_LENGTH_MAX,
+    description: 'Where the bucket is.',
+    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+  }),
+  access_key_id: needed({
+    lengthMax: BUCKET_ACCESS_KEY_ID_LENGTH_MAX,
+    description: 'Of the access key.',
+    pattern: '^[A-Za-z0-9._~+=@:-]+$',
+  }),
+  secret_access_key: needed({
+    lengthMax: BUCKET_SECRET_KEY_LENGTH_MAX,
+    description: 'No answer shows it.',
+    pattern: '^[\\x21-\\x7e]+$',
+  }),
+};
+const ENDPOINT = {
+  lengthMax: OUTGOING_URL_LENGTH_MAX,
+  description: 'HTTPS, a host and perhaps a port.',
+  pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\\\\\s]+/?$',
+};
+
+export const OFFERED_STORAGE_BUCKET = z.union([
+  z
+    .object({
+      ...COMMON,
+      provider: z.literal('S3'),
+      auth_mode: z.literal('OIDC'),
+      role_arn: needed({
+        lengthMax: BUCKET_ROLE_ARN_LENGTH_MAX,
+        description: 'The role that trusts this service.',
+        pattern: '^arn:aws[a-z-]{0,20}:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,575}$',
+      }),
+    })
+    .meta({ id: 'NewStorageBucketWithRole', description: 'Of Amazon S3, by a role that trusts this service.' }),
+  z
+    .object({
+      ...COMMON,
+      ...KEYS,
+      provider: z.literal('S3'),
+      endpoint_url: needed({ ...ENDPOINT, description: "Null: Amazon's of the region." })
+        .nullable()
+        .optional(),
+    })
+    .meta({ id: 'NewStorageBucketWithKeys', description: 'Of Amazon S3, by an access key.' }),
+  z
+    .object({ ...COMMON, ...KEYS, provider: z.enum(['R2', 'MINIO']), endpoint_url: needed(ENDPOINT) })
+    .meta({ id: 'NewStorageBucketAtEndpoint', description: 'Of another provider, by an access key.' }),
+]);
+
+export const STORAGE_BUCKET_CHANGES = z
+  .object({ name: NAME, ...SETTINGS, is_default: IS_DEFAULT })
+  .partial()
+  .meta({
+    not: {
+      required: ['provider', 'auth_mode'],
+      properties: { provider: { enum: ['R2', 'MINIO'] }, auth_mode: { const: 'OIDC' } },
+    },
+  });
 
 export const BUCKET_ERRORS_QUERY = z.object({
   limit: LIMIT,

@@ -6,17 +6,30 @@ import {
   IDENTITY_TOKEN_LENGTH_MAX,
   OUTGOING_URL_LENGTH_MAX,
   TOKEN_NAME_LENGTH_MAX,
+  TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
+  TRUST_RULE_CLAIMS_MAX,
   TRUST_RULE_PATTERN_LENGTH_MAX,
+  TRUST_RULE_WILDCARDS_MAX,
   TRUST_RULE_REPOSITORIES_MAX,
 } from '../../../core/kernel/limits.ts';
-import { ID, idSchema, TIMESTAMP } from './common.ts';
+import { ID, idSchema, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
 
 const SCOPE = z.enum(SCOPES);
 const GRANT_LIST = z.array(z.enum(GRANTS));
+const PATTERN_BOUNDS = {
+  pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f*]*([*][^\\u0000-\\u001f\\u007f-\\u009f*]*){0,${TRUST_RULE_WILDCARDS_MAX}}$`,
+  minLength: 1,
+  maxLength: TRUST_RULE_PATTERN_LENGTH_MAX,
+};
 const CLAIMS = z.record(z.string(), z.string()).meta({
   wire: {
     type: 'object',
-    additionalProperties: { type: 'string' },
+    additionalProperties: { type: 'string', ...PATTERN_BOUNDS },
+    maxProperties: TRUST_RULE_CLAIMS_MAX,
+    propertyNames: {
+      pattern: '^(?!(iss|aud|sub|exp|nbf|iat|jti)$)[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+      maxLength: TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
+    },
     description: 'A pattern for each claim that the identity token must have.',
     examples: [{ ref: 'refs/heads/main' }],
   },
@@ -43,17 +56,19 @@ export const TRUST_RULE = z
   .meta({ id: 'TrustRule' });
 export const TRUST_RULES = z.object({ trust_rules: z.array(TRUST_RULE) }).meta({ id: 'TrustRuleList' });
 
+const ISSUER_PATTERN = '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\\\\\s][^?#\\\\\\s]*$';
+
 const SETTINGS = {
   name: z.string().meta({ minLength: 1, maxLength: TOKEN_NAME_LENGTH_MAX, examples: ['main of acme/site'] }),
   issuer: z.string().meta({
     description: 'The `iss` of the identity token: a URL with HTTPS, of a public host that is not this service.',
     maxLength: OUTGOING_URL_LENGTH_MAX,
+    pattern: ISSUER_PATTERN,
     examples: ['https://token.actions.githubusercontent.com'],
   }),
   subject: z.string().meta({
     description: 'A pattern of the `sub` of the identity token.',
-    minLength: 1,
-    maxLength: TRUST_RULE_PATTERN_LENGTH_MAX,
+    ...PATTERN_BOUNDS,
     examples: ['repo:acme/site:ref:refs/heads/*'],
   }),
   claims: CLAIMS,
@@ -72,7 +87,26 @@ export const NEW_TRUST_RULE = z.object({
   claims: CLAIMS.default({}),
   repository_ids: SETTINGS.repository_ids.default([]),
 });
-export const TRUST_RULE_CHANGES = z.object(SETTINGS).partial();
+/** The same as the service takes it after its rules: what of the two belongs together. */
+const { repository_ids: _, ...OTHERS } = NEW_TRUST_RULE.shape;
+export const OFFERED_TRUST_RULE = z.union([
+  z
+    .object({
+      ...OTHERS,
+      scope: z.literal('ALL_REPO'),
+      repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
+    })
+    .meta({ id: 'NewTrustRuleForAll', description: 'For all current and future repositories.' }),
+  z
+    .object({
+      ...OTHERS,
+      scope: z.literal('SELECTED_REPO'),
+      repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
+    })
+    .meta({ id: 'NewTrustRuleForSelected', description: 'For the repositories that it lists.' }),
+]);
+
+export const TRUST_RULE_CHANGES = z.object(SETTINGS).partial().meta({ not: UNFIT_SELECTION });
 
 export const REFUSED_EXCHANGES = z
   .object({

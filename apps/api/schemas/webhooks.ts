@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SCOPES } from '../../../core/kernel/grants.ts';
 import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import { ID, TIMESTAMP } from './common.ts';
+import { ID, TIMESTAMP, URL_PATTERN } from './common.ts';
 
 const EVENTS = z.array(z.enum(WEBHOOK_EVENT_KINDS)).meta({
   description:
@@ -41,6 +41,7 @@ const SETTINGS = {
   url: z.string().meta({
     description: 'HTTPS, of a public host that is not this service, without user information.',
     maxLength: OUTGOING_URL_LENGTH_MAX,
+    pattern: URL_PATTERN,
     examples: ['https://receiver.example/hook'],
   }),
   events: EVENTS.meta({ minItems: 1 }),

@@ -26,9 +26,11 @@ export interface ClientOptions {
 
 type Given<Part, Name extends string> = Part extends undefined ? object : { readonly [Key in Name]: Part };
 type GivenQuery<Part> = Part extends undefined ? object : { readonly query?: Part };
+/** The brackets keep together a body that is one of several shapes. */
+type GivenBody<Part> = [Part] extends [undefined] ? object : { readonly body: Exclude<Part, undefined> };
 export type CallInput<Id extends keyof Operations> = Given<Operations[Id]['path'], 'path'> &
   GivenQuery<Operations[Id]['query']> &
-  Given<Operations[Id]['body'], 'body'>;
+  GivenBody<Operations[Id]['body']>;
 
 export interface RawRequest {
   readonly method: string;

@@ -75,20 +75,32 @@ export async function get(context: Context, given: Given): Promise<void> {
 }
 
 export async function create(context: Context, given: Given): Promise<void> {
-  const settings = await settingsOf(context, given);
-  const isStatic = given.text('auth-mode') === 'STATIC_KEYS' || given.text('access-key-id') !== undefined;
-  const body = {
-    name: given.argument('name'),
-    provider: parseProvider(given.text('provider')) ?? 'S3',
-    auth_mode: parseAuthMode(given.text('auth-mode')) ?? (isStatic ? 'STATIC_KEYS' : 'OIDC'),
-    bucket_name: given.text('bucket-name') ?? '',
-    ...settings,
-    ...(given.flag('default') ? { is_default: true } : {}),
-  } as const;
+  const body = newBucket(given, await settingsOf(context, given));
   await show(context, 'createStorageBucket', { body }, (made) => {
     const next = `Next: strata bucket verify ${made.id}\n`;
     return bucketText(context, made) + (context.terminal.isInteractive ? next : '');
   });
+}
+
+/** What the service needs and was not given goes as an empty text, which it refuses by the name of the field. */
+function newBucket(given: Given, settings: Awaited<ReturnType<typeof settingsOf>>) {
+  const { role_arn = '', region = '', endpoint_url, access_key_id = '', secret_access_key = '', key_prefix } = settings;
+  const common = {
+    name: given.argument('name'),
+    bucket_name: given.text('bucket-name') ?? '',
+    ...(key_prefix === undefined ? {} : { key_prefix }),
+    ...(given.flag('default') ? { is_default: true } : {}),
+  };
+  const provider = parseProvider(given.text('provider')) ?? 'S3';
+  const isStatic = provider !== 'S3' || given.text('access-key-id') !== undefined;
+  const mode = parseAuthMode(given.text('auth-mode')) ?? (isStatic ? 'STATIC_KEYS' : 'OIDC');
+  if (mode === 'OIDC') {
+    if (provider === 'S3') return { ...common, provider, auth_mode: mode, role_arn };
+    throw usageFailure(`${provider} takes no role`, 'Give --auth-mode STATIC_KEYS and --access-key-id');
+  }
+  const keys = { ...common, auth_mode: mode, region, access_key_id, secret_access_key } as const;
+  if (provider !== 'S3') return { ...keys, provider, endpoint_url: endpoint_url ?? '' };
+  return { ...keys, provider, ...(endpoint_url === undefined ? {} : { endpoint_url }) };
 }
 
 export async function edit(context: Context, given: Given): Promise<void> {

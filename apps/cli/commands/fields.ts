@@ -1,5 +1,6 @@
 /** Values of options that several commands take. The parser has checked choices already; these give them their types. */
 import type { AccessToken, Webhook } from '../client/operations.ts';
+import type { Given } from '../session/context.ts';
 import { usageFailure } from '../session/failure.ts';
 
 export function parseGrants(list: readonly string[] | undefined): AccessToken['grants'] | undefined {
@@ -8,6 +9,17 @@ export function parseGrants(list: readonly string[] | undefined): AccessToken['g
 
 export function parseScope(text: string | undefined): AccessToken['scope'] | undefined {
   return text as AccessToken['scope'] | undefined;
+}
+
+type Selection =
+  | { readonly scope: 'ALL_REPO'; readonly repository_ids: readonly string[] }
+  | { readonly scope: 'SELECTED_REPO'; readonly repository_ids: readonly string[] };
+
+/** Returns the repositories of something new: those of `--repository-ids`, or all. The service judges what is given. */
+export function selection(given: Pick<Given, 'text' | 'list'>): Selection {
+  const ids = given.list('repository-ids') ?? [];
+  const scope = parseScope(given.text('scope')) ?? (ids.length > 0 ? 'SELECTED_REPO' : 'ALL_REPO');
+  return scope === 'ALL_REPO' ? { scope, repository_ids: ids } : { scope, repository_ids: ids };
 }
 
 export function parseEvents(list: readonly string[] | undefined): Webhook['events'] | undefined {

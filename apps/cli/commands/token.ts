@@ -4,7 +4,7 @@ import type { Context, Given } from '../session/context.ts';
 import { showable } from '../terminal/text.ts';
 import { type Column, fieldsText, tableText } from '../terminal/table.ts';
 import { timeCell } from '../terminal/values.ts';
-import { parseGrants, parseScope, time } from './fields.ts';
+import { parseGrants, parseScope, selection, time } from './fields.ts';
 import { given as givenOnly, show } from './show.ts';
 
 const COLUMNS: readonly Column<AccessToken>[] = [
@@ -52,14 +52,12 @@ export async function get(context: Context, given: Given): Promise<void> {
 
 export async function create(context: Context, given: Given): Promise<void> {
   const { terminal } = context;
-  const repositories = given.list('repository-ids') ?? [];
   const body = {
     name: given.text('name') ?? '',
-    scope: parseScope(given.text('scope')) ?? (repositories.length > 0 ? 'SELECTED_REPO' : 'ALL_REPO'),
-    grants: parseGrants(given.list('grants')) ?? ['ALL'],
-    repository_ids: repositories,
+    grants: parseGrants(given.list('grants')) ?? (['ALL'] as const),
+    ...selection(given),
     expires_at: time(given.text('expires-at')) ?? null,
-  } as const;
+  };
   await show(context, 'createAccessToken', { body }, (made) => {
     if (!terminal.isInteractive) return `${showable(made.token)}\n`;
     return `${fieldsText(terminal, tokenFields(made, false))}\nThe secret, shown here once:\n${showable(made.token)}\n`;

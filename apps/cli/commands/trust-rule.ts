@@ -4,7 +4,7 @@ import type { Context, Given } from '../session/context.ts';
 import { usageFailure } from '../session/failure.ts';
 import { type Column, fieldsText, tableText } from '../terminal/table.ts';
 import { timeCell } from '../terminal/values.ts';
-import { pairs, parseGrants, parseScope } from './fields.ts';
+import { pairs, parseGrants, parseScope, selection } from './fields.ts';
 import { given as givenOnly, show } from './show.ts';
 
 const COLUMNS: readonly Column<TrustRule>[] = [
@@ -50,16 +50,14 @@ export async function get(context: Context, given: Given): Promise<void> {
 }
 
 export async function create(context: Context, given: Given): Promise<void> {
-  const repositories = given.list('repository-ids') ?? [];
   const body = {
     name: given.text('name') ?? '',
     issuer: given.text('issuer') ?? '',
     subject: given.text('subject') ?? '',
     claims: pairs(given.list('claims')) ?? {},
     grants: parseGrants(given.list('grants')) ?? [],
-    scope: parseScope(given.text('scope')) ?? (repositories.length > 0 ? 'SELECTED_REPO' : 'ALL_REPO'),
-    repository_ids: repositories,
-  } as const;
+    ...selection(given),
+  };
   await show(context, 'createTrustRule', { body }, (made) => ruleText(context, made));
 }
 

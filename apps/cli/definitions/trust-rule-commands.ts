@@ -1,10 +1,9 @@
 /** `strata trust-rule`. */
-import { GRANTS, SCOPES } from '../client/operations.ts';
 import type { ArgumentDefinition, CommandDefinition, OptionDefinition } from './definition.ts';
+import { grantsOption, LABEL, SELECTION } from './permission-options.ts';
 
 const ID: ArgumentDefinition = { name: 'id', description: 'the id of the rule' };
 
-const NAME: OptionDefinition = { name: 'name', kind: 'text', value: 'NAME', description: 'a label' };
 const ISSUER: OptionDefinition = {
   name: 'issuer',
   kind: 'text',
@@ -17,23 +16,10 @@ const SUBJECT: OptionDefinition = {
   value: 'PATTERN',
   description: 'its sub; * stands for any characters but / and :',
 };
-const RULE_GRANTS: OptionDefinition = {
-  name: 'grants',
-  kind: 'list',
-  value: 'LIST',
-  choices: GRANTS,
-  description: 'what the access tokens may do',
-};
+const RULE_GRANTS = grantsOption('what the access tokens may do');
 const REST: readonly OptionDefinition[] = [
   { name: 'claims', kind: 'list', value: 'LIST', description: 'NAME=PATTERN of other claims' },
-  {
-    name: 'scope',
-    kind: 'text',
-    value: 'SCOPE',
-    choices: SCOPES,
-    description: 'all repositories, or only those of --repository-ids',
-  },
-  { name: 'repository-ids', kind: 'list', value: 'LIST', description: 'the repositories of SELECTED_REPO' },
+  ...SELECTION,
 ];
 
 export const TRUST_RULE_COMMANDS: readonly CommandDefinition[] = [
@@ -52,7 +38,7 @@ export const TRUST_RULE_COMMANDS: readonly CommandDefinition[] = [
     name: 'trust-rule create',
     summary: 'Let jobs of a CI system exchange their identity tokens',
     options: [
-      { ...NAME, required: true },
+      { ...LABEL, required: true },
       { ...ISSUER, required: true },
       { ...SUBJECT, required: true },
       { ...RULE_GRANTS, required: true },
@@ -67,7 +53,7 @@ export const TRUST_RULE_COMMANDS: readonly CommandDefinition[] = [
     name: 'trust-rule edit',
     summary: 'Change a trust rule; ends the tokens that it gave out',
     arguments: [ID],
-    options: [NAME, ISSUER, SUBJECT, RULE_GRANTS, ...REST],
+    options: [LABEL, ISSUER, SUBJECT, RULE_GRANTS, ...REST],
     load: async () => (await import('../commands/trust-rule.ts')).edit,
   },
   {

@@ -38,6 +38,62 @@ interface Document {
   };
 }
 
+/** Every combination of one value for each name; undefined leaves the name out. */
+function combined(choices: Readonly<Record<string, readonly unknown[]>>): readonly object[] {
+  return Object.entries(choices).reduce<readonly object[]>(
+    (all, [name, values]) =>
+      all.flatMap((one) => values.map((value) => (value === undefined ? one : { ...one, [name]: value }))),
+    [{}],
+  );
+}
+
+const WRONG_BUCKETS = {
+  bucket_name: ['layers', 'a.b-c', 'La', 'a..b', '127.0.0.1', '-ab', 'ab-'],
+  key_prefix: ['', 'a/b', 'a/b/', '/a', 'a//b', '../a', 'a/.', 'a b'],
+};
+const WRONG_RULES = {
+  subject: ['a', '*'.repeat(10), '*'.repeat(11), 'a\nb', ''],
+  claims: [{}, { ref: 'x' }, { sub: 'x' }, { ref: '' }, { '': 'x' }, { 'a\u0007': 'x' }],
+  issuer: ['https://issuer.example', 'https://issuer.example/a?b', 'issuer.example', 'https://a.example#'],
+};
+const BRANCHES = [
+  ...[
+    'main',
+    'a/b',
+    'a.b',
+    'HEAD2',
+    'a@b',
+    'ä',
+    'HEAD',
+    'a'.repeat(40),
+    'a b',
+    'a..b',
+    '/a',
+    'a/',
+    'a//b',
+    '.a',
+    'a/.b',
+  ],
+  ...[
+    'a.',
+    'a.lock',
+    'a.lock/b',
+    '-a',
+    'a/-b',
+    'a~1',
+    'a^',
+    'a:b',
+    'a?',
+    'a*',
+    'a[',
+    'a\\b',
+    'a@{b',
+    '',
+    'a\u0001',
+    '@',
+  ],
+];
+
 describe('the OpenAPI document', () => {
   let fixture: ApiFixture;
   let owner: AccountId;
@@ -224,6 +280,91 @@ describe('the OpenAPI document', () => {
     for (const name of names) {
       const answer = await fixture.request('POST', '/v1/repositories', namer, { body: { name } });
       assert.equal(answer.statusCode, new RegExp(pattern, 'u').test(name) ? 201 : 422, name);
+    }
+  });
+
+  /** Returns whether the document offers this body. */
+  function offers(path: string, method: string, body: object): boolean {
+    const schema = document.paths[path]?.[method]?.requestBody?.content['application/json']?.schema;
+    assert.ok(schema !== undefined);
+    return ajv.compile(absolute(schema))(body);
+  }
+
+  test('offers exactly the bodies that the service does not always refuse', async () => {
+    const id = (await fixture.repository(owner, 'offered')).id;
+    let count = 0;
+    let stranger = token;
+    const cases: readonly (readonly [path: string, base: object, Readonly<Record<string, readonly unknown[]>>])[] = [
+      [
+        '/v1/access-tokens',
+        { name: 'x', grants: ['GIT_HTTP_READ'] },
+        { scope: ['ALL_REPO', 'SELECTED_REPO'], repository_ids: [undefined, [], [id]] },
+      ],
+      [
+        '/v1/oidc/trust-rules',
+        { ...BODIES['createTrustRule'] },
+        { scope: ['ALL_REPO', 'SELECTED_REPO'], repository_ids: [undefined, [], [id]] },
+      ],
+      [
+        '/v1/storage-buckets',
+        { bucket_name: 'layers', region: 'eu-1', access_key_id: 'AKIA1' },
+        {
+          provider: ['S3', 'R2', 'MINIO'],
+          auth_mode: ['OIDC', 'STATIC_KEYS'],
+          role_arn: [undefined, 'arn:aws:iam::123456789012:role/strata'],
+          secret_access_key: [undefined, 'secret'],
+          endpoint_url: [undefined, 'https://minio.example'],
+        },
+      ],
+      ['/v1/storage-buckets', BODIES['createStorageBucket'] ?? {}, WRONG_BUCKETS],
+      ['/v1/oidc/trust-rules', BODIES['createTrustRule'] ?? {}, WRONG_RULES],
+      [
+        '/v1/webhooks',
+        { events: ['push'] },
+        { url: ['https://receiver.example/', 'ftp://a.example', 'x', 'https://a b'] },
+      ],
+      ['/v1/repositories', {}, { default_branch: BRANCHES }],
+    ];
+    for (const [path, base, choices] of cases) {
+      for (const chosen of combined(choices)) {
+        count += 1;
+        // A new account for some, so that no limit of an account decides.
+        if (count % 15 === 1) stranger = await fixture.token(await fixture.account(`offered-${count}`));
+        const isListed = JSON.stringify(chosen).includes(id);
+        const caller = isListed ? token : stranger;
+        const label = path === '/v1/webhooks' ? {} : { name: `n-${count}` };
+        const body = { ...base, ...label, ...chosen };
+        const answer = await fixture.request('POST', path, caller, { body });
+        const what = `${path} ${JSON.stringify(body)}: ${answer.body}`;
+        assert.equal(answer.statusCode, offers(path, 'post', body) ? 201 : 422, what);
+      }
+    }
+  });
+
+  test('offers no change that the service always refuses', async () => {
+    const bucket = await fixture.bucket(owner);
+    const rule = await fixture.trustRule(owner);
+    const { id: repository } = await fixture.repository(owner, 'unfit');
+    const selections = [
+      { scope: 'ALL_REPO', repository_ids: [repository] },
+      { scope: 'SELECTED_REPO', repository_ids: [] },
+    ];
+    const cases = [
+      ...selections.map((body) => ['/v1/access-tokens/{id}', token.id, body] as const),
+      ...selections.map((body) => ['/v1/oidc/trust-rules/{id}', rule, body] as const),
+      ...['R2', 'MINIO'].map(
+        (provider) => ['/v1/storage-buckets/{id}', bucket, { provider, auth_mode: 'OIDC' }] as const,
+      ),
+    ];
+    const caller = await fixture.token(owner);
+    const changed = (await fixture.token(owner)).id;
+    for (const [path, id, body] of cases) {
+      const url = path.replace('{id}', path.startsWith('/v1/access-tokens') ? changed : id);
+      const answer = await fixture.request('PUT', url, caller, { body });
+      assert.equal(answer.statusCode, 422, `${path} ${JSON.stringify(body)}`);
+      assert.equal(offers(path, 'put', body), false, path);
+      const [[name, value] = ['', '']] = Object.entries(body);
+      assert.equal(offers(path, 'put', { [name]: value }), true, 'one of the two may fit what is there');
     }
   });
 
