@@ -62,6 +62,14 @@ export const DROPPING_RACES_MAX = 100;
 export const DROPPING_RETRY_MS = 6 * 60 * 60_000;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
+/** Entries between two snapshots of the state of an account. */
+export const ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES = 4_000;
+/** A state with a longer snapshot has none: it is folded from an earlier one. */
+export const ACCOUNT_SNAPSHOT_LENGTH_MAX = 16 * MIB;
+/** Refs of all repositories that the fold of an account keeps, about 250 bytes each. Their streams have the others. */
+export const ACCOUNT_FOLD_REFS_MAX = 32_768;
+/** Accounts whose state a node folds and sends at the same time, each for one request. */
+export const ACCOUNT_STATES_AT_ONCE_MAX = 4;
 
 export const REF_NAME_BYTES_MAX = 4_096;
 /** A component of a ref's name is a file name in a clone: 255 bytes, less five for `.lock`. */
