@@ -21,6 +21,7 @@ import { type ListedStorage, listStorage, type StorageContext, type StorageRepor
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export type AdminContext = Foundation['context'] & {
+  readonly settings: Settings;
   readonly withProjections: WithProjections;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   listStorage(): Promise<readonly ListedStorage[]>;
@@ -83,6 +84,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
     };
     return await run({
       ...foundation.context,
+      settings,
       withProjections: projectionsOf(foundation, settings, log),
       verifyLog: (options) => onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log }, options)),
       listStorage: () => onStorage(listStorage),
