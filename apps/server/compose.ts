@@ -38,6 +38,7 @@ import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
+import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
 import { composeCheckpoints } from './auditing.ts';
 import { createBackground } from './background.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
@@ -140,6 +141,7 @@ interface Opened {
   readonly buckets: ComposedBuckets;
   readonly identityTokens: IdentityTokens;
   readonly checkpoints: Checkpoints;
+  readonly states: ComposedAccountStates;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -178,8 +180,10 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
   const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
   const deliveries = composeDeliveryStore(foundation);
   const checkpoints = composeCheckpoints(settings, foundation, layers, projections.readModels);
+  const states = composeAccountStates(foundation, projections.readModels, onFault);
   return {
     checkpoints,
+    states,
     foundation,
     layers,
     objects,
@@ -262,6 +266,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
     version: packageJson.version,
     checkpoints: opened.checkpoints,
+    ...opened.states,
   };
 }
 

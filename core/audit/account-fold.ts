@@ -81,10 +81,7 @@ export function passEntry(fold: AccountStateFold, { id, occurredAt }: PassedEntr
   if (fold.traffic.month !== month) fold.traffic = { month, ingressBytes: 0, transferBytes: 0 };
 }
 
-export type FoldedEntry = Pick<
-  EntryEvent,
-  'id' | 'stream' | 'revision' | 'type' | 'version' | 'occurredAt' | 'data'
->;
+export type FoldedEntry = Pick<EntryEvent, 'id' | 'stream' | 'revision' | 'type' | 'version' | 'occurredAt' | 'data'>;
 
 /**
  * Folds the log's next entry. The updates of a wide push must be in place. Throws TypeError for an entry that does not

@@ -27,7 +27,7 @@ const ACCOUNT_STATE_SCHEMA = 1;
 export type NamedRefs = Iterable<readonly [RefName, FoldedRef]>;
 
 export interface StateSources {
-  readonly digest: Digest;
+  readonly digest: Pick<Digest, 'startSha256'>;
   readonly nextTurn: NextTurn;
   /** Returns the refs of a repository that the fold left out, at this revision of its stream. */
   readonly refsOf: (id: RepositoryId, revision: number) => Promise<NamedRefs>;
@@ -77,7 +77,9 @@ async function* membersText(fold: AccountStateFold, sources: StateSources): Asyn
 }
 
 /** Every list is in the order of ids. */
-function byKey<Key extends string, Value>(map: ReadonlyMap<Key, Value> | undefined): readonly (readonly [Key, Value])[] {
+function byKey<Key extends string, Value>(
+  map: ReadonlyMap<Key, Value> | undefined,
+): readonly (readonly [Key, Value])[] {
   return [...(map ?? [])].sort(([a], [b]) => byText(a, b));
 }
 

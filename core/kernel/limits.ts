@@ -70,6 +70,14 @@ export const ACCOUNT_SNAPSHOT_LENGTH_MAX = 16 * MIB;
 export const ACCOUNT_FOLD_REFS_MAX = 32_768;
 /** Accounts whose state a node folds and sends at the same time, each for one request. */
 export const ACCOUNT_STATES_AT_ONCE_MAX = 4;
+/** Repositories whose refs, perhaps of the past, a node sends at the same time; of an account one. */
+export const REPOSITORY_REFS_AT_ONCE_MAX = 4;
+/**
+ * A text in parts of at most this length is made whole before it is sent, so that what it is made of can be let go. A
+ * longer one is sent while it is made, within `TEXT_SENDING_SPAN_MS`.
+ */
+export const TEXT_HELD_LENGTH_MAX = 8 * MIB;
+export const TEXT_SENDING_SPAN_MS = 10 * 60_000;
 
 export const REF_NAME_BYTES_MAX = 4_096;
 /** A component of a ref's name is a file name in a clone: 255 bytes, less five for `.lock`. */

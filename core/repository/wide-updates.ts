@@ -61,7 +61,11 @@ export function splitUpdates(updates: readonly StoredRefUpdate[]): readonly RefU
 }
 
 /** Throws TypeError if these are not the updates that the event's `parts` stand for. */
-export function checkParts(digest: Pick<Digest, 'sha256'>, parts: UpdateParts, updates: readonly StoredRefUpdate[]): void {
+export function checkParts(
+  digest: Pick<Digest, 'sha256'>,
+  parts: UpdateParts,
+  updates: readonly StoredRefUpdate[],
+): void {
   if (updates.length === parts.updates && digest.sha256(updatesDigestText(updates)) === parts.sha256) return;
   throw new TypeError(`The parts on ${parts.stream} are not those that a push names`);
 }

@@ -90,7 +90,12 @@ export async function appendRandomAccount(append: Appender, dice: Dice, steps: n
       const after = oid(`${number}${dice.below(9)}e`);
       refs.set(name, after);
       const peeled = name.startsWith('refs/tags/') && dice.chance(0.5) ? oid(`${number}f`) : null;
-      return moved(name, before === undefined ? null : oid(before), after, peeled === null ? {} : { type: 'tag', peeled });
+      return moved(
+        name,
+        before === undefined ? null : oid(before),
+        after,
+        peeled === null ? {} : { type: 'tag', peeled },
+      );
     });
     const added = dice.chance(0.8) ? layer(dice.below(10_000)) : null;
     if (added !== null) repository.layers.push(added);
@@ -219,7 +224,13 @@ export async function appendRandomAccount(append: Appender, dice: Dice, steps: n
     }
     const id = newUuid();
     const refs = { place_ref: ref(number), access_ref: ref(number + 1) };
-    await own('StorageBucketCreated', { bucket_id: id, name: `b${number}`, provider: 'S3', auth_mode: 'OIDC', ...refs });
+    await own('StorageBucketCreated', {
+      bucket_id: id,
+      name: `b${number}`,
+      provider: 'S3',
+      auth_mode: 'OIDC',
+      ...refs,
+    });
     buckets.push(id);
   }
 

@@ -1,9 +1,9 @@
 /** Access tokens on the wire. */
 import { z } from 'zod';
 import { GRANTS, SCOPES } from '../../../core/kernel/grants.ts';
-import { type RepositoryId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
+import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
-import { ID, idSchema, TIMESTAMP } from './common.ts';
+import { ID, idSchema, INSTANT, TIMESTAMP } from './common.ts';
 
 const SCOPE = z.enum(SCOPES).meta({
   description: 'ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`.',
@@ -28,18 +28,9 @@ export const CREATED_ACCESS_TOKEN = z
   .meta({ id: 'CreatedAccessToken' });
 export const ACCESS_TOKENS = z.object({ access_tokens: z.array(ACCESS_TOKEN) }).meta({ id: 'AccessTokenList' });
 
-/** Takes any RFC 3339 time; the parsed value is in UTC with milliseconds. */
-const EXPIRY = z.iso
-  .datetime({ offset: true, message: 'Expected an RFC 3339 time such as 2026-11-21T10:00:00Z' })
-  .transform((text, issues): Timestamp => {
-    const utc = new Date(text).toISOString();
-    // In UTC, a time with an offset on the last day of 9999 may fall into the year 10000.
-    if (/^\d{4}-/.test(utc)) return timestamp(utc);
-    issues.addIssue({ code: 'custom', message: 'Expected a time up to the year 9999', input: text });
-    return z.NEVER;
-  })
-  .nullable()
-  .meta({ wire: { type: ['string', 'null'], format: 'date-time', description: 'In the future; null: never.' } });
+const EXPIRY = INSTANT.nullable().meta({
+  wire: { type: ['string', 'null'], format: 'date-time', description: 'In the future; null: never.' },
+});
 
 const SETTINGS = {
   name: z.string().meta({ minLength: 1, maxLength: TOKEN_NAME_LENGTH_MAX, examples: ['laptop'] }),

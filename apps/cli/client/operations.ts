@@ -89,6 +89,141 @@ export interface AccessTokenList {
   readonly access_tokens: readonly AccessToken[];
 }
 
+export interface RepositoryRefs {
+  readonly default_branch: string;
+  /** In byte order of names. */
+  readonly refs: readonly {
+    /** The full name. */ readonly name: string;
+    readonly target: string;
+    /** The object that an annotated tag peels to. */
+    readonly peeled: string | null;
+  }[];
+}
+
+export interface AccountState {
+  readonly schema: 1;
+  /** The number of entries that the state is made of. */
+  readonly sequence: number;
+  readonly account: {
+    readonly id: string;
+    readonly username: string;
+    readonly status: 'open' | 'closed' | 'erased';
+    readonly plan: string | null;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
+    readonly email_ref: string;
+    readonly password_hash_ref: string | null;
+    readonly created_at: string | null;
+    readonly closed_at: string | null;
+    readonly erase_at: string | null;
+    readonly default_storage_bucket_id: string | null;
+    readonly mfa_tokens: readonly {
+      readonly id: string;
+      readonly kind: 'totp' | 'passkey';
+      readonly name: string;
+      readonly status: 'pending' | 'active';
+      readonly secret_ref: string | null;
+      readonly created_at: string;
+      readonly activated_at: string | null;
+    }[];
+  };
+  readonly repositories: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly description: string | null;
+    readonly default_branch: string;
+    readonly storage_bucket_id: string | null;
+    readonly size_bytes: number;
+    readonly created_at: string;
+    readonly pushed_at: string | null;
+    readonly refs: readonly {
+      /** The full name. */ readonly name: string;
+      readonly target: string;
+      /** The object that an annotated tag peels to. */
+      readonly peeled: string | null;
+    }[];
+  }[];
+  /** Those that are not revoked, expired ones too. */
+  readonly access_tokens: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
+    readonly repository_ids: readonly string[];
+    readonly grants: readonly (
+      | 'ALL'
+      | 'GIT_HTTP_READ'
+      | 'GIT_HTTP_WRITE'
+      | 'API_REPOS_READ'
+      | 'API_REPOS_WRITE'
+      | 'API_COMMITS_READ'
+      | 'API_WEBHOOKS'
+      | 'API_STORAGE'
+      | 'API_OIDC_TRUST'
+    )[];
+    readonly expires_at: string | null;
+    readonly created_at: string;
+    readonly token_prefix: string;
+  }[];
+  readonly webhooks: readonly {
+    readonly id: string;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
+    readonly url_ref: string;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
+    readonly secret_ref: string;
+    readonly previous_secret_ref: string | null;
+    readonly previous_secret_valid_until: string | null;
+    readonly events: readonly string[];
+    readonly active: boolean;
+    readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
+    readonly repository_ids: readonly string[];
+    readonly created_at: string;
+    readonly updated_at: string;
+  }[];
+  readonly storage_buckets: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly provider: string;
+    readonly auth_mode: string;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
+    readonly place_ref: string;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
+    readonly access_ref: string;
+    readonly status: 'PENDING_VERIFICATION' | 'VERIFIED' | 'FAILED';
+    readonly last_validated_at: string | null;
+    readonly last_failure: { readonly step: string; readonly code: string; readonly at: string } | null;
+    readonly created_at: string;
+    readonly updated_at: string;
+  }[];
+  readonly oidc_trust_rules: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly issuer: string;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
+    readonly conditions_ref: string;
+    readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
+    readonly repository_ids: readonly string[];
+    readonly grants: readonly (
+      | 'ALL'
+      | 'GIT_HTTP_READ'
+      | 'GIT_HTTP_WRITE'
+      | 'API_REPOS_READ'
+      | 'API_REPOS_WRITE'
+      | 'API_COMMITS_READ'
+      | 'API_WEBHOOKS'
+      | 'API_STORAGE'
+      | 'API_OIDC_TRUST'
+    )[];
+    readonly created_at: string;
+  }[];
+  readonly usage: {
+    readonly repos: { readonly used: number };
+    readonly storage_bytes: { readonly used: number };
+    readonly transfer_bytes: { readonly used: number };
+    readonly ingress_bytes: { readonly used: number };
+  };
+  /** The SHA-256, in hex, of the canonical JSON (RFC 8785) of all other members. */
+  readonly digest: string;
+}
+
 export interface ActivityList {
   /** Newest first. */
   readonly activity: readonly {
@@ -975,6 +1110,28 @@ export interface Operations {
       /** SHA-256, in the order of RFC 6962 */ readonly hashes: readonly string[];
     };
   };
+  /** Read the account as of a moment */
+  readonly getAccountState: {
+    readonly path: undefined;
+    readonly query: {
+      /** The moment, included. It must not lie in the future. Absent: now. */ readonly at?: string;
+    };
+    readonly body: undefined;
+    readonly answer: AccountState;
+  };
+  /** List all refs as of a moment */
+  readonly listRefs: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: {
+      /** The moment, included. It must not lie in the future. Absent: now. */ readonly at?: string;
+    };
+    readonly body: undefined;
+    readonly answer: RepositoryRefs;
+  };
   /** Read what a cloud must trust */
   readonly getOidcSetup: {
     readonly path: undefined;
@@ -1211,6 +1368,8 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getLatestCheckpoint: { method: 'GET', path: '/v1/account/checkpoints/latest' },
   getInclusionProof: { method: 'GET', path: '/v1/account/proofs/inclusion' },
   getConsistencyProof: { method: 'GET', path: '/v1/account/proofs/consistency' },
+  getAccountState: { method: 'GET', path: '/v1/account/state' },
+  listRefs: { method: 'GET', path: '/v1/repos/{username}/{name}/refs' },
   getOidcSetup: { method: 'GET', path: '/v1/storage-buckets/oidc-setup' },
   listStorageBucketErrors: { method: 'GET', path: '/v1/storage-buckets/errors' },
   createStorageBucket: { method: 'POST', path: '/v1/storage-buckets' },

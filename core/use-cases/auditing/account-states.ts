@@ -25,11 +25,7 @@ import {
   newAccountFold,
   passEntry,
 } from '../../audit/account-fold.ts';
-import {
-  ACCOUNT_FOLD_SNAPSHOT_VERSION,
-  readAccountFold,
-  writeAccountFold,
-} from '../../audit/account-fold-snapshot.ts';
+import { ACCOUNT_FOLD_SNAPSHOT_VERSION, readAccountFold, writeAccountFold } from '../../audit/account-fold-snapshot.ts';
 import { accountStateText, madeAccount, type NamedRefs } from '../../audit/account-state.ts';
 import type { FoldedRef } from '../../audit/folded-repository.ts';
 import type { RefName } from '../../git/ref-name.ts';
@@ -55,8 +51,8 @@ export interface AccountStatesContext {
   readonly onFault: (what: 'snapshot', cause: unknown) => void;
 }
 
-/** The text of a state. The caller must call `close`, which lets the next request in. */
-export interface AccountStateAnswer {
+/** JSON text in parts. The caller must call `close`, which lets the next request in. */
+export interface TextAnswer {
   readonly chunks: AsyncIterable<string>;
   close(): void;
 }
@@ -71,7 +67,7 @@ export interface AccountStates {
     account: AccountId,
     at: Timestamp | null,
     request: { readonly seen: LogPosition; readonly signal: AbortSignal },
-  ): Promise<AccountStateAnswer | { readonly refused: Refusal }>;
+  ): Promise<TextAnswer | { readonly refused: Refusal }>;
 }
 
 /** A small page, because each event may be almost as large as an append may be. */

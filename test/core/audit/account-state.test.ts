@@ -110,7 +110,16 @@ function modelOf(entries: readonly RecordedEvent[]) {
         if (state === null) return [];
         const refs = [...state.refs.entries()].map(([ref, { id: target, peeled }]) => [ref, target, peeled]);
         const default_branch = state.defaultBranch ?? initialDefaultBranch ?? 'master';
-        return [{ id, name, description, default_branch, size_bytes: state.layersSizeBytes, refs: refs.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1)) }];
+        return [
+          {
+            id,
+            name,
+            description,
+            default_branch,
+            size_bytes: state.layersSizeBytes,
+            refs: refs.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1)),
+          },
+        ];
       })
       .sort((a, b) => (a.id < b.id ? -1 : 1)),
     tokens: [...tokens].flatMap(([id, token]) => (token.status === 'active' ? [`${id} ${token.name}`] : [])).sort(),
