@@ -155,15 +155,15 @@ function foldUsage(fold: AccountStateFold, entry: FoldedEntry): void {
 }
 
 /**
- * Leaves out the refs of the repositories that have most, until at most `ACCOUNT_FOLD_REFS_MAX` are kept. Whoever shows
+ * Leaves out the refs of the repositories that have most, until at most `refsMax` are kept. Whoever shows
  * the state reads those from the repositories' own streams. For a fold that is kept or stored.
  */
-export function leaveOutManyRefs({ repositories }: AccountStateFold): void {
+export function leaveOutManyRefs({ repositories }: AccountStateFold, refsMax: number = ACCOUNT_FOLD_REFS_MAX): void {
   const kept = [...repositories.values()].filter(({ refs }) => refs !== null);
   let total = kept.reduce((sum, { refs }) => sum + (refs?.size ?? 0), 0);
-  if (total <= ACCOUNT_FOLD_REFS_MAX) return;
+  if (total <= refsMax) return;
   for (const repository of kept.toSorted((a, b) => (b.refs?.size ?? 0) - (a.refs?.size ?? 0))) {
-    if (total <= ACCOUNT_FOLD_REFS_MAX) return;
+    if (total <= refsMax) return;
     total -= repository.refs?.size ?? 0;
     repository.refs = null;
   }

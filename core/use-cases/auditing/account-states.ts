@@ -12,6 +12,7 @@ import { type LogPosition, type RecordedEvent, type StreamName, streamName } fro
 import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
 import { canonicalJson } from '../../kernel/json.ts';
 import {
+  ACCOUNT_FOLD_REFS_MAX,
   ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES,
   ACCOUNT_SNAPSHOT_LENGTH_MAX,
   ACCOUNT_STATES_AT_ONCE_MAX,
@@ -41,7 +42,7 @@ import { logAsOf } from './as-of.ts';
 
 export interface AccountStatesContext {
   readonly events: Pick<EventStore, 'readStream' | 'readPositions'>;
-  readonly readModels: Pick<AccountLogReader, 'accountLogCaughtUp' | 'logPrefix' | 'entryPlaces'>;
+  readonly readModels: Pick<AccountLogReader, 'accountLogCaughtUp' | 'accountLogs' | 'logPrefix' | 'entryPlaces'>;
   readonly past: Pick<PastEntities, 'repositoryAt'>;
   readonly snapshots: Snapshots;
   readonly complete: Complete;
@@ -49,7 +50,21 @@ export interface AccountStatesContext {
   readonly clock: Pick<Clock, 'now' | 'nextTurn'>;
   /** Called when a snapshot could not be read or saved. */
   readonly onFault: (what: 'snapshot', cause: unknown) => void;
+  /** Default: those of core/kernel/limits.ts. */
+  readonly foldBounds?: FoldBounds;
 }
+
+export interface FoldBounds {
+  /** Entries between two snapshots. */
+  readonly snapshotEntries: number;
+  /** Refs that a fold keeps. */
+  readonly refsMax: number;
+}
+
+const FOLD_BOUNDS: FoldBounds = {
+  snapshotEntries: ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES,
+  refsMax: ACCOUNT_FOLD_REFS_MAX,
+};
 
 /** JSON text in parts. The caller must call `close`, which lets the next request in. */
 export interface TextAnswer {
@@ -68,6 +83,11 @@ export interface AccountStates {
     at: Timestamp | null,
     request: { readonly seen: LogPosition; readonly signal: AbortSignal },
   ): Promise<TextAnswer | { readonly refused: Refusal }>;
+  /**
+   * Saves the snapshots that long logs lack, so that nobody's request folds a long log from its first entry. Called now
+   * and then, on any number of nodes. Rejects if the read models cannot be reached; resolves early on the signal.
+   */
+  keepSnapshots(signal: AbortSignal): Promise<void>;
 }
 
 /** A small page, because each event may be almost as large as an append may be. */
@@ -75,7 +95,10 @@ const PAGE_ENTRIES_MAX = 200;
 
 export function createAccountStates(context: AccountStatesContext): AccountStates {
   const slots = createFairSlots({ slots: ACCOUNT_STATES_AT_ONCE_MAX, slotsPerKey: 1 });
+  // Only of accounts with a long log.
+  const kept = new Map<AccountId, number>();
   return {
+    keepSnapshots: (signal) => keepSnapshots(context, kept, signal),
     async stateAt(account, at, { seen, signal }) {
       const prefix = await logAsOf(context, account, at, seen);
       if ('refused' in prefix) return prefix;
@@ -95,6 +118,34 @@ export function createAccountStates(context: AccountStatesContext): AccountState
       }
     },
   };
+}
+
+const PAGE_ACCOUNTS = 500;
+
+/** `kept`: how many entries of each account are known to have snapshots. */
+async function keepSnapshots(
+  context: AccountStatesContext,
+  kept: Map<AccountId, number>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { snapshotEntries } = context.foldBounds ?? FOLD_BOUNDS;
+  for (let after: AccountId | null = null; !signal.aborted; ) {
+    const page = await context.readModels.accountLogs(after, PAGE_ACCOUNTS);
+    for (const { account, size } of page) {
+      const whole = size - (size % snapshotEntries);
+      if (whole === 0 || kept.get(account) === whole) continue;
+      try {
+        await foldUpTo(context, account, whole, signal);
+      } catch (cause) {
+        if (signal.aborted) return;
+        // One account that cannot be folded keeps no other from it.
+        context.onFault('snapshot', cause);
+      }
+      kept.set(account, whole);
+    }
+    after = page.at(-1)?.account ?? null;
+    if (page.length < PAGE_ACCOUNTS) return;
+  }
 }
 
 /** The name under which the snapshots of an account's fold are kept: the log has no such stream. */
@@ -126,6 +177,7 @@ async function foldPage(
   fold: AccountStateFold,
   places: readonly EntryPlace[],
 ): Promise<void> {
+  const { snapshotEntries, refsMax } = context.foldBounds ?? FOLD_BOUNDS;
   const folded = places.filter(({ stream }) => isFolded(stream));
   const events = new Map<number, RecordedEvent>();
   for (const [index, event] of (await readPlaces(context.events, folded)).entries()) {
@@ -136,19 +188,22 @@ async function foldPage(
     // Only its time is needed of an entry that the state shows nothing of, and log time is the same from that.
     if (event === undefined) passEntry(fold, { id: place.eventId, occurredAt: place.logTime });
     else await foldEntry(fold, await context.complete(event), context.clock.nextTurn);
-    if (fold.sequence % ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES === 0) await saveFold(context, fold);
+    if (fold.sequence % snapshotEntries === 0) {
+      leaveOutManyRefs(fold, refsMax);
+      await saveFold(context, fold);
+    }
   }
-  leaveOutManyRefs(fold);
+  leaveOutManyRefs(fold, refsMax);
   await context.clock.nextTurn();
 }
 
 /** Returns the fold of the newest snapshot of at most `size` entries, or an empty one. */
 async function latestFold(
-  { snapshots, readModels, onFault }: AccountStatesContext,
+  { snapshots, readModels, onFault, foldBounds = FOLD_BOUNDS }: AccountStatesContext,
   account: AccountId,
   size: number,
 ): Promise<AccountStateFold> {
-  if (size < ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES) return newAccountFold();
+  if (size < foldBounds.snapshotEntries) return newAccountFold();
   const fold = await readSnapshot().catch((cause: unknown) => {
     onFault('snapshot', cause);
     return null;
@@ -164,7 +219,6 @@ async function latestFold(
 }
 
 async function saveFold({ snapshots, onFault }: AccountStatesContext, fold: AccountStateFold): Promise<void> {
-  leaveOutManyRefs(fold);
   const state = writeAccountFold(fold);
   if (state === null || fold.accountId === null) return;
   if (canonicalJson(state).length > ACCOUNT_SNAPSHOT_LENGTH_MAX) return;
