@@ -17,11 +17,13 @@ import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { PurgeContext } from '../../core/use-cases/auditing/purge-repository.ts';
+import type { AccountStates } from '../../core/use-cases/auditing/account-states.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import type { ExportContext } from '../../core/use-cases/auditing/export-account-log.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
 import type { PastEntities } from '../../core/runtime/past-entities.ts';
+import type { RepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
 
@@ -30,6 +32,8 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly vault: Vault;
   readonly identity: IdentityIssuer;
   readonly checkpoints: Checkpoints;
+  readonly accountStates: AccountStates;
+  readonly repositoryRefs: RepositoryRefs;
   readonly outgoing: OutgoingRequests;
   readonly bucketChecks: BucketChecks;
   readonly archives: ArchiveLane;

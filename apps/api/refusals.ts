@@ -169,7 +169,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   // docs/interface.md, Errors, fixes this text.
   'repository-without-commits': { status: 404, message: () => 'No commit found in the repository' },
   'ref-not-found': { status: 404, message: () => 'Ref not found' },
-  'moment-in-future': { status: 422, field: 'at', message: () => 'This moment has not come yet' },
+  'moment-in-future': { status: 422, message: () => 'This moment has not come yet' },
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },

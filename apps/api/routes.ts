@@ -19,6 +19,7 @@ import {
   putAccessToken,
 } from './handlers/access-tokens.ts';
 import { getAccountEvents, getAccountExport } from './handlers/account-log.ts';
+import { getAccountState, getRefs } from './handlers/account-state.ts';
 import { getActivity } from './handlers/activity.ts';
 import { getConsistencyProof, getInclusionProof, getLatestCheckpoint, getLogKeys } from './handlers/audit.ts';
 import { getArchive } from './handlers/archives.ts';
@@ -76,12 +77,13 @@ import {
   OFFERED_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from './schemas/account-log.ts';
+import { ACCOUNT_STATE, REPOSITORY_REFS } from './schemas/account-state.ts';
 import { ACTIVITY } from './schemas/activity.ts';
 import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from './schemas/audit.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
-import { PAGE_QUERY } from './schemas/common.ts';
+import { AT_QUERY, PAGE_QUERY } from './schemas/common.ts';
 import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
 import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from './schemas/device-login.ts';
 import { DELIVERY_PARAMS, ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
@@ -225,6 +227,36 @@ const AUDIT_ROUTES: readonly Route[] = [
     answers: { 200: PROOF },
     problems: [],
     handle: getConsistencyProof,
+  }),
+  accountRoute({
+    operationId: 'getAccountState',
+    tag: 'Audit',
+    summary: 'Read the account as of a moment',
+    description:
+      'Folded from the log alone, so that an export replayed offline gives the same digest. Personal data and secrets are references. Usage counts the calendar month, in UTC, of the last entry; transfer is that of the daily sums. 404 before the account was made.',
+    method: 'GET',
+    path: '/v1/account/state',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: AT_QUERY },
+    answers: { 200: ACCOUNT_STATE },
+    problems: [404],
+    handle: getAccountState,
+  }),
+  repositoryRoute({
+    operationId: 'listRefs',
+    tag: 'Audit',
+    summary: 'List all refs as of a moment',
+    description:
+      'All refs, in one answer. It shows what forced pushes and deletions took away, so it needs the grant ALL and the scope ALL_REPO. 404 before the repository was made, and while it was deleted.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/refs',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: REPOSITORY_PARAMS, query: AT_QUERY },
+    answers: { 200: REPOSITORY_REFS },
+    problems: [],
+    handle: getRefs,
   }),
 ];
 

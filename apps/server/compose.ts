@@ -44,6 +44,7 @@ import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
+import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
 import { composeCheckpoints } from './auditing.ts';
 import { createBackground } from './background.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
@@ -148,6 +149,7 @@ interface Opened {
   readonly identityTokens: IdentityTokens;
   readonly checkpoints: Checkpoints;
   readonly past: PastEntities;
+  readonly states: ComposedAccountStates;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -187,9 +189,11 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
   const deliveries = composeDeliveryStore(foundation);
   const checkpoints = composeCheckpoints(settings, foundation, layers, projections.readModels);
   const past = composePastEntities(foundation, onFault);
+  const states = composeAccountStates(foundation, projections.readModels, onFault);
   return {
     checkpoints,
     past,
+    states,
     foundation,
     layers,
     objects,
@@ -283,6 +287,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
     version: packageJson.version,
     checkpoints: opened.checkpoints,
+    ...opened.states,
   };
 }
 

@@ -16,6 +16,7 @@ import { requestManifests } from '../../core/use-cases/manifests/request-manifes
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import { signDaily } from '../../core/use-cases/auditing/sign-daily.ts';
 import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
+import type { ComposedAccountStates } from './account-states.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
@@ -32,6 +33,8 @@ const DELETIONS_INTERVAL_MS = 5_000;
 const MANIFEST_REQUESTS_INTERVAL_MS = 3_000;
 /** Each account's log is signed within an hour of a day after its last checkpoint. */
 const CHECKPOINTS_INTERVAL_MS = 60 * 60_000;
+/** Until a long log that has grown has a snapshot, its owner's request folds what is behind the one before. */
+const ACCOUNT_SNAPSHOTS_INTERVAL_MS = 5 * 60_000;
 
 export interface WorkOptions {
   readonly settings: Settings;
@@ -42,6 +45,7 @@ export interface WorkOptions {
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
   readonly checkpoints: Checkpoints;
+  readonly states: ComposedAccountStates;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly onFault: (what: string, cause: unknown) => void;
@@ -55,7 +59,7 @@ export interface StartedWork {
 
 export async function startWork(options: WorkOptions): Promise<StartedWork> {
   const { settings, foundation, layers, objects, projections, deliveries, outgoing, metrics, log, onFault } = options;
-  const { checkpoints } = options;
+  const { checkpoints, states } = options;
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
   const parts = closer();
@@ -72,6 +76,8 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     const daily = { readModels, checkpoints, store: layers.platform, log };
     const sign = (signal: AbortSignal): Promise<void> => signDaily(daily, signal);
     parts.add(every(CHECKPOINTS_INTERVAL_MS, sign, (cause) => onFault('daily-checkpoints', cause)));
+    const keep = (signal: AbortSignal): Promise<void> => states.accountStates.keepSnapshots(signal);
+    parts.add(every(ACCOUNT_SNAPSHOTS_INTERVAL_MS, keep, (cause) => onFault('account-snapshots', cause)));
     parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionMs, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,

@@ -78,6 +78,22 @@ export const DROPPING_RETRY_MS = 6 * 60 * 60_000;
 export const DROPPING_WAIT_MS = 60_000;
 /** Events between two snapshots of a stream. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
+/** Entries between two snapshots of the state of an account. */
+export const ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES = 4_000;
+/** A state with a longer snapshot has none: it is folded from an earlier one. */
+export const ACCOUNT_SNAPSHOT_LENGTH_MAX = 16 * MIB;
+/** Refs of all repositories that the fold of an account keeps, about 250 bytes each. Their streams have the others. */
+export const ACCOUNT_FOLD_REFS_MAX = 32_768;
+/** Accounts whose state a node folds and sends at the same time, each for one request. */
+export const ACCOUNT_STATES_AT_ONCE_MAX = 4;
+/** Repositories whose refs, perhaps of the past, a node sends at the same time; of an account one. */
+export const REPOSITORY_REFS_AT_ONCE_MAX = 4;
+/**
+ * A text in parts of at most this length is made whole before it is sent, so that what it is made of can be let go. A
+ * longer one is sent while it is made, within `TEXT_SENDING_SPAN_MS`.
+ */
+export const TEXT_HELD_LENGTH_MAX = 8 * MIB;
+export const TEXT_SENDING_SPAN_MS = 10 * 60_000;
 
 export const REF_NAME_BYTES_MAX = 4_096;
 /** A component of a ref's name is a file name in a clone: 255 bytes, less five for `.lock`. */

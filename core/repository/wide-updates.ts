@@ -8,6 +8,7 @@
 import { type StreamName, streamName } from '../kernel/envelope.ts';
 import { canonicalJson } from '../kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../kernel/limits.ts';
+import type { Digest } from '../ports/digest.ts';
 import type { RefUpdatesPart, StoredRefUpdate, UpdateParts } from './events.ts';
 
 /** Reserved for the rest of an append: envelopes, the layer, the choice of a default branch. */
@@ -57,6 +58,16 @@ export function splitUpdates(updates: readonly StoredRefUpdate[]): readonly RefU
   }
   if (part.length > 0) parts.push({ type: 'RefUpdatesPart', data: { updates: part } });
   return parts;
+}
+
+/** Throws TypeError if these are not the updates that the event's `parts` stand for. */
+export function checkParts(
+  digest: Pick<Digest, 'sha256'>,
+  parts: UpdateParts,
+  updates: readonly StoredRefUpdate[],
+): void {
+  if (updates.length === parts.updates && digest.sha256(updatesDigestText(updates)) === parts.sha256) return;
+  throw new TypeError(`The parts on ${parts.stream} are not those that a push names`);
 }
 
 /** Returns the text whose SHA-256 is in `UpdateParts.sha256`. */

@@ -43,6 +43,7 @@ describe('refuses', () => {
     ['the command line importing the server', 'apps/cli/a.ts', '../api/routes.ts'],
     ['the command line importing the core', 'apps/cli/client/a.ts', '../../../core/kernel/grants.ts'],
     ['the command line importing a package of the server', 'apps/cli/a.ts', 'zod'],
+    ['a replay importing an adapter', 'apps/replay/a.ts', '../../adapters/node/digest.ts'],
     ['an app importing the command line', 'apps/server/a.ts', '../cli/client/client.ts'],
     ['the launcher importing an app', 'apps/launcher/a.mjs', '../server/main.ts'],
     ['an import of this package by its name', 'core/git/a.ts', 'strata/adapters/git/b.ts'],

@@ -8,12 +8,14 @@ import { beforeAll, describe, test } from 'vitest';
 import { COMMANDS } from '../../apps/cli/definitions/all-commands.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { bundledCommand, type CommandLine, commandLine, type RunOptions } from '../support/command-line.ts';
+import { entryOf } from '../../core/audit/entry.ts';
+import { canonicalJson } from '../../core/kernel/json.ts';
 import { createIssuerNetwork, type IssuerNetwork } from '../support/identity-issuer.ts';
 import { noPseudoTerminal, startOnTerminal } from '../support/pseudo-terminal.ts';
 import { until } from '../support/read-models.ts';
 import { skippedFor } from '../support/skipped.ts';
 import { type Account, api, createAccount, createToken, type Finished, type Strata } from '../support/strata.ts';
-import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { type WebhookReceivers, webhookReceivers } from '../support/webhook-receiver.ts';
 
 const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
@@ -25,6 +27,7 @@ describe('The command line', () => {
   const covered = new Set<string>();
   let network: IssuerNetwork;
   let strata: Strata;
+  let shared: SharedParts;
   let receivers: WebhookReceivers;
   let ada: Account;
   let command: readonly string[];
@@ -33,7 +36,8 @@ describe('The command line', () => {
   beforeAll(async () => {
     receivers = await webhookReceivers(ending);
     network = createIssuerNetwork(receivers.authority);
-    const [shared, bundled] = await Promise.all([sharedParts(ending), bundledCommand(ending)]);
+    const [parts, bundled] = await Promise.all([sharedParts(ending), bundledCommand(ending)]);
+    shared = parts;
     strata = await startNode(ending, shared, receivers.env);
     ada = await createAccount(strata, 'ada');
     command = bundled;
@@ -485,6 +489,33 @@ describe('The command line', () => {
     const broken = await own.run(['whoami', '--debug']);
     assert.deepEqual([broken.code, broken.stderr.includes(bob.token.slice(7, 20))], [2, false], broken.stderr);
     assert.match(broken.stderr, /is not TOML \(line 1\)/);
+  });
+
+  test('audit replay rebuilds the account from an export, and tells whether the service shows the same', async () => {
+    await cli.done(['repo', 'create', 'recorded', '--description', 'Two lines\u2028in one']);
+    const entries = (await shared.log.since()).filter((event) => event.isRecord && event.accountId === ada.id);
+    const lines = entries.map((entry, sequence) => canonicalJson({ entry: entryOf(entry, sequence), leaf: '' }));
+    const at = (entries.at(-1)?.occurredAt ?? '').replace('Z', '+00:00');
+    const file = path.join(cli.home, 'log.ndjson');
+    await writeFile(file, `${lines.join('\n')}\n`);
+    const replay = ['audit', 'replay', file];
+    const state = await bodyOf(`/v1/account/state?at=${encodeURIComponent(at)}`);
+    assert.deepEqual(await json([...replay, '--at', at]), state);
+    const { digest } = state as { digest: string };
+    const shown = `entries\t${lines.length}\nlast entry\t${entries.at(-1)?.occurredAt}\ndigest\t${digest}\n`;
+    assert.equal(await text(replay), shown);
+    const same = await cli.run([...replay, '--at', at, '--compare', strata.url]);
+    assert.deepEqual([same.code, same.stdout], [0, shown], same.stderr);
+    assert.match(same.stderr, /shows the same account\n$/);
+    await writeFile(file, `${lines.join('\n').replace('Two lines', 'One line')}\n`);
+    const other = await cli.run([...replay, '--at', at, '--compare', strata.url]);
+    assert.equal(other.code, 1);
+    assert.match(other.stderr, new RegExp(`shows another account: its digest is ${digest}`));
+    await writeFile(file, `${lines.toSpliced(2, 1).join('\n')}\n`);
+    await fails(1, /log\.ndjson: Line 3: Entry 3 is not 2\nstrata audit verify/, replay);
+    await fails(1, /no account yet/, [...replay, '--at', '2020-01-01T00:00:00Z']);
+    await fails(2, /yesterday is no RFC 3339 time/, [...replay, '--at', 'yesterday']);
+    await fails(1, /cannot be read: ENOENT/, ['audit', 'replay', `${file}.none`]);
   });
 
   test('was tried here in every subcommand, for people and as JSON', () => {

@@ -203,6 +203,8 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['getLatestCheckpoint', () => call('GET', '/v1/account/checkpoints/latest', 200)],
     ['getInclusionProof', () => call('GET', '/v1/account/proofs/inclusion?sequence=0&tree_size=2', 200)],
     ['getConsistencyProof', () => call('GET', '/v1/account/proofs/consistency?from=1&to=2', 200)],
+    ['getAccountState', () => call('GET', '/v1/account/state', 200)],
+    ['listRefs', () => ofFiles(`refs?at=${encodeURIComponent(fixture.clock.now())}`)],
     ['createDeviceSession', () => call('POST', '/v1/auth/sessions', 201, { hostname: 'laptop' })],
     ['pollDeviceSession', async () => call('GET', await newSession(), 202)],
     ['getUsage', () => call('GET', '/v1/account/usage', 200)],

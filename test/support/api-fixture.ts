@@ -28,7 +28,7 @@ import { createSharedTransferBudget } from '../../apps/front-door/transfer-budge
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { WantedBucketSettings } from '../../core/account/buckets/settings.ts';
 import { DEFAULT_PLANS, type Plan, type Plans } from '../../core/account/plans.ts';
-import type { Cause } from '../../core/kernel/envelope.ts';
+import type { Cause, RecordedEvent } from '../../core/kernel/envelope.ts';
 import {
   type AccessTokenId,
   type AccountId,
@@ -63,6 +63,9 @@ import {
   deleteRepository,
   type FoundRepository,
 } from '../../core/use-cases/accounts/repositories.ts';
+import { createPastEntities } from '../../core/runtime/past-entities.ts';
+import { createAccountStates } from '../../core/use-cases/auditing/account-states.ts';
+import { createRepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
@@ -178,9 +181,10 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const write = (fields: object, message: string): void => {
     logged.push(JSON.stringify({ ...fields, message }));
   };
+  const snapshots = createMemorySnapshots();
   const entities = createEntities({
     events,
-    snapshots: createMemorySnapshots(),
+    snapshots,
     complete: async (event) => event,
     cacheSizeBytesMax: options.entitiesSizeBytesMax ?? 16 * 1024 * 1024,
     onFault: (what, cause) => write({ what, cause: String(cause) }, 'fault'),
@@ -189,6 +193,10 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   await entities.start();
   const vault = createMemoryVault();
   const base = { events, entities, clock, ids: uuids, failpoint: options.failpoint ?? (async () => undefined) };
+  const complete = async (event: RecordedEvent) => event;
+  const onFault = (what: string, cause: unknown): void => write({ what, cause: String(cause) }, 'fault');
+  const past = createPastEntities({ events, entities, snapshots, complete, onFault });
+  const reading = { ...base, digest, readModels, past, snapshots, complete, onFault };
   const buckets = createMemoryBuckets();
   const plans = options.plans ?? DEFAULT_PLANS;
   const transfer = createTransferMeter(base, 'test');
@@ -219,6 +227,8 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     identityTokens: options.identityTokens ?? createJoseIdentityTokens({ outgoing, clock }),
     refusedExchanges: createMemoryRefusedExchanges(),
     checkpoints: createMemoryCheckpoints({ readModels, digest, clock }),
+    accountStates: createAccountStates(reading),
+    repositoryRefs: createRepositoryRefs(reading),
     outgoing,
     readModels: {
       ...readModels,

@@ -1,6 +1,6 @@
 /** Schemas that several resources share. */
 import { z } from 'zod';
-import { parseUuid, type Timestamp, timestamp, type Uuid } from '../../../core/kernel/ids.ts';
+import { parseTimestamp, parseUuid, type Timestamp, type Uuid } from '../../../core/kernel/ids.ts';
 import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_NUMBER_MAX, PAGE_OFFSET_MAX } from '../../../core/kernel/limits.ts';
 
@@ -50,17 +50,27 @@ export const HEXSHA = z.string().meta({ wire: { type: 'string', pattern: '^[0-9a
 export const TIMESTAMP = z.string().meta({
   wire: { type: 'string', format: 'date-time', examples: ['2026-11-21T10:00:00.000Z'] },
 });
+
 /** Takes any RFC 3339 time; the parsed value is in UTC with milliseconds. */
 export const INSTANT = z.iso
   .datetime({ offset: true, message: 'Expected an RFC 3339 time such as 2026-11-21T10:00:00Z' })
   .transform((text, issues): Timestamp => {
-    const utc = new Date(text).toISOString();
-    // In UTC, a time with an offset on the last day of 9999 may fall into the year 10000.
-    if (/^\d{4}-/.test(utc)) return timestamp(utc);
-    issues.addIssue({ code: 'custom', message: 'Expected a time up to the year 9999', input: text });
+    const utc = parseTimestamp(new Date(text).toISOString());
+    // In UTC, a time with an offset may fall before the year 1 or after 9999.
+    if (utc !== null) return utc;
+    issues.addIssue({ code: 'custom', message: 'Expected a time from the year 1 to 9999', input: text });
     return z.NEVER;
   })
   .meta({ wire: { type: 'string', format: 'date-time' } });
+
+/** The parameter `at` of routes that show the past. */
+export const AT_QUERY = z.object({
+  at: INSTANT.optional().meta({
+    description: 'The moment, included. It must not lie in the future. Absent: now.',
+    wire: { type: 'string', format: 'date-time' },
+  }),
+});
+
 export const BYTES = z.int().nonnegative();
 
 interface NumberRange {

@@ -5,17 +5,30 @@
  * licence.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { build, type BuildOptions, type Metafile } from 'esbuild';
+import { dirname, join, resolve } from 'node:path';
+import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const ROOT = resolve(PACKAGE, '..', '..');
 
-/** Writes the command itself to one file: CommonJS, which Node starts faster than a module. */
+const COMMON_JS: BuildOptions = { format: 'cjs', supported: { 'dynamic-import': false } };
+
+/**
+ * Writes the command itself to one file: CommonJS, which Node starts faster than a module. What replays exports is in
+ * `replay.cjs` beside it, which Node reads only for `strata audit replay`.
+ */
 export async function bundleCommand(file: string): Promise<void> {
-  await bundle('main.ts', file, { format: 'cjs', supported: { 'dynamic-import': false } }, '#!/usr/bin/env node\n');
+  await bundle('main.ts', file, { ...COMMON_JS, plugins: [REPLAY_APART] }, '#!/usr/bin/env node\n');
+  await bundle('../replay/replay.ts', join(dirname(file), 'replay.cjs'), COMMON_JS, '');
 }
+
+const REPLAY_APART: Plugin = {
+  name: 'replay-apart',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /\/replay\/replay\.ts$/ }, () => ({ path: './replay.cjs', external: true }));
+  },
+};
 
 /** Writes the client for programs to one file. */
 export async function bundleClient(file: string): Promise<void> {

@@ -4,7 +4,7 @@ import { categoryOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import { refUpdatesEventKinds, repositoryEventKinds, type StoredRefUpdate } from '../../repository/events.ts';
-import { partsStream, updatesDigestText } from '../../repository/wide-updates.ts';
+import { checkParts, partsStream } from '../../repository/wide-updates.ts';
 
 /** Returns the event with its updates in place. Throws if the parts in the log are not those that the event names. */
 export async function withUpdatesInPlace(
@@ -23,8 +23,6 @@ export async function withUpdatesInPlace(
     const [part] = await context.events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
     if (part !== undefined) updates.push(...readEvent(refUpdatesEventKinds, part).data.updates);
   }
-  if (updates.length !== parts.updates || context.digest.sha256(updatesDigestText(updates)) !== parts.sha256) {
-    throw new Error(`The parts on ${parts.stream} are not those that ${event.stream} revision ${event.revision} names`);
-  }
+  checkParts(context.digest, parts, updates);
   return { ...event, data: { ...event.data, updates } };
 }

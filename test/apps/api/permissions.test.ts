@@ -48,6 +48,8 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listActivity: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getAccountState: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  listRefs: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   getLatestCheckpoint: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   getInclusionProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?sequence=0&tree_size=1', status: 200 },
   getConsistencyProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?from=1&to=1', status: 200 },
