@@ -63,7 +63,6 @@ import {
   deleteRepository,
   type FoundRepository,
 } from '../../core/use-cases/accounts/repositories.ts';
-import { createPastEntities } from '../../core/runtime/past-entities.ts';
 import { createAccountStates } from '../../core/use-cases/auditing/account-states.ts';
 import { createRepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
@@ -201,11 +200,6 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const plans = options.plans ?? DEFAULT_PLANS;
   const transfer = createTransferMeter(base, 'test');
   const outgoing = options.outgoing ?? exampleEgress();
-  const past = createPastEntities({
-    ...{ events, entities, snapshots: createMemorySnapshots() },
-    complete: async (event) => event,
-    onFault: () => undefined,
-  });
   const context: ApiContext = {
     ...base,
     past,
