@@ -73,7 +73,7 @@ export function createVerifier(options: VerifyOptions): Verifier {
     if (named === null) throw fault('its leaf is no hash in base64');
     if (checked.leaf !== named) throw fault('its leaf is not the hash of its entry');
     const range: Range = entries ?? emptyRange(checked.sequence);
-    if (checked.sequence !== range.end) throw fault(`it has sequence ${checked.sequence} in the place of ${range.end}`);
+    if (checked.sequence !== range.end) throw outOfPlace(checked.sequence, range);
     const disorder = order.add(entry, checked, count);
     if (disorder !== null) throw fault(disorder);
     if (entries === null && sizes.has(range.end)) prefixes.set(range.end, range);
@@ -82,10 +82,18 @@ export function createVerifier(options: VerifyOptions): Verifier {
     openings += checked.openings;
   }
 
+  /** The first line says where a slice begins; the second entry of a log tells if the first one is not what it says. */
+  function outOfPlace(sequence: number, { begin, end }: Range): VerifyError {
+    if (count === 2 && sequence === 1) return new VerifyError(1, `it has sequence ${begin} in the place of 0`);
+    return fault(`it has sequence ${sequence} in the place of ${end}`);
+  }
+
   function takeEnd(value: JsonObject): void {
     const { checkpoint: note } = value;
     const checkpoint = typeof note === 'string' ? parseCheckpoint(note) : null;
     if (checkpoint === null) throw fault('its checkpoint is none of an account');
+    const unsigned = options.keys === null ? null : signatureFault(checkpoint, options.keys);
+    if (unsigned !== null) throw fault(`the checkpoint is not signed: ${unsigned}`);
     const isWhole = Object.keys(value).length === 1;
     const parts = isWhole ? wholeOf(entries, checkpoint) : sliceOf(value, entries, checkpoint);
     if (typeof parts === 'string') throw fault(parts);
@@ -93,8 +101,6 @@ export function createVerifier(options: VerifyOptions): Verifier {
       throw new VerifyError(1, 'the export begins behind sequence 0');
     const other = order.accountFault(checkpoint.account);
     if (other !== null) throw new VerifyError(other.line, other.message);
-    const unsigned = options.keys === null ? null : signatureFault(checkpoint, options.keys);
-    if (unsigned !== null) throw fault(`the checkpoint is not signed: ${unsigned}`);
     const proved = provePrefixes(checkpoint, parts);
     const root = rootOf(withRange(withRange(parts.left, parts.own), parts.right));
     if (root !== checkpoint.root) {

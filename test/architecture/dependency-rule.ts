@@ -35,10 +35,15 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   apps: { from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'package.json'], packages: ANY, node: ANY },
   // The launcher runs before any package is installed.
   'apps/launcher': { from: ['apps/launcher'], packages: null, node: ANY },
+  // Auditors read and run it without us.
+  'apps/verifier': { from: ['apps/verifier'], packages: null, node: ANY },
   // The command line is a client like any other: it has the API's document, and nothing of the server.
-  'apps/cli': { from: ['apps/cli'], packages: /^(commander|smol-toml|esbuild)$/, node: ANY },
+  'apps/cli': { from: ['apps/cli', 'apps/verifier'], packages: /^(commander|smol-toml|esbuild)$/, node: ANY },
   test: {
-    from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'apps/cli', 'test', 'package.json'],
+    from: [
+      ...['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'apps/verifier', 'apps/cli'],
+      ...['test', 'package.json'],
+    ],
     packages: ANY,
     node: ANY,
     computed: true,
@@ -46,7 +51,7 @@ const GRANTS: { readonly [zone: string]: Grant } = {
 };
 
 function zoneOf(path: string): string {
-  const alone = ['apps/launcher', 'apps/cli'].find((folder) => path.startsWith(`${folder}/`));
+  const alone = ['apps/launcher', 'apps/verifier', 'apps/cli'].find((folder) => path.startsWith(`${folder}/`));
   return alone ?? path.split('/')[0] ?? '';
 }
 

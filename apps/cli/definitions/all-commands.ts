@@ -1,5 +1,6 @@
 /** Every command, in the order of the help. */
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import { AUDIT_COMMANDS } from './audit-commands.ts';
 import { BUCKET_COMMANDS } from './bucket-commands.ts';
 import type { CommandDefinition, OptionDefinition } from './definition.ts';
 import { REPO_COMMANDS } from './repo-commands.ts';
@@ -47,6 +48,7 @@ export const COMMANDS: readonly CommandDefinition[] = [
   ...WEBHOOK_COMMANDS,
   ...BUCKET_COMMANDS,
   ...TRUST_RULE_COMMANDS,
+  ...AUDIT_COMMANDS,
   ...OTHER_COMMANDS,
 ];
 
