@@ -89,7 +89,14 @@ export function accountLogContract(open: Open): void {
     const ada = await append.account('ada');
     const id = await append.repository(ada, 'project');
     const none = '0'.repeat(40);
-    const update = { ref: 'refs/heads/wide', before: none, after: '1'.repeat(40), type: 'commit', peeled: null, kind: 'create' } as const;
+    const update = {
+      ref: 'refs/heads/wide',
+      before: none,
+      after: '1'.repeat(40),
+      type: 'commit',
+      peeled: null,
+      kind: 'create',
+    } as const;
     const stream = streamName('refUpdates', newUuid());
     await append.append(stream, ada, 'RefUpdatesPart', { updates: [update] });
     const sha256 = digest.sha256(updatesDigestText([update]));
