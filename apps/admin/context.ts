@@ -13,6 +13,7 @@ import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
+import { openAccountLogs } from './account-logs.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
 import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
@@ -74,6 +75,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
   });
   try {
     await foundation.context.entities.barrier();
+    const accountLogs = await openAccountLogs(foundation);
     const onStorage = async <Answer>(work: (storage: StorageContext) => Promise<Answer>): Promise<Answer> => {
       const { layers, close } = await openLayerStores(settings, foundation, log);
       try {
@@ -86,7 +88,8 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
       ...foundation.context,
       settings,
       withProjections: projectionsOf(foundation, settings, log),
-      verifyLog: (options) => onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log }, options)),
+      verifyLog: (options) =>
+        onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log, accountLogs }, options)),
       listStorage: () => onStorage(listStorage),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
       onStorage: (work) => onStorage(({ layers }) => work({ layers, settings, log })),

@@ -118,6 +118,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'append-too-large': FAULT,
   'invalid-event': FAULT,
   'log-diverged': BEHIND,
+  'event-unreadable': NEEDS_OPERATOR,
   'log-contradicts-checkpoint': LOST_TAIL,
   'log-keys-tampered': NEEDS_OPERATOR,
   'log-keys-unavailable': DOWN,

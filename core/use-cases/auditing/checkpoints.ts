@@ -135,7 +135,7 @@ async function storedSizes(store: LayerStore, account: AccountId): Promise<reado
 }
 
 /** Returns null if another node has replaced it meanwhile: by one that continues it. */
-async function readStored(store: LayerStore, account: AccountId, size: number): Promise<Checkpoint | null> {
+export async function readStored(store: LayerStore, account: AccountId, size: number): Promise<Checkpoint | null> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
   try {

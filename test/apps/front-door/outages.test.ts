@@ -47,6 +47,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'log-contradicts-checkpoint': new CheckpointError(WORDS),
   'log-keys-tampered': new LogKeysError('log-keys-tampered', WORDS),
   'log-keys-unavailable': new LogKeysError('log-keys-unavailable', WORDS),
+  'event-unreadable': new EventStoreError('event-unreadable', WORDS),
   'log-diverged': new EventStoreError('log-diverged', WORDS),
   'read-model-behind': new ReadModelError('read-model-behind', WORDS),
   'read-model-parked': new ReadModelError('read-model-parked', WORDS),
