@@ -21,6 +21,7 @@ import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import { verifyFile } from '../../apps/verifier/file.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Vault } from '../../core/ports/vault.ts';
 import { type ExportContext, openExport } from '../../core/use-cases/auditing/export-account-log.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createModels } from '../../projections/models.ts';
@@ -85,7 +86,7 @@ export async function benchAudit({ say }: { readonly say: (text: string) => void
   }
 }
 
-type BenchContext = ExportContext & { readonly vault: ReturnType<typeof createPostgresVault> };
+type BenchContext = ExportContext & { readonly events: EventStore; readonly vault: Vault };
 
 async function contextOf(
   ending: Parameters<typeof startRunner>[0],
@@ -132,7 +133,7 @@ async function fill({ vault, readModels }: BenchContext, store: EventStore, entr
 }
 
 async function measure(
-  context: ExportContext,
+  context: BenchContext,
   account: AccountId,
   entries: number,
   file: string,

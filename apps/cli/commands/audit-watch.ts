@@ -29,7 +29,9 @@ export async function watch(context: Context, given: Given): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const keysFile = given.text('keys');
   const watched: Watched = {
-    ...{ context, client, folder },
+    context,
+    client,
+    folder,
     keys: keysFile === undefined ? null : await reading(resolve(context.folder, keysFile), readKeys),
   };
   const every = given.number('every');
