@@ -12,6 +12,7 @@ import { type Hash, leafHash } from './tree.ts';
 export interface CheckedEntry {
   readonly sequence: number;
   readonly stream: string;
+  readonly type: string;
   readonly revision: number;
   readonly leaf: Hash;
   readonly openings: number;
@@ -77,8 +78,12 @@ export function checkEntry(
   }
   const count = countOpenings(entry, openings);
   if (typeof count === 'string') return count;
-  const [sequence, revision] = [Number(entry['sequence']), Number(entry['revision'])];
-  return { sequence, revision, stream: String(entry['stream']), leaf: leafHash(`{${hashed}}`), openings: count };
+  const { sequence, revision, stream, type } = entry;
+  // Their forms were checked above.
+  if (!isCount(sequence ?? null) || !isCount(revision ?? null)) return 'its entry has no sequence and revision';
+  if (typeof stream !== 'string' || typeof type !== 'string') return 'its entry has no stream and type';
+  const leafOfEntry = leafHash(`{${hashed}}`);
+  return { sequence: Number(sequence), revision: Number(revision), stream, type, leaf: leafOfEntry, openings: count };
 }
 
 /** Returns how many references are opened, or what is wrong with an opening. */
@@ -128,12 +133,12 @@ export interface EntryOrder {
 }
 
 export function createEntryOrder(): EntryOrder {
-  /** The last revision of each stream; of a claim's, negative numbers mean that the account may have lost it. */
+  /** The last revision of each stream. */
   const revisions = new Map<string, number>();
   let named: { readonly account: string; readonly line: number } | null = null;
   let isSlice = false;
 
-  function revisionFault({ stream, revision }: CheckedEntry, type: string): string | null {
+  function revisionFault({ stream, revision, type }: CheckedEntry): string | null {
     const last = revisions.get(stream);
     revisions.set(stream, revision);
     if (last === undefined) {
@@ -155,7 +160,7 @@ export function createEntryOrder(): EntryOrder {
         named ??= { account, line };
         if (account !== named.account) return `it is of account ${account}, and line ${named.line} of ${named.account}`;
       }
-      return revisionFault(checked, String(entry['type']));
+      return revisionFault(checked);
     },
     accountFault(account) {
       if (named === null || named.account === account) return null;

@@ -38,7 +38,7 @@ async function given<Content>(file: string, read: (file: string) => Promise<Cont
   try {
     return await read(file);
   } catch (error) {
-    if (error instanceof SyntaxError) throw new TypeError(`${file}: ${error.message}`);
+    if (error instanceof SyntaxError) throw new TypeError(`${file}: ${error.message}`, { cause: error });
     throw error;
   }
 }

@@ -9,7 +9,7 @@
  */
 import { type Checkpoint, parseCheckpoint, signatureFault, type VerifierKey } from './checkpoint.ts';
 import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from './canonical.ts';
-import { checkEntry, createEntryOrder } from './entry.ts';
+import { checkEntry, createEntryOrder, type EntryOrder } from './entry.ts';
 import { emptyRange, type Hash, hashOfBase64, type Range, rangeOf, rootOf, withLeaf, withRange } from './tree.ts';
 
 /** What is wrong, and on which line, counted from 1. */
@@ -50,122 +50,143 @@ export interface Verifier {
   end(): Verified;
 }
 
-export function createVerifier(options: VerifyOptions): Verifier {
-  const order = createEntryOrder();
-  const older = options.older.toSorted((a, b) => a.size - b.size);
+/** What was read so far. */
+interface Reading {
+  readonly keys: VerifyOptions['keys'];
+  /** The smallest first. */
+  readonly older: readonly Checkpoint[];
+  readonly sizes: ReadonlySet<number>;
+  readonly order: EntryOrder;
   /** The entries as they were when the log had the size of an older checkpoint. */
-  const prefixes = new Map<number, Range>();
-  const sizes = new Set(older.map(({ size }) => size));
-  let count = 0;
-  let openings = 0;
-  let entries: Range | null = null;
-  let verified: Verified | null = null;
+  readonly prefixes: Map<number, Range>;
+  /** The number of the line that is being read. */
+  line: number;
+  entries: Range | null;
+  openings: number;
+  verified: Verified | null;
+}
 
-  const fault = (message: string): VerifyError => new VerifyError(count, message);
-
-  function takeEntry(value: JsonObject, text: string): void {
-    const { entry, leaf, openings: opened } = value;
-    if (!isObject(entry) || typeof leaf !== 'string' || !isObject(opened))
-      throw fault('it has no entry, leaf and openings');
-    const checked = checkEntry({ entry, leaf, openings: opened }, text);
-    if (typeof checked === 'string') throw fault(checked);
-    const named = hashOfBase64(leaf);
-    if (named === null) throw fault('its leaf is no hash in base64');
-    if (checked.leaf !== named) throw fault('its leaf is not the hash of its entry');
-    const range: Range = entries ?? emptyRange(checked.sequence);
-    if (checked.sequence !== range.end) throw fault(`it has sequence ${checked.sequence} in the place of ${range.end}`);
-    const disorder = order.add(entry, checked, count);
-    if (disorder !== null) throw fault(disorder);
-    if (entries === null && sizes.has(range.end)) prefixes.set(range.end, range);
-    entries = withLeaf(range, named);
-    if (sizes.has(entries.end)) prefixes.set(entries.end, entries);
-    openings += checked.openings;
-  }
-
-  function takeEnd(value: JsonObject): void {
-    const { checkpoint: note } = value;
-    const checkpoint = typeof note === 'string' ? parseCheckpoint(note) : null;
-    if (checkpoint === null) throw fault('its checkpoint is none of an account');
-    const isWhole = Object.keys(value).length === 1;
-    const parts = isWhole ? wholeOf(entries, checkpoint) : sliceOf(value, entries, checkpoint);
-    if (typeof parts === 'string') throw fault(parts);
-    if (isWhole && entries !== null && entries.begin !== 0)
-      throw new VerifyError(1, 'the export begins behind sequence 0');
-    const other = order.accountFault(checkpoint.account);
-    if (other !== null) throw new VerifyError(other.line, other.message);
-    const unsigned = options.keys === null ? null : signatureFault(checkpoint, options.keys);
-    if (unsigned !== null) throw fault(`the checkpoint is not signed: ${unsigned}`);
-    const proved = provePrefixes(checkpoint, parts);
-    const root = rootOf(withRange(withRange(parts.left, parts.own), parts.right));
-    if (root !== checkpoint.root) {
-      const begin = Math.max(parts.own.begin, proved) - parts.own.begin;
-      const lines = `lines ${begin + 1} to ${parts.own.end - parts.own.begin}`;
-      throw fault(
-        `the entries are not those that the checkpoint signs: of ${lines}, some entry was changed with its leaf`,
-      );
-    }
-    verified = { checkpoint, from: parts.own.begin, to: parts.own.end, isWhole, openings };
-  }
-
-  /** Returns up to which sequence older checkpoints prove the entries. */
-  function provePrefixes(checkpoint: Checkpoint, { left, own }: Parts): number {
-    let proved = 0;
-    for (const old of older) {
-      const name = `the older checkpoint of ${old.size} entries`;
-      const unsigned = options.keys === null ? null : signatureFault(old, options.keys);
-      if (unsigned !== null) throw fault(`${name} is not signed: ${unsigned}`);
-      if (old.origin !== checkpoint.origin)
-        throw fault(`${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
-      if (old.size > checkpoint.size)
-        throw fault(`the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`);
-      const prefix = old.size === own.begin ? emptyRange(own.begin) : prefixes.get(old.size);
-      const before = prefix === undefined ? wholeAt(checkpoint, old) : rootOf(withRange(left, prefix));
-      if (before === null) throw fault(`${name} ends outside of this slice, which cannot show whether it agrees`);
-      if (before !== old.root) {
-        const lines = `lines ${Math.max(proved - own.begin, 0) + 1} to ${old.size - own.begin}`;
-        throw fault(
-          `${name} does not agree: of ${lines}, some entry was changed with its leaf, or the log was rewritten`,
-        );
-      }
-      proved = old.size;
-    }
-    return proved;
-  }
-
+export function createVerifier({ keys, older }: VerifyOptions): Verifier {
+  const reading: Reading = {
+    ...{ keys, older: older.toSorted((a, b) => a.size - b.size), sizes: new Set(older.map(({ size }) => size)) },
+    ...{ order: createEntryOrder(), prefixes: new Map(), line: 0, entries: null, openings: 0, verified: null },
+  };
   return {
     line(text) {
-      count += 1;
-      if (verified !== null) throw fault('it stands behind the checkpoint');
-      const value = parseLine(text, fault);
+      reading.line += 1;
+      if (reading.verified !== null) throw fault(reading, 'it stands behind the checkpoint');
+      const value = parseLine(reading, text);
       const names = Object.keys(value).toSorted().join();
-      if (names === 'entry,leaf,openings') takeEntry(value, text);
-      else if (ENDINGS.includes(names)) takeEnd(value);
-      else throw fault('it is neither an entry nor a checkpoint');
-      // An entry's canonical text was compared by `checkEntry`.
-      if (verified !== null && canonicalText(value) !== text) throw fault('it is not canonical JSON (RFC 8785)');
+      if (names === 'entry,leaf,openings') takeEntry(reading, value, text);
+      else if (ENDINGS.includes(names)) takeEnd(reading, value, text);
+      else throw fault(reading, 'it is neither an entry nor a checkpoint');
     },
     end() {
-      if (verified === null) throw new VerifyError(count + 1, 'the export ends without a checkpoint: it was cut off');
-      return verified;
+      if (reading.verified !== null) return reading.verified;
+      throw new VerifyError(reading.line + 1, 'the export ends without a checkpoint: it was cut off');
     },
   };
+}
+
+function fault({ line }: Reading, message: string): VerifyError {
+  return new VerifyError(line, message);
+}
+
+function parseLine(reading: Reading, text: string): JsonObject {
+  if (text.length > LINE_LENGTH_MAX) throw fault(reading, `it is longer than ${LINE_LENGTH_MAX} characters`);
+  let value: Json;
+  try {
+    value = parseJson(text);
+  } catch {
+    throw fault(reading, 'it is no JSON');
+  }
+  if (!isObject(value)) throw fault(reading, 'it is no JSON object');
+  return value;
+}
+
+function takeEntry(reading: Reading, value: JsonObject, text: string): void {
+  const { entry, leaf, openings } = value;
+  if (!isObject(entry) || typeof leaf !== 'string' || !isObject(openings)) {
+    throw fault(reading, 'it has no entry, leaf and openings');
+  }
+  const checked = checkEntry({ entry, leaf, openings }, text);
+  if (typeof checked === 'string') throw fault(reading, checked);
+  const named = hashOfBase64(leaf);
+  if (named === null) throw fault(reading, 'its leaf is no hash in base64');
+  if (checked.leaf !== named) throw fault(reading, 'its leaf is not the hash of its entry');
+  const range: Range = reading.entries ?? emptyRange(checked.sequence);
+  if (checked.sequence !== range.end) throw outOfPlace(reading, checked.sequence, range);
+  const disorder = reading.order.add(entry, checked, reading.line);
+  if (disorder !== null) throw fault(reading, disorder);
+  const grown = withLeaf(range, named);
+  for (const prefix of [range, grown]) if (reading.sizes.has(prefix.end)) reading.prefixes.set(prefix.end, prefix);
+  reading.entries = grown;
+  reading.openings += checked.openings;
+}
+
+/** The first line says where a slice begins; the second entry of a log tells if the first one is not what it says. */
+function outOfPlace(reading: Reading, sequence: number, { begin, end }: Range): VerifyError {
+  if (reading.line === 2 && sequence === 1) return new VerifyError(1, `it has sequence ${begin} in the place of 0`);
+  return fault(reading, `it has sequence ${sequence} in the place of ${end}`);
+}
+
+function takeEnd(reading: Reading, value: JsonObject, text: string): void {
+  const { keys, entries, order, openings } = reading;
+  const { checkpoint: note } = value;
+  const checkpoint = typeof note === 'string' ? parseCheckpoint(note) : null;
+  if (checkpoint === null) throw fault(reading, 'its checkpoint is none of an account');
+  const unsigned = keys === null ? null : signatureFault(checkpoint, keys);
+  if (unsigned !== null) throw fault(reading, `the checkpoint is not signed: ${unsigned}`);
+  const isWhole = Object.keys(value).length === 1;
+  const parts = isWhole ? wholeOf(entries, checkpoint) : sliceOf(value, entries, checkpoint);
+  if (typeof parts === 'string') throw fault(reading, parts);
+  const { left, own, right } = parts;
+  if (isWhole && own.begin !== 0) throw new VerifyError(1, 'the export begins behind sequence 0');
+  const other = order.accountFault(checkpoint.account);
+  if (other !== null) throw new VerifyError(other.line, other.message);
+  const proved = provePrefixes(reading, checkpoint, parts);
+  if (rootOf(withRange(withRange(left, own), right)) !== checkpoint.root) {
+    const changed = changedBetween(Math.max(own.begin, proved), own.end, own);
+    throw fault(reading, `the entries are not those that the checkpoint signs: ${changed}`);
+  }
+  if (canonicalText(value) !== text) throw fault(reading, 'it is not canonical JSON (RFC 8785)');
+  reading.verified = { checkpoint, from: own.begin, to: own.end, isWhole, openings };
+}
+
+/** Says which lines hold the entries from one sequence up to another. */
+function changedBetween(from: number, to: number, { begin }: Range): string {
+  return `of lines ${from - begin + 1} to ${to - begin}, some entry was changed with its leaf`;
+}
+
+/** Returns up to which sequence older checkpoints prove the entries. */
+function provePrefixes(reading: Reading, checkpoint: Checkpoint, { left, own }: Parts): number {
+  let proved = 0;
+  for (const old of reading.older) {
+    const name = `the older checkpoint of ${old.size} entries`;
+    const unsigned = reading.keys === null ? null : signatureFault(old, reading.keys);
+    if (unsigned !== null) throw fault(reading, `${name} is not signed: ${unsigned}`);
+    if (old.origin !== checkpoint.origin) {
+      throw fault(reading, `${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
+    }
+    if (old.size > checkpoint.size) {
+      throw fault(reading, `the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`);
+    }
+    const prefix = old.size === own.begin ? emptyRange(own.begin) : reading.prefixes.get(old.size);
+    const before = prefix === undefined ? wholeAt(checkpoint, old) : rootOf(withRange(left, prefix));
+    if (before === null)
+      throw fault(reading, `${name} ends outside of this slice, which cannot show whether it agrees`);
+    if (before !== old.root) {
+      const changed = changedBetween(Math.max(own.begin, proved), old.size, own);
+      throw fault(reading, `${name} does not agree: ${changed}, or the log was rewritten`);
+    }
+    proved = old.size;
+  }
+  return proved;
 }
 
 /** A checkpoint of the same size needs no entries: the two must say the same. */
 function wholeAt(checkpoint: Checkpoint, old: Checkpoint): Hash | null {
   return old.size === checkpoint.size ? checkpoint.root : null;
-}
-
-function parseLine(text: string, fault: (message: string) => VerifyError): JsonObject {
-  if (text.length > LINE_LENGTH_MAX) throw fault(`it is longer than ${LINE_LENGTH_MAX} characters`);
-  let value: Json;
-  try {
-    value = parseJson(text);
-  } catch {
-    throw fault('it is no JSON');
-  }
-  if (!isObject(value)) throw fault('it is no JSON object');
-  return value;
 }
 
 /** The leaves of the checkpoint's tree: those before the export's entries, its own, and those behind. */

@@ -35,6 +35,7 @@ export function createAccountLogProjection(digest: Digest): Projection {
     categories: RECORD_CATEGORIES,
     tables: accountLogTables,
     onPoison: 'halt',
+    asStored: true,
     open: (table) => ({
       prepare: async (events, database) => {
         const entries = events.filter(({ isRecord, accountId }) => isRecord && accountId !== null);

@@ -35,22 +35,16 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   apps: { from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'package.json'], packages: ANY, node: ANY },
   // The launcher runs before any package is installed.
   'apps/launcher': { from: ['apps/launcher'], packages: null, node: ANY },
+  // Auditors read and run it without us.
+  'apps/verifier': { from: ['apps/verifier'], packages: null, node: ANY },
   // A replay is the service's own fold of the log, and nothing else of it.
   'apps/replay': { from: ['apps/replay', 'core'], packages: null, node: ANY },
   // The command line is a client like any other: it has the API's document, and nothing of the server but replays.
-  'apps/cli': { from: ['apps/cli', 'apps/replay'], packages: /^(commander|smol-toml|esbuild)$/, node: ANY },
+  'apps/cli': { from: ['apps/cli', 'apps/replay', 'apps/verifier'], packages: /^(commander|smol-toml|esbuild)$/, node: ANY },
   test: {
     from: [
-      'core',
-      'adapters',
-      'projections',
-      'workflows',
-      'apps',
-      'apps/launcher',
-      'apps/cli',
-      'apps/replay',
-      'test',
-      'package.json',
+      ...['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'apps/verifier', 'apps/cli'],
+      ...['apps/replay', 'test', 'package.json'],
     ],
     packages: ANY,
     node: ANY,
@@ -59,7 +53,7 @@ const GRANTS: { readonly [zone: string]: Grant } = {
 };
 
 function zoneOf(path: string): string {
-  const alone = ['apps/launcher', 'apps/cli', 'apps/replay'].find((folder) => path.startsWith(`${folder}/`));
+  const alone = ['apps/launcher', 'apps/verifier', 'apps/replay', 'apps/cli'].find((folder) => path.startsWith(`${folder}/`));
   return alone ?? path.split('/')[0] ?? '';
 }
 

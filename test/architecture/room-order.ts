@@ -52,6 +52,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
   ],
   apps: [
     'apps/launcher',
+    'apps/verifier',
     'apps/replay',
     'apps/cli/client',
     'apps/cli/terminal',

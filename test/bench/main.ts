@@ -7,6 +7,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { benchAudit, renderAuditBench } from './audit.ts';
 import { benchCommandLine, renderCommandLineBench } from './command-line.ts';
 import { type CommitChain, prepareCommitChain } from './commit-chain.ts';
 import { benchGrowth, renderGrowthBench } from './growth.ts';
@@ -20,6 +21,7 @@ import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
 import {
   ALL_NAMES,
+  AUDIT,
   COMMAND_LINE,
   GROWTH,
   LOG,
@@ -154,6 +156,13 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
     run: async ({ refs, json }) => {
       const result = await benchRefCount({ refs, say });
       return json ? jsonText(result) : renderRefCountBench(result);
+    },
+  },
+  {
+    name: AUDIT.name,
+    run: async ({ json }) => {
+      const result = await benchAudit({ say });
+      return json ? jsonText(result) : renderAuditBench(result);
     },
   },
 ];

@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { digest } from '../../adapters/node/digest.ts';
+import { entryHash } from '../../core/audit/entry.ts';
 import { consistencyRanges, inclusionRanges, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
 import { LOG_START, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, plusMs } from '../../core/kernel/ids.ts';
 import type { AccountLogReader, EntryFilter } from '../../core/ports/account-log.ts';
+import { readPlaces } from '../../core/ports/event-store.ts';
+import { updatesDigestText } from '../../core/repository/wide-updates.ts';
 import { rootOf } from '../support/memory/account-log.ts';
 import type { Ending } from '../support/cleanup.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
@@ -79,6 +82,34 @@ export function accountLogContract(open: Open): void {
     assert.deepEqual(await found({ actorId: 'nobody' }), []);
     assert.deepEqual(await found({ since: append.now }), [2, 3]);
     assert.deepEqual(await found({ until: append.now }), [0, 1]);
+  });
+
+  test('hash the parts of a wide push as they are stored, and the push without them', async (context) => {
+    const { append, reads } = await open(context);
+    const ada = await append.account('ada');
+    const id = await append.repository(ada, 'project');
+    const none = '0'.repeat(40);
+    const update = {
+      ref: 'refs/heads/wide',
+      before: none,
+      after: '1'.repeat(40),
+      type: 'commit',
+      peeled: null,
+      kind: 'create',
+    } as const;
+    const stream = streamName('refUpdates', newUuid());
+    await append.append(stream, ada, 'RefUpdatesPart', { updates: [update] });
+    const sha256 = digest.sha256(updatesDigestText([update]));
+    await append.push(ada, id, { parts: { stream, count: 1, updates: 1, sha256 } });
+    await reads.accountLogCaughtUp(append.last);
+    const places = await reads.entryPlaces(ada, null, ALL);
+    const [part, push] = (await readPlaces(append.store, places)).slice(-2);
+    assert.ok(part?.stream === stream && push?.type === 'RefsUpdated');
+    assert.deepEqual(push.data['updates'], []);
+    assert.deepEqual(
+      places.slice(-2).map(({ leaf }) => leaf),
+      [entryHash(digest, part), entryHash(digest, push)],
+    );
   });
 
   test('hash each subtree, root and proof as RFC 6962 defines them', async (context) => {

@@ -1,7 +1,7 @@
 /** Every subcommand of the command line, in both forms of its output, run by the oldest Node against a server. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
 import { beforeAll, describe, test } from 'vitest';
@@ -516,6 +516,85 @@ describe('The command line', () => {
     await fails(1, /no account yet/, [...replay, '--at', '2020-01-01T00:00:00Z']);
     await fails(2, /yesterday is no RFC 3339 time/, [...replay, '--at', 'yesterday']);
     await fails(1, /cannot be read: ENOENT/, ['audit', 'replay', `${file}.none`]);
+  });
+
+  test('audit lists, exports and verifies the log of the account, and watches its checkpoints', async () => {
+    const listed = await json<{ events: readonly { entry: { type: string } }[] }>(['audit', 'log', '--limit', '3']);
+    assert.equal(listed.events.length, 3);
+    assert.match(await text(['audit', 'log', '--type', 'AccountCreated']), /^\d+\t\S+\tAccountCreated\taccount-/m);
+    await fails(1, /since: Expected an RFC 3339 time/, ['audit', 'log', '--since', 'yesterday']);
+    const cwd = path.join(cli.home, 'work');
+    assert.match(await text(['audit', 'watch', '--folder', 'kept'], { cwd }), /\/log\/\S+: \d+ entries\n$/);
+    const { size } = await json<{ size: number }>(['audit', 'watch', '--folder', 'kept'], { cwd });
+    await text(['repo', 'create', 'audited']);
+    assert.match(await text(['audit', 'watch', '--folder', 'kept'], { cwd }), new RegExp(`continue the ${size} kept`));
+    assert.match(await text(['audit', 'export', 'log.ndjson'], { cwd }), /^Saved \d+ bytes in .*log\.ndjson\n$/);
+    const { bytes } = await json<{ bytes: number }>(['audit', 'export', 'slice', '--since', '2026-01-01T00:00:00Z'], {
+      cwd,
+    });
+    assert.equal((await stat(path.join(cwd, 'slice'))).size, bytes);
+    assert.equal((await stat(path.join(cwd, 'slice'))).mode & 0o777, 0o600, 'it holds personal data');
+    const proving = ['--keys', 'kept/keys', '--checkpoint', `kept/${size}.txt`];
+    assert.match(
+      await text(['audit', 'verify', 'log.ndjson', ...proving], { cwd }),
+      /^verified \d+ entries: the whole log/,
+    );
+    const verified = await json<object>(['audit', 'verify', 'slice', ...proving], { cwd });
+    assert.deepEqual({ ...verified, signed: true, whole: false }, verified);
+    const file = path.join(cwd, 'log.ndjson');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('"version":1', '"version":2'));
+    await fails(1, /log\.ndjson, line 1: its leaf is not the hash of its entry/, ['audit', 'verify', 'log.ndjson'], {
+      cwd,
+    });
+    await fails(1, /none cannot be read: ENOENT/, ['audit', 'verify', 'none'], { cwd });
+    await fails(1, /none\/log cannot be written: ENOENT/, ['audit', 'export', 'none/log'], { cwd });
+    assert.deepEqual(
+      (await readdir(cwd)).filter((name) => name.startsWith('.')),
+      [],
+      'no partial file is left',
+    );
+  });
+
+  test('audit watch keeps the proof when the service shows a log that does not continue what it signed', async () => {
+    const cwd = path.join(cli.home, 'work');
+    await cli.done(['audit', 'watch', '--folder', 'forked'], { cwd });
+    const folder = path.join(cwd, 'forked');
+    const [kept = ''] = (await readdir(folder)).filter((name) => name.endsWith('.txt'));
+    const note = await readFile(path.join(folder, kept), 'utf8');
+    // As if the service had signed another history of that size before.
+    const [origin = '', size = '', root = ''] = note.split('\n');
+    const otherRoot = Buffer.from(root, 'base64').reverse().toString('base64');
+    await writeFile(path.join(folder, kept), note.replace(root, otherRoot));
+    await fails(
+      1,
+      /THE LOG WAS CHANGED: its \d+ entries are not those that it had/,
+      ['audit', 'watch', '--folder', 'forked'],
+      { cwd },
+    );
+    await text(['repo', 'create', 'forking']);
+    await fails(1, /THE LOG WAS CHANGED: nothing proves/, ['audit', 'watch', '--folder', 'forked'], { cwd });
+    const larger = `${Number(size) + 1_000}`;
+    await writeFile(path.join(folder, `${larger}.txt`), note.replace(`\n${size}\n`, `\n${larger}\n`));
+    await fails(1, /THE LOG WAS CHANGED: it has \d+ entries, and had/, ['audit', 'watch', '--folder', 'forked'], {
+      cwd,
+    });
+    await writeFile(
+      path.join(folder, `${larger}.txt`),
+      note.replace(origin, origin.replace(/^[^/]+/, 'other.example')),
+    );
+    await fails(1, /THE LOG WAS CHANGED: the checkpoint is of/, ['audit', 'watch', '--folder', 'forked'], { cwd });
+    const evidence = (await readdir(folder)).filter((name) => name.startsWith('contradicting-'));
+    assert.equal(evidence.length, 4);
+    await writeFile(
+      path.join(folder, 'keys'),
+      `${(await readFile(path.join(folder, 'keys'), 'utf8')).replace(/\+\w/, '+0')}`,
+    );
+    await fails(
+      1,
+      /THE LOG WAS CHANGED: the service lists the key .* no more/,
+      ['audit', 'watch', '--folder', 'forked'],
+      { cwd },
+    );
   });
 
   test('was tried here in every subcommand, for people and as JSON', () => {

@@ -57,6 +57,10 @@ const LOG_TIMES = {
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const STREAM = /^[A-Za-z]+-[\x21-\x7e]+$/;
 
+function parseStream(name: string | undefined): StreamName | undefined {
+  return name as StreamName | undefined;
+}
+
 function filterText(form: RegExp, description: string) {
   return z
     .string()
@@ -70,7 +74,7 @@ export const ACCOUNT_EVENTS_QUERY = z.object({
   after: sequenceNumber('Entries behind this sequence.'),
   limit: pageLength(ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX),
   type: filterText(PRINTABLE, 'Of this type.'),
-  stream: filterText(STREAM, 'Of this stream.').transform((name) => name as StreamName | undefined),
+  stream: filterText(STREAM, 'Of this stream.').transform(parseStream),
   repository_id: idSchema<RepositoryId>("Of this repository, and the account's own that name it.").optional(),
   actor_id: filterText(PRINTABLE, 'Caused by this token, user, trust rule, policy or command.'),
   ...LOG_TIMES,

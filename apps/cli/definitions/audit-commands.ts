@@ -1,7 +1,76 @@
-/** Checking the record of the account. */
-import type { CommandDefinition } from './definition.ts';
+/** `strata audit`. */
+import type { CommandDefinition, OptionDefinition } from './definition.ts';
+
+const SINCE: OptionDefinition = { name: 'since', kind: 'text', value: 'TIME', description: 'from this log time on' };
+const UNTIL: OptionDefinition = { name: 'until', kind: 'text', value: 'TIME', description: 'before this log time' };
+const KEYS: OptionDefinition = {
+  name: 'keys',
+  kind: 'text',
+  value: 'FILE',
+  description: "the service's keys, from its /.well-known/strata-log-keys",
+};
 
 export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
+  {
+    name: 'audit log',
+    summary: "List entries of the account's log, oldest first",
+    options: [
+      {
+        name: 'after',
+        kind: 'number',
+        value: 'N',
+        min: 0,
+        max: 999_999_999_999_999,
+        description: 'behind this sequence',
+      },
+      {
+        name: 'limit',
+        kind: 'number',
+        value: 'N',
+        min: 1,
+        max: 1_000,
+        description: 'at most this many; 100 by default',
+      },
+      { name: 'type', kind: 'text', value: 'TYPE', description: 'such as RefsUpdated' },
+      { name: 'stream', kind: 'text', value: 'STREAM', description: 'of this stream' },
+      { name: 'repository-id', kind: 'text', value: 'ID', description: 'of this repository, or naming it' },
+      { name: 'actor-id', kind: 'text', value: 'ID', description: 'caused by this token, user or trust rule' },
+      SINCE,
+      UNTIL,
+    ],
+    examples: ['strata audit log --type RefsUpdated --since 2026-11-01T00:00:00Z'],
+    load: async () => (await import('../commands/audit.ts')).log,
+  },
+  {
+    name: 'audit export',
+    summary: "Save the account's log in a file that can be verified offline",
+    arguments: [
+      { name: 'file', description: 'where to; a file that is there is replaced when the export is complete' },
+    ],
+    options: [SINCE, UNTIL],
+    notes: ['With --since or --until it is a slice, which proves its place in the whole log.'],
+    examples: ['strata audit export log.ndjson'],
+    load: async () => (await import('../commands/audit.ts')).exportLog,
+  },
+  {
+    name: 'audit verify',
+    summary: 'Verify an export, without the service',
+    arguments: [{ name: 'file', description: 'an export' }],
+    options: [
+      KEYS,
+      {
+        name: 'checkpoint',
+        kind: 'list',
+        value: 'FILES',
+        description: 'checkpoints that were kept, which the export must continue',
+      },
+    ],
+    notes: [
+      'Checks form, order, revisions, openings, leaves, the tree and its signature, and names the line of what is wrong. An opening that is left out is an erasure, and no fault.',
+    ],
+    examples: ['strata audit verify log.ndjson --keys strata-log-keys --checkpoint kept/42.txt'],
+    load: async () => (await import('../commands/audit.ts')).verify,
+  },
   {
     name: 'audit replay',
     summary: 'Rebuild the account from an export, as of a moment',
@@ -21,5 +90,31 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
     ],
     examples: ['strata audit replay log.ndjson --at 2026-11-21T10:00:00Z --compare https://strata.example'],
     load: async () => (await import('../commands/audit-replay.ts')).auditReplay,
+  },
+  {
+    name: 'audit watch',
+    summary: 'Keep checkpoints, and fail when two do not agree',
+    options: [
+      {
+        name: 'folder',
+        kind: 'text',
+        value: 'FOLDER',
+        description: 'where they are kept: one folder for each account',
+      },
+      {
+        name: 'every',
+        kind: 'number',
+        value: 'SECONDS',
+        min: 1,
+        max: 86_400,
+        description: 'ask again and again; once without it',
+      },
+      KEYS,
+    ],
+    notes: [
+      'Without --keys, the keys that the service names at first are kept and trusted. A checkpoint that contradicts the one before it is kept as evidence.',
+    ],
+    examples: ['strata audit watch --every 3600'],
+    load: async () => (await import('../commands/audit-watch.ts')).watch,
   },
 ];

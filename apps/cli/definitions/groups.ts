@@ -7,5 +7,5 @@ export const GROUPS: readonly GroupDefinition[] = [
   { name: 'webhook', summary: 'Work with webhooks; needs the grant API_WEBHOOKS' },
   { name: 'bucket', summary: 'Work with storage buckets of your own; needs the grant API_STORAGE' },
   { name: 'trust-rule', summary: 'Decide which jobs may exchange identity tokens; needs the grant API_OIDC_TRUST' },
-  { name: 'audit', summary: 'Check the record of the account; needs the grant ALL and the scope ALL_REPO' },
+  { name: 'audit', summary: "Read and verify the account's log; needs the grant ALL and the scope ALL_REPO" },
 ];

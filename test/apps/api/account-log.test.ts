@@ -122,9 +122,9 @@ describe('GET /v1/account/events', () => {
       values.some((value) => value.includes('@')),
       'the email address',
     );
-    const { secret_ref } = events.find(({ entry }) => entry.type === 'WebhookCreated')?.entry.data as {
-      secret_ref: string;
-    };
+    const webhook = events.find(({ entry }) => entry.type === 'WebhookCreated');
+    assert.ok(webhook !== undefined);
+    const { secret_ref } = webhook.entry.data as { readonly secret_ref: string };
     assert.ok(secret_ref.length === 64 && events.every(({ openings }) => openings[secret_ref] === undefined));
     assert.ok(!values.some((value) => value.startsWith('$argon2')), 'no hash of a password');
   });

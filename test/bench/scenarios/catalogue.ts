@@ -21,6 +21,7 @@ export const PAGES = { name: 'pages', title: 'whole pages of the website over HT
 export const COMMAND_LINE = { name: 'command-line', title: 'how long the command line takes, alone' };
 export const STORAGE = { name: 'storage', title: 'pushes and cold clones by the place of the layers, alone' };
 export const GROWTH = { name: 'growth', title: 'what a repository costs after 100,000 pushes, alone' };
+export const AUDIT = { name: 'audit', title: 'exporting and verifying the log of an account, alone' };
 export const REF_COUNT = { name: 'ref-count', title: 'what a repository of 200,000 refs costs, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
@@ -35,4 +36,5 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   STORAGE,
   GROWTH,
   REF_COUNT,
+  AUDIT,
 ];

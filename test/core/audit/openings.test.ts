@@ -5,7 +5,7 @@ import { digest } from '../../../adapters/node/digest.ts';
 import { base64OfHex } from '../../../core/audit/base64.ts';
 import { EVENT_CATALOGUE } from '../../../core/catalogue.ts';
 import { heldMembers, openableReferences } from '../../../core/audit/openings.ts';
-import type { JsonObject, JsonValue } from '../../../core/kernel/json.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
 import { parseHash } from '../../../core/ports/account-log.ts';
 import { parseVaultRef } from '../../../core/ports/vault.ts';
 import { goldenEvents } from '../../support/golden.ts';
@@ -54,7 +54,7 @@ describe('the openings of an entry', () => {
       assert.deepEqual(opened(type, { secret_ref: REF }), []);
     }
     for (const type of ['StorageBucketCreated', 'StorageBucketAccessChanged']) {
-      assert.deepEqual(opened(type, { auth_mode: 'STATIC_KEYS', access_ref: REF, removed_ref: REF as JsonValue }), []);
+      assert.deepEqual(opened(type, { auth_mode: 'STATIC_KEYS', access_ref: REF, removed_ref: REF }), []);
       assert.deepEqual(opened(type, { auth_mode: 'OIDC', access_ref: REF }), ['bucket-access a']);
     }
   });

@@ -1,0 +1,153 @@
+/**
+ * `strata audit watch`: keeps each checkpoint that it saw, and asks for the proof that the next one continues it.
+ *
+ * Must stay true: a folder is of one log. A checkpoint is kept only if it continues the last one; one that does not is
+ * kept apart, as evidence, and the command fails. Nothing that the service says names a file.
+ */
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Checkpoint,
+  parseCheckpoint,
+  parseKeys,
+  signatureFault,
+  type VerifierKey,
+} from '../../verifier/checkpoint.ts';
+import { readCheckpoint, readKeys } from '../../verifier/file.ts';
+import { base64Of, hashOfBase64, isConsistent } from '../../verifier/tree.ts';
+import { ApiError, type Client } from '../client/client.ts';
+import { readText } from '../client/transport.ts';
+import type { Context, Given } from '../session/context.ts';
+import { codeOf, Failure } from '../session/failure.ts';
+import { type Host, signedIn } from '../session/host.ts';
+import { reading } from './audit.ts';
+
+export async function watch(context: Context, given: Given): Promise<void> {
+  const { client, host } = await signedIn(context);
+  const folder = resolve(context.folder, given.text('folder') ?? folderOf(host));
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const keysFile = given.text('keys');
+  const watched: Watched = {
+    context,
+    client,
+    folder,
+    keys: keysFile === undefined ? null : await reading(resolve(context.folder, keysFile), readKeys),
+  };
+  const every = given.number('every');
+  for (;;) {
+    await look(watched, every !== undefined);
+    if (every === undefined) return;
+    await sleep(every * 1_000);
+  }
+}
+
+interface Watched {
+  readonly context: Context;
+  readonly client: Client;
+  readonly folder: string;
+  /** Null: those of the folder, which the service named at first. */
+  readonly keys: readonly VerifierKey[] | null;
+}
+
+function folderOf({ configFile, baseUrl }: Host): string {
+  return join(dirname(configFile), 'checkpoints', encodeURIComponent(new URL(baseUrl).host));
+}
+
+async function look(watched: Watched, goesOn: boolean): Promise<void> {
+  try {
+    await keepLatest(watched);
+  } catch (error) {
+    // A service that is down contradicts nothing.
+    if (!goesOn || error instanceof Failure) throw error;
+    watched.context.terminal.warn(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function keepLatest(watched: Watched): Promise<void> {
+  const { context, folder, client } = watched;
+  const note = await textOf(client, '/v1/account/checkpoints/latest');
+  const checkpoint = parseCheckpoint(note);
+  if (checkpoint === null) throw new Failure(1, 'The service answers with no checkpoint of an account');
+  const last = await lastKept(folder);
+  const fault = (await signedFault(watched, checkpoint)) ?? (await contradiction(client, last, checkpoint));
+  if (fault !== null) {
+    const evidence = join(
+      folder,
+      `contradicting-${checkpoint.size}-${new Date().toISOString().replaceAll(':', '')}.txt`,
+    );
+    await writeFile(evidence, note, { flag: 'wx', mode: 0o600 });
+    throw new Failure(1, `THE LOG WAS CHANGED: ${fault}`, `Keep ${folder}: it holds the proof, and ${evidence}`);
+  }
+  const { size, root, origin } = checkpoint;
+  if (last?.size !== size) await writeFile(join(folder, `${size}.txt`), note, { flag: 'wx', mode: 0o600 });
+  if (context.globals.json) context.terminal.out(`${JSON.stringify({ log: origin, size, root: base64Of(root) })}\n`);
+  else
+    context.terminal.out(
+      `${origin}: ${size} entries${last === null ? '' : `, which continue the ${last.size} kept`}\n`,
+    );
+}
+
+/** Returns why the checkpoint does not continue the last one; null if it does, or if there is none. */
+async function contradiction(client: Client, last: Checkpoint | null, next: Checkpoint): Promise<string | null> {
+  if (last === null) return null;
+  if (last.origin !== next.origin) return `the checkpoint is of ${next.origin}, and those kept are of ${last.origin}`;
+  if (next.size < last.size) return `it has ${next.size} entries, and had ${last.size}`;
+  if (next.size === last.size)
+    return next.root === last.root ? null : `its ${next.size} entries are not those that it had`;
+  const proof = last.size === 0 ? [] : await proofOf(client, last.size, next.size);
+  if (proof !== null && isConsistent(last, next, proof)) return null;
+  return `nothing proves that its ${next.size} entries begin with the ${last.size} kept`;
+}
+
+async function proofOf(client: Client, from: number, to: number): Promise<readonly string[] | null> {
+  const { hashes } = await client.call('getConsistencyProof', { query: { from, to } });
+  const parsed = hashes.map(hashOfBase64);
+  return parsed.every((hash) => hash !== null) ? parsed : null;
+}
+
+/** Returns what is wrong with the signature. A new key of the service is taken if the kept ones are still listed. */
+async function signedFault({ context, client, folder, keys }: Watched, checkpoint: Checkpoint): Promise<string | null> {
+  if (keys !== null) return signatureFault(checkpoint, keys);
+  const file = join(folder, 'keys');
+  const kept = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw new Failure(1, `${file} cannot be read: ${codeOf(error)}`);
+  });
+  if (kept !== null && signatureFault(checkpoint, keysIn(kept)) === null) return null;
+  const named = await textOf(client, '/.well-known/strata-log-keys');
+  const lost = (kept ?? '').split('\n').filter((line) => line !== '' && !named.split('\n').includes(line));
+  if (lost.length > 0) return `the service lists the key ${lost[0]} no more, and signs with another`;
+  const fault = signatureFault(checkpoint, keysIn(named));
+  if (fault !== null) return fault;
+  if (kept !== null) context.terminal.warn('The service signs with a new key, which is trusted from now on');
+  await writeFile(file, named, { mode: 0o600 });
+  return null;
+}
+
+/** Returns none of a text that is no list of keys. */
+function keysIn(text: string): readonly VerifierKey[] {
+  try {
+    return parseKeys(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}
+
+async function lastKept(folder: string): Promise<Checkpoint | null> {
+  const sizes = (await readdir(folder)).flatMap((name) => {
+    const [, size] = /^(\d{1,15})\.txt$/.exec(name) ?? [];
+    return size === undefined ? [] : [Number(size)];
+  });
+  if (sizes.length === 0) return null;
+  const largest = sizes.reduce((a, b) => Math.max(a, b));
+  return reading(join(folder, `${largest}.txt`), readCheckpoint);
+}
+
+async function textOf(client: Client, target: string): Promise<string> {
+  const answer = await client.send({ method: 'GET', target });
+  const text = await readText(answer.body);
+  if (answer.status !== 200) throw new ApiError(answer.status, text, answer.header('x-request-id'));
+  return text;
+}

@@ -1,0 +1,129 @@
+/**
+ * `strata audit log`, `export` and `verify`.
+ *
+ * Must stay true: an export that did not come to its end never takes the place of a file. Verifying asks nobody.
+ */
+import { randomBytes } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { readCheckpoint, readKeys, verifyFile } from '../../verifier/file.ts';
+import { reportText } from '../../verifier/report.ts';
+import { type Verified, VerifyError } from '../../verifier/verify.ts';
+import { ApiError } from '../client/client.ts';
+import type { Operations } from '../client/operations.ts';
+import { readText, type WireAnswer } from '../client/transport.ts';
+import type { Context, Given } from '../session/context.ts';
+import { codeOf, Failure } from '../session/failure.ts';
+import { signedIn } from '../session/host.ts';
+import { type Column, tableText } from '../terminal/table.ts';
+import { timeCell } from '../terminal/values.ts';
+import { given as givenOnly, show } from './show.ts';
+
+type Entry = Operations['listAccountEvents']['answer']['events'][number]['entry'];
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { title: 'SEQUENCE', text: ({ sequence }) => String(sequence), right: true },
+  { title: 'AT', text: ({ occurred_at }, exact) => timeCell(occurred_at, exact) },
+  { title: 'TYPE', text: ({ type }) => type },
+  { title: 'STREAM', text: ({ stream }) => stream },
+  { title: 'BY', text: ({ actor }) => `${actor.kind} ${actor.id}` },
+];
+
+export async function log(context: Context, given: Given): Promise<void> {
+  const query = givenOnly({
+    after: given.number('after'),
+    limit: given.number('limit'),
+    type: given.text('type'),
+    stream: given.text('stream'),
+    repository_id: given.text('repository-id'),
+    actor_id: given.text('actor-id'),
+    since: given.text('since'),
+    until: given.text('until'),
+  });
+  await show(context, 'listAccountEvents', { query }, ({ events, pagination }) => {
+    if (pagination.has_more) context.terminal.say(`There are more: --after ${pagination.next_after}`);
+    return tableText(
+      context.terminal,
+      COLUMNS,
+      events.map(({ entry }) => entry),
+    );
+  });
+}
+
+export async function exportLog(context: Context, given: Given): Promise<void> {
+  const { client } = await signedIn(context);
+  const query = new URLSearchParams(givenOnly({ since: given.text('since'), until: given.text('until') }));
+  const target = `/v1/account/events/export${query.size === 0 ? '' : `?${query.toString()}`}`;
+  const answer = await client.send({ method: 'GET', target });
+  if (answer.status !== 200) {
+    throw new ApiError(answer.status, await readText(answer.body), answer.header('x-request-id'));
+  }
+  const file = resolve(context.folder, given.argument('file'));
+  const bytes = await save(answer, file);
+  if (context.globals.json) context.terminal.out(`${JSON.stringify({ file, bytes })}\n`);
+  else context.terminal.out(`Saved ${bytes} bytes in ${file}\n`);
+}
+
+/** The last line of a slice has two lists of hashes, which a log of any length keeps far shorter. */
+const LAST_LINE_BYTES_MAX = 64 * 1024;
+
+/** Writes beside the file, and gives it its name when it is complete and on the disk. Returns its size. */
+async function save(answer: WireAnswer, file: string): Promise<number> {
+  const partial = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}`);
+  let isSaved = false;
+  try {
+    const handle = await open(partial, 'wx', 0o600);
+    let bytes = 0;
+    try {
+      let tail = Buffer.alloc(0);
+      for await (const chunk of answer.body) {
+        await handle.writeFile(chunk);
+        bytes += chunk.length;
+        tail = Buffer.concat([tail, chunk]).subarray(-LAST_LINE_BYTES_MAX);
+      }
+      const lines = tail.toString('utf8').split('\n');
+      if (lines.pop() !== '' || lines.at(-1)?.startsWith('{"checkpoint":') !== true) {
+        throw new Failure(1, 'The export was cut off before its checkpoint', 'Try again');
+      }
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(partial, file);
+    isSaved = true;
+    return bytes;
+  } catch (error) {
+    throw error instanceof Error && 'syscall' in error
+      ? new Failure(1, `${file} cannot be written: ${codeOf(error)}`)
+      : error;
+  } finally {
+    if (!isSaved) await rm(partial, { force: true });
+  }
+}
+
+export async function verify(context: Context, given: Given): Promise<void> {
+  const named = (name: string): string => resolve(context.folder, name);
+  const keysFile = given.text('keys');
+  const keys = keysFile === undefined ? null : await reading(named(keysFile), readKeys);
+  const older = await Promise.all((given.list('checkpoint') ?? []).map((name) => reading(named(name), readCheckpoint)));
+  const verified = await reading(named(given.argument('file')), async (file) => verifyFile(file, { keys, older }));
+  const options = { withKeys: keys !== null, older: older.length };
+  if (context.globals.json) context.terminal.out(`${JSON.stringify(jsonOf(verified, options.withKeys))}\n`);
+  else context.terminal.out(reportText(verified, options));
+}
+
+function jsonOf({ checkpoint, from, to, isWhole, openings }: Verified, isSigned: boolean): object {
+  const { account, origin, size } = checkpoint;
+  return { account, log: origin, from, entries: to - from, log_size: size, whole: isWhole, openings, signed: isSigned };
+}
+
+/** Reads a file; a fault in it, or of the disk, is a failure that names it. */
+export async function reading<Content>(file: string, read: (file: string) => Promise<Content>): Promise<Content> {
+  try {
+    return await read(file);
+  } catch (error) {
+    if (error instanceof VerifyError) throw new Failure(1, `${file}, ${error.message}`);
+    if (error instanceof SyntaxError) throw new Failure(1, `${file}: ${error.message}`);
+    throw new Failure(1, `${file} cannot be read: ${codeOf(error)}`);
+  }
+}

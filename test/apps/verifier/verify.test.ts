@@ -1,0 +1,296 @@
+/** The verifier against exports of the service, as they are and changed. */
+import assert from 'node:assert/strict';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { canonicalText, type JsonObject, parseJson } from '../../../apps/verifier/canonical.ts';
+import { base64Of, emptyRange, hashOfBase64, leafHash, rootOf, withLeaf } from '../../../apps/verifier/tree.ts';
+import { LINE_LENGTH_MAX, VerifyError, type VerifyOptions } from '../../../apps/verifier/verify.ts';
+import { createExportedLog, type ExportedLog, kept, verifyText } from '../../support/exported-log.ts';
+import { createDice, type Dice } from '../../support/seeded.ts';
+
+interface Line {
+  entry: Record<string, unknown> & { data: Record<string, unknown>; stream: string; type: string; sequence: number };
+  leaf: string;
+  openings: Record<string, { nonce: string; value: string }>;
+}
+
+let log: ExportedLog;
+/** A checkpoint of the log when it was shorter. */
+let older: string;
+let text: string;
+let lines: readonly string[];
+
+beforeAll(async () => {
+  log = await createExportedLog();
+  older = await log.checkpoint();
+  await log.grow();
+  await log.grow();
+  text = await log.exported();
+  lines = text.split('\n').slice(0, -1);
+});
+afterAll(() => log.close());
+
+const withKeys = (): Partial<VerifyOptions> => ({ keys: log.keys });
+const join = (parts: readonly string[]): string => `${parts.join('\n')}\n`;
+const parsed = (index: number): Line => JSON.parse(lines[index] ?? '') as Line;
+const written = (line: object): string => canonicalText(line as JsonObject);
+const replaced = (index: number, ...by: readonly string[]): string => join(lines.toSpliced(index, 1, ...by));
+
+/** Returns the number of the line that is named. */
+async function faultOf(changed: string | Buffer, options: Partial<VerifyOptions> = withKeys()): Promise<number> {
+  const error = await verifyText(changed, options).then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof VerifyError, `the change was not found: ${String(error)}`);
+  return error.line;
+}
+
+async function refused(changed: string | Buffer, line: number, why: RegExp, options = withKeys()): Promise<void> {
+  await assert.rejects(verifyText(changed, options), (error: VerifyError) => {
+    assert.match(error.message, why);
+    assert.equal(error.line, line);
+    return true;
+  });
+}
+
+/** Writes the leaf that an entry has, as a forger would. */
+function forged(line: Line): Line {
+  const { sequence: _sequence, ...hashed } = line.entry;
+  return { ...line, leaf: base64Of(leafHash(canonicalText(hashed as JsonObject))) };
+}
+
+describe('an export as the service wrote it', () => {
+  test('is verified, with all openings, its signature and an older checkpoint', async () => {
+    const verified = await verifyText(text, { keys: log.keys, older: [kept(older)] });
+    assert.equal(verified.to, lines.length - 1);
+    assert.equal(verified.isWhole, true);
+    assert.equal(verified.checkpoint.account, log.account);
+    assert.ok(verified.openings >= 3);
+    assert.ok(kept(older).size < verified.checkpoint.size);
+  });
+
+  test('is verified in slices of any time, which prove their place in the whole', async () => {
+    const times = [...new Set(lines.slice(0, -1).map((_, index) => String(parsed(index).entry['occurred_at'])))];
+    for (const since of [null, ...times]) {
+      for (const until of [null, ...times]) {
+        const query = [...(since === null ? [] : [`since=${since}`]), ...(until === null ? [] : [`until=${until}`])];
+        if (query.length === 0) continue;
+        const slice = await log.exported(`?${query.join('&')}`);
+        const verified = await verifyText(slice, withKeys());
+        assert.equal(verified.isWhole, false);
+        const inside = slice.split('\n').slice(0, -2);
+        const expected = lines.slice(0, -1).filter((_, index) => {
+          const at = String(parsed(index).entry['occurred_at']);
+          return (since === null || at >= since) && (until === null || at < until);
+        });
+        assert.deepEqual(inside, expected);
+      }
+    }
+    const empty = await log.exported('?since=2030-01-01T00:00:00Z');
+    assert.equal((await verifyText(empty, withKeys())).to - (await verifyText(empty, withKeys())).from, 0);
+    await verifyText(await log.exported('?until=0001-01-01T00:00:00Z'), withKeys());
+    await verifyText(await log.exported('?since=2026-11-21T12:00:00Z&until=2020-01-01T00:00:00Z'), withKeys());
+  });
+
+  test('is verified without its openings: they were erased', async () => {
+    const erased = lines.map((line, index) =>
+      index < lines.length - 1 ? written({ ...parsed(index), openings: {} }) : line,
+    );
+    assert.equal((await verifyText(join(erased), withKeys())).openings, 0);
+  });
+
+  test('is canonical, and its leaves are those of the documents', () => {
+    for (const [index, line] of lines.entries()) {
+      assert.equal(canonicalText(parseJson(line)), line);
+      if (index === lines.length - 1) continue;
+      const { entry, leaf } = parsed(index);
+      const { sequence: _sequence, ...hashed } = entry;
+      const content = Buffer.from(`\0${canonicalText(hashed as unknown as JsonObject)}`);
+      assert.equal(createHash('sha256').update(content).digest('base64'), leaf);
+    }
+  });
+});
+
+describe('an export in which one thing was changed', () => {
+  test('shows every single changed byte: thousands of them, each by its line', async () => {
+    const dice = createDice(7);
+    for (let n = 0; n < 1_500; n += 1) {
+      const index = dice.below(lines.length);
+      const line = Buffer.from(lines[index] ?? '');
+      const changed = changedBytes(dice, line);
+      if (changed.equals(line)) continue;
+      const parts = lines.map((other, at) => (at === index ? changed : Buffer.from(other)));
+      const bytes = Buffer.concat(parts.flatMap((part) => [part, Buffer.from('\n')]));
+      assert.equal(await faultOf(bytes), index + 1, `${changed.toString()} in the place of ${line.toString()}`);
+    }
+  });
+
+  test('shows every change of a value in an entry, in its canonical form, by its line', async () => {
+    const dice = createDice(11);
+    for (let n = 0; n < 500; n += 1) {
+      const index = dice.below(lines.length - 1);
+      const line = parsed(index);
+      const name = dice.pick(Object.keys(line.entry));
+      const entry = { ...line.entry, [name]: otherValue(dice, line.entry[name]) };
+      const changed = written({ ...line, entry });
+      if (changed !== lines[index]) assert.equal(await faultOf(replaced(index, changed)), index + 1, changed);
+    }
+  });
+
+  test('shows lines that were dropped, doubled, exchanged or put in', async () => {
+    const last = lines.length - 1;
+    for (let index = 0; index < last; index += 1) {
+      assert.equal(await faultOf(replaced(index)), index + 1, 'dropped');
+      assert.equal(await faultOf(replaced(index, lines[index] ?? '', lines[index] ?? '')), index + 2, 'doubled');
+      if (index + 1 === last) continue;
+      const swapped = lines.toSpliced(index, 2, lines[index + 1] ?? '', lines[index] ?? '');
+      const named = await faultOf(join(swapped));
+      // The first entry's number tells where a slice begins, so there the second line is the one out of order.
+      assert.ok(named === index + 1 || (index === 0 && named === 2), `exchanged ${index}`);
+    }
+  });
+
+  test('shows a tail that was cut off, at every length', async () => {
+    const checkpoint = lines.at(-1) ?? '';
+    for (let index = 0; index < lines.length - 1; index += 1) {
+      if (index > 0) await refused(join(lines.slice(0, index)), index + 1, /without a checkpoint/);
+      const cut = [...lines.slice(0, index), checkpoint];
+      await refused(join(cut), index + 1, /the checkpoint is of \d+ entries, and the export has/);
+    }
+    await refused(text.slice(0, -1), lines.length, /cut off/);
+    await refused(`${text}\n`, lines.length + 1, /behind the checkpoint/);
+    await refused('', 1, /without a checkpoint/);
+  });
+
+  test('shows an entry that was forged with its leaf, by the checkpoints between which it lies', async () => {
+    const size = kept(older).size;
+    const change = (index: number): string => {
+      const line = parsed(index);
+      return replaced(index, written(forged({ ...line, entry: { ...line.entry, request_id: 'forged' } })));
+    };
+    await refused(change(2), lines.length, new RegExp(`lines 1 to ${lines.length - 1},`));
+    const options = { ...withKeys(), older: [kept(older)] };
+    await refused(
+      change(2),
+      lines.length,
+      new RegExp(`the older checkpoint of ${size}.* lines 1 to ${size},`),
+      options,
+    );
+    await refused(change(size + 1), lines.length, new RegExp(`lines ${size + 1} to ${lines.length - 1},`), options);
+  });
+
+  test('shows a head that was forged with all entries: without the keys only an older checkpoint tells', async () => {
+    const { entry, ...rest } = parsed(2);
+    const first = forged({ ...rest, entry: { ...entry, request_id: 'forged' } });
+    const own = lines.slice(0, -1).map((line, index) => (index === 2 ? written(first) : line));
+    const range = own.reduce((grown, line) => {
+      return withLeaf(grown, hashOfBase64((JSON.parse(line) as Line).leaf) ?? '');
+    }, emptyRange(0));
+    const [origin, size] = kept(older).note.text.split('\n');
+    assert.ok(origin !== undefined && size !== undefined);
+    const head = `${origin}\n${own.length}\n${base64Of(rootOf(range))}\n`;
+    const [name = '', id = ''] = [log.keys[0]?.name, log.keys[0]?.hash];
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const signature = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(head), privateKey)]).toString(
+      'base64',
+    );
+    const export_ = join([...own, written({ checkpoint: `${head}\n— ${name} ${signature}\n` })]);
+    await verifyText(export_);
+    await refused(export_, lines.length, /not signed: the signature of .* is wrong/);
+    await refused(export_, lines.length, /the older checkpoint of/, { keys: null, older: [kept(older)] });
+  });
+
+  test("shows another account's export, whose checkpoint it is", async () => {
+    const bob = await log.fixture.account('carol');
+    const token = await log.fixture.token(bob);
+    const theirs = (await log.exported('', token)).split('\n').slice(0, -1);
+    await refused(join([...theirs.slice(0, -1), lines.at(-1) ?? '']), theirs.length, /the checkpoint is of/);
+    await refused(join(theirs), theirs.length, /is of .*\/log\//, { ...withKeys(), older: [kept(older)] });
+    const named = await faultOf(join([...theirs.slice(0, 1), ...lines.slice(1)]));
+    assert.ok(named <= 2);
+  });
+
+  test('shows a log that lost entries which an older checkpoint had', async () => {
+    const newer = await log.checkpoint();
+    const earlier = await createExportedLog();
+    await earlier.close();
+    const slice = await log.exported('?until=2030-01-01T00:00:00Z');
+    await verifyText(slice, { ...withKeys(), older: [kept(newer), kept(older)] });
+    const at = String(parsed(kept(older).size).entry['occurred_at']);
+    const behind = await log.exported(`?since=${at}`);
+    await verifyText(behind, { ...withKeys(), older: [kept(older), kept(newer)] });
+    const before = await log.exported('?until=2026-11-21T10:00:00Z');
+    await refused(before, 1, /ends outside of this slice/, { ...withKeys(), older: [kept(older)] });
+  });
+
+  test('shows openings that open nothing, open something else, or belong to no reference of the entry', async () => {
+    const index = lines.findIndex((_, at) => at < lines.length - 1 && Object.keys(parsed(at).openings).length > 0);
+    const line = parsed(index);
+    const [ref = '', opening = { nonce: '', value: '' }] = Object.entries(line.openings)[0] ?? [];
+    const withOpening = (name: string, changed: object) =>
+      replaced(index, written({ ...line, openings: { [name]: changed } }));
+    await refused(withOpening(ref, { ...opening, value: 'x' }), index + 1, /does not open it/);
+    await refused(withOpening(ref, { ...opening, nonce: `${opening.nonce}00` }), index + 1, /not 32 bytes/);
+    await refused(withOpening(ref, { ...opening, nonce: opening.nonce.toUpperCase() }), index + 1, /not 32 bytes/);
+    await refused(withOpening(ref, { ...opening, more: 1 }), index + 1, /not a nonce and a value/);
+    // The nonce of another length, so that a part of the value could be taken for a part of the nonce.
+    const moved = { nonce: opening.nonce.slice(0, 62), value: opening.value };
+    await refused(withOpening(ref, moved), index + 1, /not 32 bytes/);
+    const nonce = '0'.repeat(64);
+    const other = createHash('sha256').update(Buffer.from(nonce, 'hex')).update('x').digest('hex');
+    await refused(withOpening(other, { nonce, value: 'x' }), index + 1, /which its entry does not hold/);
+  });
+
+  test('is refused with a line that is too long, or nested too deep, in bounded memory', async () => {
+    await refused(join(['x'.repeat(LINE_LENGTH_MAX + 1)]), 1, /longer than/);
+    await refused('x'.repeat(4 * LINE_LENGTH_MAX), 1, /longer than/);
+    await refused(join(['x'.repeat(LINE_LENGTH_MAX)]), 1, /no JSON/);
+    const line = lines[0] ?? '';
+    const deep = line.replace('"data":{', `"data":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)},`);
+    await refused(replaced(0, deep), 1, /nests deeper/);
+  });
+});
+
+/** Changes one byte, or takes one out, puts one in, or puts white space at a place where JSON allows it. */
+function changedBytes(dice: Dice, line: Buffer): Buffer {
+  const at = dice.below(line.length);
+  const [before, after] = [line.subarray(0, at), line.subarray(at + 1)];
+  const byte = (): number => {
+    const value = dice.below(256);
+    return value === 10 ? 11 : value;
+  };
+  switch (dice.below(5)) {
+    case 0:
+      return Buffer.concat([before, Buffer.from([byte()]), after]);
+    case 1:
+      return Buffer.concat([before, after]);
+    case 2:
+      return Buffer.concat([before, Buffer.from([byte()]), line.subarray(at)]);
+    case 3:
+      return Buffer.concat([before, Buffer.from([(line[at] ?? 0) ^ (1 << dice.below(3))]), after].filter(isNoLineFeed));
+    default: {
+      const places = [...line.toString('latin1').matchAll(/[{},:[\]]/g)].map(({ index }) => index);
+      const place = dice.pick(places);
+      return Buffer.concat([line.subarray(0, place), Buffer.from(dice.pick([' ', '\t', '\r'])), line.subarray(place)]);
+    }
+  }
+}
+
+function isNoLineFeed(part: Buffer): boolean {
+  return part.length !== 1 || part[0] !== 10;
+}
+
+function otherValue(dice: Dice, value: unknown): unknown {
+  if (typeof value === 'number') return value + 1 + dice.below(3);
+  if (typeof value === 'string') return dice.chance(0.5) ? `${value}x` : value.slice(0, -1);
+  if (value === null) return 'x';
+  if (Array.isArray(value)) return value.length === 0 ? ['x'] : value.slice(1);
+  const members = { ...(value as Record<string, unknown>) };
+  const names = Object.keys(members);
+  if (names.length === 0) return { added: true };
+  const name = dice.pick(names);
+  if (dice.chance(0.3)) delete members[name];
+  else members[name] = otherValue(dice, members[name]);
+  return members;
+}
