@@ -12,6 +12,7 @@ import { notFound } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
+import { DELETED } from './deleted.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { counted, shownName } from './shown-text.ts';
 
@@ -36,7 +37,8 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
         total,
         { query: text === '' ? {} : { q: text } },
       )}`;
-  return showPage(page(visit, { title: `Repositories of ${username}`, head }, content));
+  const deleted = html`<p class="soft"><a href="${DELETED}">Deleted repositories</a></p>`;
+  return showPage(page(visit, { title: `Repositories of ${username}`, head }, html`${content}${deleted}`));
 }
 
 function searchForm(username: string, text: string, total: number): Html {
