@@ -144,9 +144,13 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'repository-not-deleted': { status: 409, message: () => 'The repository is not deleted' },
   'repository-too-large-to-purge': {
     status: 422,
-    message: () => `A repository of more than ${DROPPING_BYTES_MAX / 1024 ** 3} GiB cannot be purged while it is in use`,
+    message: () =>
+      `A repository of more than ${DROPPING_BYTES_MAX / 1024 ** 3} GiB cannot be purged while it is in use`,
   },
-  'refs-moved-meanwhile': { status: 409, message: () => 'Refs were changed meanwhile: look again at what would change' },
+  'refs-moved-meanwhile': {
+    status: 409,
+    message: () => 'Refs were changed meanwhile: look again at what would change',
+  },
   'restored-ref-collides': {
     status: 409,
     message: (r) => `${r.ref} cannot exist beside a ref that is not restored: restore both`,

@@ -135,9 +135,18 @@ describe('The command line', () => {
     const at = new Date().toISOString();
     await sleep(5);
     await git(work, ['push', '--quiet', url, ':gone']);
-    await fails(2, /This moves branches and tags of ada\/undone\nAdd --dry-run/, ['repo', 'restore', 'undone', '--at', at]);
+    await fails(2, /This moves branches and tags of ada\/undone\nAdd --dry-run/, [
+      'repo',
+      'restore',
+      'undone',
+      '--at',
+      at,
+    ]);
     await fails(2, /To which moment/, ['repo', 'restore', 'undone']);
-    assert.match(await text(['repo', 'restore', 'undone', '--at', at, '--dry-run']), /^refs\/heads\/gone\tcreate\t0+\t/);
+    assert.match(
+      await text(['repo', 'restore', 'undone', '--at', at, '--dry-run']),
+      /^refs\/heads\/gone\tcreate\t0+\t/,
+    );
     const restored = await json<{ event_id: string }>(['repo', 'restore', 'undone', '--at', at, '--yes']);
     assert.match(await text(['repo', 'restore', 'undone', '--event', restored.event_id, '--yes']), /^Nothing changes/);
     const back = ['--before', restored.event_id, '--refs', 'refs/heads/gone', '--yes'];
@@ -145,7 +154,11 @@ describe('The command line', () => {
     await fails(2, /This removes what no branch .* ada\/undone reaches for good/, ['repo', 'purge', 'undone']);
     assert.match(await text(['repo', 'purge', 'undone', '--dry-run']), /^A purge frees \d+ bytes\n$/);
     await text(['repo', 'delete', 'undone', '--yes']);
-    const [, id = ''] = (await text(['repo', 'deleted'])).split('\n').find((line) => line.startsWith('undone'))?.split('\t') ?? [];
+    const [, id = ''] =
+      (await text(['repo', 'deleted']))
+        .split('\n')
+        .find((line) => line.startsWith('undone'))
+        ?.split('\t') ?? [];
     assert.ok((await json<{ repositories: object[] }>(['repo', 'deleted'])).repositories.length > 0);
     assert.match(await text(['repo', 'undelete', 'undone']), /^Undeleted ada\/undone\n/);
     await text(['repo', 'delete', 'undone', '--yes']);

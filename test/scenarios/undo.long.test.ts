@@ -48,8 +48,7 @@ describe('An owner', () => {
     return { name, url: await createRepository(strata, ada, name) };
   }
 
-  const restore = (name: string, body: object) =>
-    api(strata, ada.token, 'POST', `/v1/repos/ada/${name}/restore`, body);
+  const restore = (name: string, body: object) => api(strata, ada.token, 'POST', `/v1/repos/ada/${name}/restore`, body);
   const activity = async (name: string): Promise<readonly Change[]> => {
     const changes: Change[] = [];
     for (let page = 0; ; page += 1) {
@@ -114,9 +113,16 @@ describe('An owner', () => {
     for (const { event_id, updates } of acknowledged) {
       if (event_id === null) continue;
       const rows = (made.get(event_id) ?? []).map(({ ref, before, after }) => ({ ref, before, after }));
-      assert.deepEqual(rows, updates.map(({ ref, before, after }) => ({ ref, before, after })));
+      assert.deepEqual(
+        rows,
+        updates.map(({ ref, before, after }) => ({ ref, before, after })),
+      );
     }
-    for (const commit of pushed) assert.ok(changes.some(({ after }) => after === commit), `${commit} is not in the log`);
+    for (const commit of pushed)
+      assert.ok(
+        changes.some(({ after }) => after === commit),
+        `${commit} is not in the log`,
+      );
     assert.ok(acknowledged.some(({ event_id }) => event_id !== null) && pushed.length > 0);
     await mirror(context, url);
   });

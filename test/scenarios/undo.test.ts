@@ -45,8 +45,7 @@ describe('An owner', () => {
     return { name, url: await createRepository(strata, ada, name) };
   }
 
-  const restore = (name: string, body: object) =>
-    api(strata, ada.token, 'POST', `/v1/repos/ada/${name}/restore`, body);
+  const restore = (name: string, body: object) => api(strata, ada.token, 'POST', `/v1/repos/ada/${name}/restore`, body);
   const activity = async (name: string): Promise<readonly Change[]> => {
     const changes: Change[] = [];
     for (let page = 0; ; page += 1) {

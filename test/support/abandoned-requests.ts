@@ -150,8 +150,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     await fixture.repository(account, name);
     return `/v1/repos/ada/${name}`;
   };
-  const deletedRepository = async (): Promise<string> =>
-    `/v1/repositories/${await fixture.deletedRepository(account)}`;
+  const deletedRepository = async (): Promise<string> => `/v1/repositories/${await fixture.deletedRepository(account)}`;
   const newToken = async (): Promise<string> => `/v1/access-tokens/${(await fixture.token(account)).id}`;
   const newWebhook = async (): Promise<string> => `/v1/webhooks/${await fixture.webhook(account)}`;
   const newBucket = async (): Promise<string> => `/v1/storage-buckets/${await fixture.bucket(account)}`;

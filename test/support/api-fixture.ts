@@ -56,7 +56,11 @@ import {
 } from '../../core/use-cases/accounts/trust-rules.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createPastEntities } from '../../core/runtime/past-entities.ts';
-import { createRepository, deleteRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import {
+  createRepository,
+  deleteRepository,
+  type FoundRepository,
+} from '../../core/use-cases/accounts/repositories.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';

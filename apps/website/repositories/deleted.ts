@@ -45,7 +45,10 @@ async function deletedOf(context: SiteContext, visit: PersonVisit): Promise<Purg
   const owned = await findDeleted(context, account, id);
   if (owned === null) return null;
   return {
-    ...{ id, name: owned.name, action: `${DELETED}/${id}/purge`, back: DELETED },
+    id,
+    name: owned.name,
+    action: `${DELETED}/${id}/purge`,
+    back: DELETED,
     what: html`<p>All of the deleted repository is removed for good. It cannot be undeleted any more.</p>`,
   };
 }
@@ -67,7 +70,10 @@ async function showDeleted(
       ? html`<section class="box"><p class="empty">No repository was deleted lately.</p></section>`
       : deleted.map((one) => section(visit, one, refused))
   }<div class="row"><a class="button quiet" href="/${visit.person.username}">All repositories</a></div>`;
-  return showPage(page(visit, { title: 'Deleted repositories', width: 'middle' }, content), refused === null ? 200 : 422);
+  return showPage(
+    page(visit, { title: 'Deleted repositories', width: 'middle' }, content),
+    refused === null ? 200 : 422,
+  );
 }
 
 function section(visit: PersonVisit, deleted: DeletedRepository, refused: Refused | null): Html {
@@ -92,7 +98,10 @@ async function undelete(context: SiteContext, visit: PersonVisit, fields: Fields
   const id = parseUuid<RepositoryId>(visit.params['id'] ?? '');
   if (id === null) return notFound(visit);
   const name = fields.text('name').trim();
-  const undeleted = await undeleteRepository(context, await visit.origin(null), { id, name: name === '' ? null : name });
+  const undeleted = await undeleteRepository(context, await visit.origin(null), {
+    id,
+    name: name === '' ? null : name,
+  });
   if (!('refused' in undeleted)) return redirectTo(repositoryAddress(undeleted), 'The repository is back.');
   if (undeleted.refused.code === 'repository-not-found') return notFound(visit);
   return showDeleted(context, visit, { id, name, error: `${refusalText(undeleted.refused)}.` });

@@ -31,7 +31,10 @@ export interface Purged {
 function living({ repository }: Asked): Purged {
   const home = repositoryAddress(repository);
   return {
-    ...{ id: repository.id, name: repository.owned.name, action: `${home}/purge`, back: `${home}/settings` },
+    id: repository.id,
+    name: repository.owned.name,
+    action: `${home}/purge`,
+    back: `${home}/settings`,
     what: html`<p>Commits and files that no branch and no tag reaches now are removed for good, such as a secret that you pushed and forced away. What your branches and tags reach stays. Earlier states cannot be restored any more.</p>`,
   };
 }

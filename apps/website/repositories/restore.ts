@@ -83,10 +83,7 @@ async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = nu
     { action: `${home}/restore`, csrf: visit.csrf(), errors: error === null ? {} : { form: error } },
     html`${hiddenField('before', wanted.event)}${hiddenField('ref', wanted.ref)}${hiddenField('seen', String(revision))}<div class="row"><button class="button main">Restore</button>${cancel}</div>`,
   );
-  const content = html`<div class="stack middle start"><h1>Restore to before this change</h1>${scope(
-    asked,
-    wanted,
-  )}${
+  const content = html`<div class="stack middle start"><h1>Restore to before this change</h1>${scope(asked, wanted)}${
     updates.length === 0
       ? html`<p>Nothing changes: what is there now is what was there then.</p><div class="row">${cancel}</div>`
       : html`${table(updates)}<p class="soft">A restoration is a change like any other: it can be undone here.</p>${form}`
@@ -112,10 +109,12 @@ const WORDS: Readonly<Record<StoredRefUpdate['kind'], string>> = {
 };
 
 function table(updates: readonly StoredRefUpdate[]): Html {
-  const rows = updates.slice(0, UPDATES_SHOWN_MAX).map(
-    ({ ref, before, after, kind }) =>
-      html`<tr><td><bdi>${shownName(ref)}</bdi></td><td>${WORDS[kind]}</td><td class="id">${idText(before)}</td><td class="id">${idText(after)}</td></tr>`,
-  );
+  const rows = updates
+    .slice(0, UPDATES_SHOWN_MAX)
+    .map(
+      ({ ref, before, after, kind }) =>
+        html`<tr><td><bdi>${shownName(ref)}</bdi></td><td>${WORDS[kind]}</td><td class="id">${idText(before)}</td><td class="id">${idText(after)}</td></tr>`,
+    );
   const more = updates.length - rows.length;
   return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="What changes"><table><thead><tr><th scope="col">Ref</th><th scope="col">Change</th><th scope="col">Now</th><th scope="col">Then</th></tr></thead><tbody>${rows}</tbody></table></div></div>${
     more > 0 && html`<p>And ${more} more.</p>`

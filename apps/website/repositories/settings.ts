@@ -68,15 +68,17 @@ function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErr
   const own = fields.has('confirmation') ? errors : {};
   const form = postForm(
     { action: `${repositoryAddress(repository)}/delete`, csrf: visit.csrf(), errors: own },
-    html`<p>Clones, pushes and this page stop working at once, and the name is free again. For a while you can undelete it.</p>${textField({
-      name: 'confirmation',
-      label: `Type ${repository.owned.name} to confirm`,
-      value: fields.text('confirmation'),
-      error: own['confirmation'],
-      required: true,
-      autocomplete: 'off',
-      verbatim: true,
-    })}<div class="row"><button class="button grave">Delete repository</button></div>`,
+    html`<p>Clones, pushes and this page stop working at once, and the name is free again. For a while you can undelete it.</p>${textField(
+      {
+        name: 'confirmation',
+        label: `Type ${repository.owned.name} to confirm`,
+        value: fields.text('confirmation'),
+        error: own['confirmation'],
+        required: true,
+        autocomplete: 'off',
+        verbatim: true,
+      },
+    )}<div class="row"><button class="button grave">Delete repository</button></div>`,
   );
   return html`<section class="box"><header><h2>Delete</h2></header><div class="stack part">${form}</div></section>`;
 }

@@ -12,7 +12,15 @@
  */
 import { readEvent } from '../../kernel/decider.ts';
 import type { Cause, StreamName } from '../../kernel/envelope.ts';
-import { type AccountId, later, type LayerId, type ObjectId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import {
+  type AccountId,
+  later,
+  type LayerId,
+  type ObjectId,
+  plusMs,
+  type RepositoryId,
+  type Timestamp,
+} from '../../kernel/ids.ts';
 import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { KeptObjects, LayerDrops } from '../../ports/layer-drops.ts';

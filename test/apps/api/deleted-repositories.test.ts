@@ -49,7 +49,10 @@ describe('A deleted repository', () => {
     const at = fixture.clock.now();
     const [one, ...others] = await listed();
     const expires_at = new Date(Date.parse(at) + 30 * DAY_MS).toISOString();
-    assert.deepEqual([one, others], [{ id: repository.id, name: 'Project', deleted_at: at, expires_at, size_bytes: 0 }, []]);
+    assert.deepEqual(
+      [one, others],
+      [{ id: repository.id, name: 'Project', deleted_at: at, expires_at, size_bytes: 0 }, []],
+    );
     fixture.clock.advance(30 * DAY_MS + 1);
     assert.deepEqual(await listed(), []);
   });
@@ -66,7 +69,10 @@ describe('A deleted repository', () => {
     assert.deepEqual((await read('project', selected)).json(), before);
     assert.equal((await fixture.request('GET', `/v1/webhooks/${hook}`, selected)).statusCode, 200);
     const branches = (await fixture.request('GET', '/v1/repos/ada/project/branches', token)).json();
-    assert.deepEqual(branches.branches.map(({ name }: { name: string }) => name), ['trunk']);
+    assert.deepEqual(
+      branches.branches.map(({ name }: { name: string }) => name),
+      ['trunk'],
+    );
     assert.deepEqual(await listed(), []);
     const { repositories } = (await fixture.request('GET', '/v1/repositories', token)).json();
     assert.deepEqual(repositories, [before], 'the list shows it as well');
@@ -82,7 +88,10 @@ describe('A deleted repository', () => {
     assert.equal(taken.statusCode, 409, taken.body);
     assert.equal((await post('restore', { name: 'a b' })).statusCode, 422);
     const answer = await post('restore', { name: 'project-2' });
-    assert.deepEqual([answer.statusCode, answer.json().full_name, answer.json().id], [200, 'ada/project-2', repository.id]);
+    assert.deepEqual(
+      [answer.statusCode, answer.json().full_name, answer.json().id],
+      [200, 'ada/project-2', repository.id],
+    );
   });
 
   test('does not come back beyond the quota of repositories', async () => {

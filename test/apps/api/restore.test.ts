@@ -43,7 +43,8 @@ describe('POST /v1/repos/{username}/{name}/restore', () => {
       wrapEvents: (events) => ({
         ...events,
         append: async (request) => {
-          if (request.events[0]?.type === 'RefsUpdated' && request.events[0].actor.kind === 'token') await beforeAppend();
+          if (request.events[0]?.type === 'RefsUpdated' && request.events[0].actor.kind === 'token')
+            await beforeAppend();
           return events.append(request);
         },
       }),
@@ -192,7 +193,11 @@ describe('POST /v1/repos/{username}/{name}/restore', () => {
     for (const [body, status] of statuses) {
       assert.equal((await restore(body)).statusCode, status, JSON.stringify(body));
     }
-    assert.equal((await restore({ event_id: first }, token, 'ada/other')).statusCode, 404, "another repository's event");
+    assert.equal(
+      (await restore({ event_id: first }, token, 'ada/other')).statusCode,
+      404,
+      "another repository's event",
+    );
   });
 
   test(`finds out of ${RESTORED_MOVES_COMPARED_MAX} moves whether they are forced, and takes further ones for it`, async () => {

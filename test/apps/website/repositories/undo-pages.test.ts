@@ -23,7 +23,10 @@ describe('The pages that undo', () => {
     const tree = objects.tree({});
     tips = [1, 2].map((seconds) => objects.commit({ tree, seconds }));
     await fixture.api.push(repository, { 'refs/heads/main': tips[0] as ObjectId });
-    await fixture.api.push(repository, { 'refs/heads/main': tips[1] as ObjectId, 'refs/heads/later': tips[0] as ObjectId });
+    await fixture.api.push(repository, {
+      'refs/heads/main': tips[1] as ObjectId,
+      'refs/heads/later': tips[0] as ObjectId,
+    });
   });
   afterEach(() => fixture.close());
 
@@ -70,7 +73,12 @@ describe('The pages that undo', () => {
   // The attack: a page of another site sends the owner's browser a form; another person opens the pages.
   test('take no form of another site, and are out of reach for others', async () => {
     const { address, fields } = await offered();
-    const paths = ['/ada/engine/restore', '/ada/engine/purge', `${DELETED}/${repository.id}/restore`, `${DELETED}/${repository.id}/purge`];
+    const paths = [
+      '/ada/engine/restore',
+      '/ada/engine/purge',
+      `${DELETED}/${repository.id}/restore`,
+      `${DELETED}/${repository.id}/purge`,
+    ];
     for (const path of paths) {
       assert.equal((await browser.post(path, { ...fields, confirmation: 'engine' })).status, 403, path);
     }

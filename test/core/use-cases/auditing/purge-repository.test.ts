@@ -39,7 +39,10 @@ async function withSecret(context: TestContext, onFailpoint?: (point: FailpointN
   await reading.push({ 'refs/heads/main': main });
   const secret = git.object('blob', randomBytes(20_000).toString('hex'));
   const tree = git.tree([{ mode: '100644', name: 'secret', id: secret }]);
-  const leaked = git.object('commit', `tree ${tree}\nparent ${main}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nleak\n`);
+  const leaked = git.object(
+    'commit',
+    `tree ${tree}\nparent ${main}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nleak\n`,
+  );
   await reading.push({ 'refs/heads/main': leaked });
   const fixed = git.commit({ file: 'fixed\n' }, { branch: 'fixed', parents: [main] });
   await reading.push({ 'refs/heads/main': fixed });
@@ -110,11 +113,16 @@ describe('A purge of a living repository', () => {
     const after = await stored();
     assert.deepEqual([after.count, before.bytes - after.bytes], [1, purged.freedBytes]);
     assert.deepEqual(await found(reading, [main, fixed]), [true, true]);
-    await reading.push({ 'refs/heads/more': reading.git.commit({ more: 'more\n' }, { branch: 'more', parents: [fixed] }) });
+    await reading.push({
+      'refs/heads/more': reading.git.commit({ more: 'more\n' }, { branch: 'more', parents: [fixed] }),
+    });
     const { entity } = await reading.current();
     const page = await reading.node.events.readStream(entity.stream, { direction: 'forwards', limit: 100 });
     const expiries = page.filter(({ type }) => type === 'LayersExpired');
-    assert.deepEqual(expiries.map(({ data, actor }) => [data['reason'], actor.kind]), [['purge', 'user']]);
+    assert.deepEqual(
+      expiries.map(({ data, actor }) => [data['reason'], actor.kind]),
+      [['purge', 'user']],
+    );
     reading.node.clock.advance(RETENTION_MS);
     await expire();
     const { entity: later } = await reading.current();
@@ -124,7 +132,11 @@ describe('A purge of a living repository', () => {
   test('takes what earlier compactions replaced along', async (context) => {
     const { reading, id, stored, purge, sweep, purging, origin } = await withSecret(context);
     const parts = { objects: reading.database.database, layers: purging.layers, failpoint: purging.failpoint };
-    const compacted = await compactLayers({ ...reading.node, ...parts }, { account: origin.account, repository: id }, NEVER);
+    const compacted = await compactLayers(
+      { ...reading.node, ...parts },
+      { account: origin.account, repository: id },
+      NEVER,
+    );
     assert.equal(compacted, 'compacted');
     const purged = await purge();
     assert.ok(!('refused' in purged) && purged.event !== null);

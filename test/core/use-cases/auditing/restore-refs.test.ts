@@ -50,7 +50,11 @@ async function drop(of: GitReading): Promise<string> {
   const { node, database } = of;
   const parts = { layers: layersIn(database.layers), objects: database.database, failpoint: async () => undefined };
   const repository = await of.current();
-  return dropUnreached({ ...node, ...parts, retentionMs: RETENTION_MS }, { account: of.account, repository: repository.id }, NEVER);
+  return dropUnreached(
+    { ...node, ...parts, retentionMs: RETENTION_MS },
+    { account: of.account, repository: repository.id },
+    NEVER,
+  );
 }
 
 async function lastEvent(of: GitReading) {
@@ -132,6 +136,9 @@ describe('A restoration', () => {
     context.onTestFinished(() => fresh.entities.close());
     const { state } = await fresh.entities.get(repositories, (await at.current()).id);
     assert.ok(state.status === 'open');
-    assert.deepEqual([...state.refs.entries()].map(([name]) => name), ['refs/heads/main']);
+    assert.deepEqual(
+      [...state.refs.entries()].map(([name]) => name),
+      ['refs/heads/main'],
+    );
   });
 });
