@@ -85,6 +85,13 @@ describe('A repository in a browser', needs('chromium'), () => {
       await follow(page, 'Activity');
       await page.getByText('force-pushed').waitFor();
       await check(page);
+      for (const change of ['Moves back', 'Moves back']) {
+        await follow(page, 'Restore to before');
+        await page.getByText(change).waitFor();
+        await check(page);
+        await press(page, 'Restore');
+        await page.getByText('1 ref restored.').waitFor();
+      }
 
       await follow(page, 'Code');
       await page.locator('summary').first().click();
@@ -135,6 +142,23 @@ describe('A repository in a browser', needs('chromium'), () => {
       await press(page, 'Create repository');
       await press(page, 'Add a README');
       await page.getByRole('article').getByRole('heading', { name: 'engine' }).waitFor();
+
+      await page.goto(`/${ada.username}`);
+      await follow(page, 'Deleted repositories');
+      await check(page);
+      await press(page, 'Undelete');
+      await page.getByRole('alert').first().waitFor();
+      await check(page);
+      await page.getByLabel('Another name').fill('engine-2');
+      await press(page, 'Undelete under this name');
+      await page.getByText('The repository is back.').waitFor();
+      await page.getByText('It turns faster').waitFor();
+      await follow(page, 'Settings');
+      await follow(page, 'Purge…');
+      await check(page);
+      await page.getByLabel('Type engine-2 to confirm').fill('engine-2');
+      await press(page, 'Purge for good');
+      await page.getByText(/^Purged: .* leave storage/).waitFor();
     });
   }
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
 import { beforeAll, describe, test } from 'vitest';
 import { COMMANDS } from '../../apps/cli/definitions/all-commands.ts';
@@ -14,7 +15,17 @@ import { createIssuerNetwork, type IssuerNetwork } from '../support/identity-iss
 import { noPseudoTerminal, startOnTerminal } from '../support/pseudo-terminal.ts';
 import { until } from '../support/read-models.ts';
 import { skippedFor } from '../support/skipped.ts';
-import { type Account, api, createAccount, createToken, type Finished, type Strata } from '../support/strata.ts';
+import {
+  type Account,
+  api,
+  createAccount,
+  createRepository,
+  createToken,
+  type Finished,
+  git,
+  newWorkTree,
+  type Strata,
+} from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { type WebhookReceivers, webhookReceivers } from '../support/webhook-receiver.ts';
 
@@ -119,6 +130,47 @@ describe('The command line', () => {
     assert.equal(await cli.done(['repo', 'delete', 'one', '--yes', '--json']), '');
     await fails(1, /Repository not found/, ['repo', 'get', 'ada/one']);
     await fails(1, /bucket/i, ['repo', 'create', 'three', '--storage-bucket-id', UNKNOWN]);
+  });
+
+  test('repo restores, undeletes and purges', async () => {
+    const url = await createRepository(strata, ada, 'undone');
+    const work = await newWorkTree(ending);
+    await git(work, ['push', '--quiet', url, 'main', 'main:gone']);
+    const at = new Date().toISOString();
+    await sleep(5);
+    await git(work, ['push', '--quiet', url, ':gone']);
+    await fails(2, /This moves branches and tags of ada\/undone\nAdd --dry-run/, [
+      'repo',
+      'restore',
+      'undone',
+      '--at',
+      at,
+    ]);
+    await fails(2, /To which moment/, ['repo', 'restore', 'undone']);
+    assert.match(
+      await text(['repo', 'restore', 'undone', '--at', at, '--dry-run']),
+      /^refs\/heads\/gone\tcreate\t0+\t/,
+    );
+    const restored = await json<{ event_id: string }>(['repo', 'restore', 'undone', '--at', at, '--yes']);
+    assert.match(await text(['repo', 'restore', 'undone', '--event', restored.event_id, '--yes']), /^Nothing changes/);
+    const back = ['--before', restored.event_id, '--refs', 'refs/heads/gone', '--yes'];
+    assert.match(await text(['repo', 'restore', 'undone', ...back]), /^refs\/heads\/gone\tdelete\t/);
+    await fails(2, /This removes what no branch .* ada\/undone reaches for good/, ['repo', 'purge', 'undone']);
+    assert.match(await text(['repo', 'purge', 'undone', '--dry-run']), /^A purge frees \d+ bytes\n$/);
+    await text(['repo', 'delete', 'undone', '--yes']);
+    const [, id = ''] =
+      (await text(['repo', 'deleted']))
+        .split('\n')
+        .find((line) => line.startsWith('undone'))
+        ?.split('\t') ?? [];
+    assert.ok((await json<{ repositories: object[] }>(['repo', 'deleted'])).repositories.length > 0);
+    assert.match(await text(['repo', 'undelete', 'undone']), /^Undeleted ada\/undone\n/);
+    await text(['repo', 'delete', 'undone', '--yes']);
+    assert.equal((await json<{ name: string }>(['repo', 'undelete', id, '--name', 'back'])).name, 'back');
+    await text(['repo', 'delete', 'back', '--yes']);
+    assert.match(await text(['repo', 'purge', id, '--yes']), /^Purged: [1-9]\d* bytes leave storage/);
+    await fails(1, /has left storage with the event/, ['repo', 'undelete', id]);
+    assert.deepEqual(await json(['repo', 'purge', id, '--yes']), { event_id: null, freed_bytes: 0 });
   });
 
   test('repo clone makes a clone that pushes with the same login', async () => {

@@ -1,6 +1,6 @@
 /** What undoes: restorations of refs, deleted repositories, purges. */
 import type { z } from 'zod';
-import { parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
+import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { refuse } from '../../../core/kernel/decider.ts';
 import { listDeletedRepositories, undeleteRepository } from '../../../core/use-cases/auditing/deleted-repositories.ts';
 import type { Moment } from '../../../core/use-cases/auditing/moment.ts';
@@ -30,7 +30,8 @@ export async function postRestoration(
 function momentOf({ at, event_id, before_event_id }: z.output<typeof RESTORATION>): Moment {
   if (event_id !== undefined) return { event: event_id };
   if (before_event_id !== undefined) return { beforeEvent: before_event_id };
-  return { at: at as Timestamp };
+  if (at === undefined) throw new TypeError('The schema let a restoration without a moment through');
+  return { at };
 }
 
 function restorationJson({ updates }: RestorationPlan, event: string | null): z.output<typeof RESTORED> {
@@ -41,7 +42,11 @@ export async function getDeletedRepositories({ context, principal }: AccountCall
   const deleted = await listDeletedRepositories(context, principal.account);
   const json: z.output<typeof DELETED_REPOSITORIES> = {
     repositories: deleted.map(({ id, name, deletedAt, expiresAt, sizeBytes }) => ({
-      ...{ id, name, deleted_at: deletedAt, expires_at: expiresAt, size_bytes: sizeBytes },
+      id,
+      name,
+      deleted_at: deletedAt,
+      expires_at: expiresAt,
+      size_bytes: sizeBytes,
     })),
   };
   return ok(json);

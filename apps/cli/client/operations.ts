@@ -566,6 +566,36 @@ export interface TagList {
   readonly pagination: Pagination;
 }
 
+export interface Restoration {
+  /** Null: nothing changed. */ readonly event_id: string | null;
+  readonly updates: readonly {
+    /** The full name. */ readonly ref: string;
+    /** All zeros: no object. */
+    readonly before: string;
+    /** All zeros: no object. */
+    readonly after: string;
+    readonly kind: 'create' | 'fast-forward' | 'force-push' | 'delete';
+  }[];
+}
+
+export interface DeletedRepositoryList {
+  /** The last deleted first. */
+  readonly repositories: readonly {
+    readonly id: string;
+    /** The name that it had. */
+    readonly name: string;
+    readonly deleted_at: string;
+    /** From then on it may be removed for good. */
+    readonly expires_at: string;
+    readonly size_bytes: number;
+  }[];
+}
+
+export interface Purge {
+  /** Null: nothing was to be removed, or it is a dry run. */ readonly event_id: string | null;
+  readonly freed_bytes: number;
+}
+
 export interface UsageFigure {
   readonly used: number;
   /** Null: unlimited. */
@@ -667,6 +697,53 @@ export interface AskedDelivery {
 }
 
 export interface Operations {
+  /** Restore refs */
+  readonly restoreRefs: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: undefined;
+    readonly body: {
+      /** What the refs were at this time. */ readonly at?: string;
+      /** What they were right after this event of the repository. */
+      readonly event_id?: string;
+      /** What they were right before it. */
+      readonly before_event_id?: string;
+      /** Full names. Default: all refs. */
+      readonly refs?: readonly string[];
+      /** Answers what would change, and changes nothing. */
+      readonly dry_run?: boolean;
+    };
+    readonly answer: Restoration;
+  };
+  /** List deleted repositories */
+  readonly listDeletedRepositories: {
+    readonly path: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: DeletedRepositoryList;
+  };
+  /** Undelete a repository */
+  readonly undeleteRepository: {
+    readonly path: { readonly id: string };
+    readonly query: undefined;
+    readonly body: {
+      /** Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`. */
+      readonly name?: string;
+    };
+    readonly answer: Repository;
+  };
+  /** Purge a repository */
+  readonly purgeRepository: {
+    readonly path: { readonly id: string };
+    readonly query: undefined;
+    readonly body: {
+      /** Answers what would be freed. */ readonly dry_run?: boolean;
+    };
+    readonly answer: Purge;
+  };
   /** This document */
   readonly getOpenApi: {
     readonly path: undefined;
@@ -1331,6 +1408,10 @@ interface OperationRoute {
 }
 
 export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } = {
+  restoreRefs: { method: 'POST', path: '/v1/repos/{username}/{name}/restore' },
+  listDeletedRepositories: { method: 'GET', path: '/v1/repositories/deleted' },
+  undeleteRepository: { method: 'POST', path: '/v1/repositories/{id}/restore' },
+  purgeRepository: { method: 'POST', path: '/v1/repositories/{id}/purge' },
   getOpenApi: { method: 'GET', path: '/v1/openapi.json' },
   getIssuer: { method: 'GET', path: '/.well-known/openid-configuration' },
   getPublicKeys: { method: 'GET', path: '/.well-known/jwks.json' },

@@ -20,6 +20,10 @@ const DEFAULT_BRANCH: OptionDefinition = {
   description: 'the branch that a clone checks out',
 };
 
+const DELETED_REPOSITORY: ArgumentDefinition = { name: 'repository', description: 'NAME or ID of a deleted one' };
+const DRY_RUN: OptionDefinition = { name: 'dry-run', kind: 'flag', description: 'show what it would do' };
+const YES: OptionDefinition = { name: 'yes', kind: 'flag', description: 'do it' };
+
 export const REPO_COMMANDS: readonly CommandDefinition[] = [
   {
     name: 'repo list',
@@ -95,7 +99,45 @@ export const REPO_COMMANDS: readonly CommandDefinition[] = [
     name: 'repo delete',
     summary: 'Delete a repository',
     arguments: [REPOSITORY],
-    options: [{ name: 'yes', kind: 'flag', description: 'do it' }],
+    options: [YES],
     load: async () => (await import('../commands/repo.ts')).remove,
+  },
+  {
+    name: 'repo restore',
+    summary: 'Set branches and tags back to an earlier moment',
+    arguments: [REPOSITORY_OR_HERE],
+    options: [
+      { name: 'at', kind: 'text', value: 'TIME', description: 'what they were at this time (RFC 3339)' },
+      { name: 'event', kind: 'text', value: 'ID', description: 'what they were right after this event' },
+      { name: 'before', kind: 'text', value: 'ID', description: 'what they were right before this event' },
+      { name: 'refs', kind: 'list', value: 'REF,…', description: 'full names; all by default' },
+      DRY_RUN,
+      YES,
+    ],
+    notes: ['Needs the grant ALL and the scope ALL_REPO. What a restoration did can be undone like any other change.'],
+    examples: ['strata repo restore engine --at 2026-11-21T10:00:00Z --dry-run'],
+    load: async () => (await import('../commands/undo.ts')).restore,
+  },
+  {
+    name: 'repo deleted',
+    summary: 'List deleted repositories',
+    notes: ['Needs the grant ALL and the scope ALL_REPO.'],
+    load: async () => (await import('../commands/undo.ts')).deleted,
+  },
+  {
+    name: 'repo undelete',
+    summary: 'Get a deleted repository back',
+    arguments: [DELETED_REPOSITORY],
+    options: [{ name: 'name', kind: 'text', value: 'NAME', description: 'another name, where its own is taken' }],
+    notes: ['Needs the grant ALL and the scope ALL_REPO.'],
+    load: async () => (await import('../commands/undo.ts')).undelete,
+  },
+  {
+    name: 'repo purge',
+    summary: 'Remove for good what no branch and no tag reaches, or all of a deleted repository',
+    arguments: [{ name: 'repository', description: 'NAME, USER/NAME or a URL; a deleted one by its ID' }],
+    options: [DRY_RUN, YES],
+    notes: ['Needs the grant ALL and the scope ALL_REPO. It cannot be undone.'],
+    load: async () => (await import('../commands/undo.ts')).purge,
   },
 ];

@@ -14,6 +14,7 @@ import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { pusher } from './pushed-by.ts';
+import { restorationAddress } from './restore.ts';
 import { shortId, shownName } from './shown-text.ts';
 
 export async function showActivity(asked: Asked): Promise<SiteAnswer> {
@@ -48,7 +49,7 @@ const LAYERS: Readonly<Record<ActivityKind, string>> = {
   restore: 'undone',
 };
 
-function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow): Html {
+function rowOf({ visit, repository }: Asked, { push, ref, before, after, kind }: ActivityRow): Html {
   const [, refKind = '', short = ref] = /^refs\/(heads|tags)\/(.*)$/su.exec(ref) ?? [];
   const what = refKind === 'heads' ? 'branch' : refKind === 'tags' ? 'tag' : 'ref';
   const ids = [before, after].filter((id) => !/^0+$/.test(id)).map((id) => shortId(id));
@@ -57,5 +58,5 @@ function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow
     short,
   )}</bdi></strong> ${change}${kind === 'force-push' && html` <span class="mark bad">force push</span>`}</span><span class="by">${pusher(
     push,
-  )} · event ${push.revision}</span></li>`;
+  )} · event ${push.revision} · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a></span></li>`;
 }

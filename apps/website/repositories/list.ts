@@ -12,6 +12,7 @@ import { notFound } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
+import { DELETED } from './deleted.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { nothingFound } from './refs-search.ts';
 import { counted, shownName } from './shown-text.ts';
@@ -34,7 +35,8 @@ export async function showList(context: SiteContext, visit: PersonVisit): Promis
     : html`${searchForm(username, text, total)}${
         rows.length > 0 ? table(rows.map(({ row }) => row)) : nothingFound(`/${username}`, text, 'repositories')
       }${pager(`/${username}`, at, total, { query: text === '' ? {} : { q: text } })}`;
-  return showPage(page(visit, { title: `Repositories of ${username}`, head }, content));
+  const deleted = html`<p class="soft"><a href="${DELETED}">Deleted repositories</a></p>`;
+  return showPage(page(visit, { title: `Repositories of ${username}`, head }, html`${content}${deleted}`));
 }
 
 function searchForm(username: string, text: string, total: number): Html {

@@ -12,10 +12,13 @@ import { showBranches } from './branches.ts';
 import { showCommit } from './commit.ts';
 import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
 import { showComparison } from './compare.ts';
+import { deletedRoutes } from './deleted.ts';
 import { showHome } from './home.ts';
 import { showList } from './list.ts';
 import { beginWithReadme, createFromForm, openNew } from './new.ts';
+import { askToPurge, purgeFromForm } from './purge.ts';
 import { showRaw } from './raw.ts';
+import { askToRestore, restoreFromForm } from './restore.ts';
 import { removeRepository, saveSettings, showSettings } from './settings.ts';
 import { switchRef } from './switch.ts';
 import { showTags } from './tags.ts';
@@ -52,5 +55,10 @@ export const repositoriesRoom: Room = {
     );
     site.form('/:username/:repository/settings', onRepository(context, saveSettings));
     site.form('/:username/:repository/delete', onRepository(context, removeRepository));
+    site.page('/:username/:repository/restore', onRepository(context, askToRestore));
+    site.form('/:username/:repository/restore', onRepository(context, restoreFromForm));
+    site.page('/:username/:repository/purge', onRepository(context, askToPurge));
+    site.form('/:username/:repository/purge', onRepository(context, purgeFromForm));
+    deletedRoutes(site);
   },
 };

@@ -17,7 +17,7 @@ import { errorsOf } from './new.ts';
 export function showSettings(asked: Asked, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
   const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
     asked,
-  )}${deletion(asked, fields, errors)}</div>`;
+  )}${purge(asked)}${deletion(asked, fields, errors)}</div>`;
   const status = Object.keys(errors).length === 0 ? 200 : 422;
   return showRepositoryPage(asked, { title: 'Settings', tab: 'Settings', status }, content);
 }
@@ -58,19 +58,27 @@ function storedIn({ account, owned: { storageBucketId } }: Asked['repository']):
   return html`<a href="/storage-buckets/${storageBucketId}">${name ?? storageBucketId}</a>`;
 }
 
+function purge({ repository }: Asked): Html {
+  return html`<section class="box"><header><h2>Purge</h2></header><div class="stack part"><p>Removes for good what no branch and no tag reaches any more, such as a secret that you pushed and forced away.</p><div class="row"><a class="button" href="${repositoryAddress(
+    repository,
+  )}/purge">Purge…</a></div></div></section>`;
+}
+
 function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErrors): Html {
   const own = fields.has('confirmation') ? errors : {};
   const form = postForm(
     { action: `${repositoryAddress(repository)}/delete`, csrf: visit.csrf(), errors: own },
-    html`<p>Clones, pushes and this page stop working at once, and the name is free again.</p>${textField({
-      name: 'confirmation',
-      label: `Type ${repository.owned.name} to confirm`,
-      value: fields.text('confirmation'),
-      error: own['confirmation'],
-      required: true,
-      autocomplete: 'off',
-      verbatim: true,
-    })}<div class="row"><button class="button grave">Delete repository</button></div>`,
+    html`<p>Clones, pushes and this page stop working at once, and the name is free again. For a while you can undelete it.</p>${textField(
+      {
+        name: 'confirmation',
+        label: `Type ${repository.owned.name} to confirm`,
+        value: fields.text('confirmation'),
+        error: own['confirmation'],
+        required: true,
+        autocomplete: 'off',
+        verbatim: true,
+      },
+    )}<div class="row"><button class="button grave">Delete repository</button></div>`,
   );
   return html`<section class="box"><header><h2>Delete</h2></header><div class="stack part">${form}</div></section>`;
 }

@@ -39,5 +39,9 @@ export async function positionOf(
 
 /** Positions have gaps, so no event need be there. */
 export function positionBefore(position: LogPosition): LogPosition {
-  return (position - 1n) as LogPosition;
+  return logPosition(position - 1n);
+}
+
+function logPosition(position: bigint): LogPosition {
+  return position as LogPosition;
 }

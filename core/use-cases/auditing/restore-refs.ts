@@ -154,8 +154,12 @@ async function pastRefs(
 /** Before its stream's first event a repository is what its account's `RepositoryCreated` says. */
 async function creationOf({ readModels }: RestoreContext, { id, accountId }: FoundRepository): Promise<EventId> {
   const filter = {
-    ...{ type: 'RepositoryCreated', stream: streamName('account', accountId), repositoryId: id },
-    ...{ actorId: null, since: null, until: null },
+    type: 'RepositoryCreated',
+    stream: streamName('account', accountId),
+    repositoryId: id,
+    actorId: null,
+    since: null,
+    until: null,
   };
   const { size } = await readModels.logPrefix(accountId, null);
   const [created] = await readModels.entryPlaces(accountId, filter, { from: 0, to: size, limit: 1 });

@@ -1,0 +1,120 @@
+/** `strata repo restore`, `deleted`, `undelete` and `purge`. */
+import type { DeletedRepositoryList, Purge, Restoration } from '../client/operations.ts';
+import type { Context, Given } from '../session/context.ts';
+import { usageFailure } from '../session/failure.ts';
+import { type Session, signedIn } from '../session/host.ts';
+import { repositoryNamed } from '../session/repositories.ts';
+import { type Column, tableText } from '../terminal/table.ts';
+import { showable } from '../terminal/text.ts';
+import { sizeText, timeCell } from '../terminal/values.ts';
+import { time } from './fields.ts';
+import { given as givenOnly, show } from './show.ts';
+
+type Update = Restoration['updates'][number];
+type Deleted = DeletedRepositoryList['repositories'][number];
+
+const UPDATES: readonly Column<Update>[] = [
+  { title: 'REF', text: ({ ref }) => ref, rigid: true },
+  { title: 'CHANGE', text: ({ kind }) => kind },
+  { title: 'BEFORE', text: ({ before }, exact) => shortId(before, exact) },
+  { title: 'AFTER', text: ({ after }, exact) => shortId(after, exact) },
+];
+
+const DELETED: readonly Column<Deleted>[] = [
+  { title: 'NAME', text: ({ name }) => name, rigid: true },
+  { title: 'ID', text: ({ id }) => id, rigid: true },
+  { title: 'SIZE', text: ({ size_bytes }, exact) => (exact ? String(size_bytes) : sizeText(size_bytes)), right: true },
+  { title: 'DELETED', text: ({ deleted_at }, exact) => timeCell(deleted_at, exact) },
+  { title: 'KEPT UNTIL', text: ({ expires_at }, exact) => timeCell(expires_at, exact) },
+];
+
+function shortId(id: string, exact: boolean): string {
+  if (exact) return id;
+  return /^0+$/.test(id) ? '-' : id.slice(0, 10);
+}
+
+export async function restore(context: Context, given: Given): Promise<void> {
+  const moment = givenOnly({
+    at: time(given.text('at')) ?? undefined,
+    event_id: given.text('event'),
+    before_event_id: given.text('before'),
+  });
+  if (Object.keys(moment).length !== 1) {
+    throw usageFailure('To which moment?', 'Give one of --at, --event and --before');
+  }
+  const isDry = given.flag('dry-run');
+  const session = await signedIn(context);
+  const path = await repositoryNamed(context, session, given.optionalArgument('repository'));
+  if (!isDry && !given.flag('yes')) {
+    const name = `${path.username}/${path.name}`;
+    throw usageFailure(`This moves branches and tags of ${name}`, 'Add --dry-run to see which, --yes to do it');
+  }
+  const body = { ...moment, ...givenOnly({ refs: given.list('refs') }), dry_run: isDry };
+  await show(context, 'restoreRefs', { path, body }, (found) => restoredText(context, found, isDry), session);
+}
+
+function restoredText({ terminal }: Context, { event_id: event, updates }: Restoration, isDry: boolean): string {
+  if (updates.length === 0) return 'Nothing changes: the refs are as they were then\n';
+  const end = isDry ? '' : `Undo it: strata repo restore --before ${event ?? ''}\n`;
+  return tableText(terminal, UPDATES, updates) + (terminal.isInteractive ? end : '');
+}
+
+export async function deleted(context: Context): Promise<void> {
+  const { terminal } = context;
+  await show(context, 'listDeletedRepositories', {}, ({ repositories }) =>
+    repositories.length === 0 && terminal.isInteractive
+      ? 'No deleted repositories\n'
+      : tableText(terminal, DELETED, repositories),
+  );
+}
+
+export async function undelete(context: Context, given: Given): Promise<void> {
+  const session = await signedIn(context);
+  const id = (await deletedNamed(session, given.argument('repository'))) ?? given.argument('repository');
+  const body = givenOnly({ name: given.text('name') });
+  await show(
+    context,
+    'undeleteRepository',
+    { path: { id }, body },
+    (found) => `Undeleted ${showable(found.full_name)}\n${showable(found.clone_url)}\n`,
+    session,
+  );
+}
+
+/** Returns the id of the last deleted repository of this name; null if none has it. */
+async function deletedNamed({ client }: Session, name: string): Promise<string | null> {
+  const { repositories } = await client.call('listDeletedRepositories', {});
+  const own = name.toLowerCase().replace(/^.*\//, '');
+  return repositories.find((one) => one.id === own || one.name.toLowerCase() === own)?.id ?? null;
+}
+
+export async function purge(context: Context, given: Given): Promise<void> {
+  const session = await signedIn(context);
+  const named = given.argument('repository');
+  const found = await purged(context, session, named);
+  const isDry = given.flag('dry-run');
+  if (!isDry && !given.flag('yes')) {
+    throw usageFailure(`This removes ${found.what} for good`, 'Add --dry-run to see its size, --yes to do it');
+  }
+  const input = { path: { id: found.id }, body: { dry_run: isDry } };
+  await show(context, 'purgeRepository', input, (answer) => purgeText(context, answer, isDry), session);
+}
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A living repository by its name, and a deleted one only by its id: a name must not turn out to be a deleted one's. */
+async function purged(
+  context: Context,
+  session: Session,
+  named: string,
+): Promise<{ readonly id: string; readonly what: string }> {
+  if (ID.test(named)) return { id: named, what: `all of the repository ${named} if it is deleted` };
+  const path = await repositoryNamed(context, session, named);
+  const { id, full_name: name } = await session.client.call('getRepository', { path });
+  return { id, what: `what no branch and no tag of ${showable(name)} reaches` };
+}
+
+function purgeText({ terminal }: Context, { freed_bytes: bytes }: Purge, isDry: boolean): string {
+  const size = terminal.isInteractive ? sizeText(bytes) : `${bytes} bytes`;
+  return isDry ? `A purge frees ${size}\n` : `Purged: ${size} leave storage within about an hour\n`;
+}

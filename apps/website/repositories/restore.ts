@@ -1,0 +1,132 @@
+/**
+ * Setting branches and tags back to before an event, which asks on a page of its own that shows what would change.
+ *
+ * Must stay true: what is confirmed is what was shown. The form carries the revision of the plan, and after any change
+ * of the repository since then the page shows the new plan instead.
+ */
+import { type EventId, parseUuid } from '../../../core/kernel/ids.ts';
+import type { Refusal } from '../../../core/kernel/refusal.ts';
+import type { ExpectedRevision } from '../../../core/ports/event-store.ts';
+import type { StoredRefUpdate } from '../../../core/repository/events.ts';
+import { planRestoration, restoreRefs, type WantedRestoration } from '../../../core/use-cases/auditing/restore-refs.ts';
+import { refusalText } from '../../api/refusals.ts';
+import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
+import { type Fields, hiddenField, postForm } from '../layout/forms.ts';
+import { html, type Html } from '../layout/html.ts';
+import { notFound, showProblem } from '../layout/problems.ts';
+import { repositoryAddress } from './addresses.ts';
+import type { Asked } from './asked.ts';
+import { showRepositoryPage } from './frame.ts';
+import { counted, shortId, shownName } from './shown-text.ts';
+
+/** Changes that a page lists; it says how many more there are. */
+const UPDATES_SHOWN_MAX = 100;
+
+interface WantedOnPage {
+  readonly event: EventId;
+  /** The only ref to restore; empty for all. */
+  readonly ref: string;
+}
+
+function wantedOnPage(event: string, ref: string): WantedOnPage | null {
+  const id = parseUuid<EventId>(event);
+  return id === null ? null : { event: id, ref };
+}
+
+/** Returns the address of the page that asks; `ref` empty for all refs. */
+export function restorationAddress(repository: Asked['repository'], event: string, ref: string): string {
+  const query = new URLSearchParams(ref === '' ? { before: event } : { before: event, ref });
+  return `${repositoryAddress(repository)}/restore?${query.toString()}`;
+}
+
+export async function askToRestore(asked: Asked): Promise<SiteAnswer> {
+  const { searchParams } = asked.visit.url;
+  const wanted = wantedOnPage(searchParams.get('before') ?? '', searchParams.get('ref') ?? '');
+  return wanted === null ? notFound(asked.visit) : ask(asked, wanted);
+}
+
+export async function restoreFromForm(asked: Asked, fields: Fields): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const wanted = wantedOnPage(fields.text('before'), fields.text('ref'));
+  if (wanted === null) return notFound(visit);
+  const seen = seenRevision(fields.text('seen'));
+  const restored = await restoreRefs(context, await visit.origin(repository), restoration(asked, wanted, seen));
+  if ('refused' in restored) {
+    if (restored.refused.code !== 'refs-moved-meanwhile') return refusedPage(asked, restored.refused);
+    return ask(asked, wanted, 'The repository was changed meanwhile. This is what would change now.');
+  }
+  const { updates } = restored;
+  return redirectTo(`${repositoryAddress(repository)}/activity`, `${counted(updates.length, 'ref')} restored.`);
+}
+
+function restoration(
+  { visit, repository }: Asked,
+  { event, ref }: WantedOnPage,
+  seen: ExpectedRevision | null,
+): WantedRestoration {
+  return { repository, to: { beforeEvent: event }, refs: ref === '' ? null : [ref], seen, signal: visit.signal };
+}
+
+/** No stream is at the revision -1, so that a form without one shows the plan. */
+function seenRevision(text: string): ExpectedRevision {
+  return /^\d{1,15}$/.test(text) ? Number(text) : -1;
+}
+
+async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = null): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const plan = await planRestoration(context, restoration(asked, wanted, null));
+  if ('refused' in plan) return refusedPage(asked, plan.refused);
+  const home = repositoryAddress(repository);
+  const { updates, revision } = plan;
+  const cancel = html`<a class="button quiet" href="${home}/activity">Cancel</a>`;
+  const form = postForm(
+    { action: `${home}/restore`, csrf: visit.csrf(), errors: error === null ? {} : { form: error } },
+    html`${hiddenField('before', wanted.event)}${hiddenField('ref', wanted.ref)}${hiddenField('seen', String(revision))}<div class="row"><button class="button main">Restore</button>${cancel}</div>`,
+  );
+  const content = html`<div class="stack middle start"><h1>Restore to before this change</h1>${scope(asked, wanted)}${
+    updates.length === 0
+      ? html`<p>Nothing changes: what is there now is what was there then.</p><div class="row">${cancel}</div>`
+      : html`${table(updates)}<p class="soft">A restoration is a change like any other: it can be undone here.</p>${form}`
+  }</div>`;
+  const status = error === null ? 200 : 409;
+  return showRepositoryPage(asked, { title: 'Restore', tab: 'Activity', status }, content);
+}
+
+function scope({ repository }: Asked, { event, ref }: WantedOnPage): Html {
+  if (ref === '') return html`<p>All branches and tags are set back, and those made later are deleted.</p>`;
+  return html`<p>Only <strong><bdi>${shownName(ref)}</bdi></strong> is set back. <a href="${restorationAddress(
+    repository,
+    event,
+    '',
+  )}">All branches and tags instead</a></p>`;
+}
+
+const WORDS: Readonly<Record<StoredRefUpdate['kind'], string>> = {
+  create: 'Comes back',
+  'fast-forward': 'Moves forward',
+  'force-push': 'Moves back',
+  delete: 'Is deleted',
+};
+
+function table(updates: readonly StoredRefUpdate[]): Html {
+  const rows = updates
+    .slice(0, UPDATES_SHOWN_MAX)
+    .map(
+      ({ ref, before, after, kind }) =>
+        html`<tr><td><bdi>${shownName(ref)}</bdi></td><td>${WORDS[kind]}</td><td class="id">${idText(before)}</td><td class="id">${idText(after)}</td></tr>`,
+    );
+  const more = updates.length - rows.length;
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="What changes"><table><thead><tr><th scope="col">Ref</th><th scope="col">Change</th><th scope="col">Now</th><th scope="col">Then</th></tr></thead><tbody>${rows}</tbody></table></div></div>${
+    more > 0 && html`<p>And ${more} more.</p>`
+  }`;
+}
+
+function idText(id: string): string {
+  return /^0+$/.test(id) ? '–' : shortId(id);
+}
+
+function refusedPage({ visit }: Asked, refused: Refusal): SiteAnswer {
+  if (refused.code === 'event-not-found' || refused.code === 'ref-not-found') return notFound(visit);
+  const status = refused.code === 'objects-expired' ? 410 : 409;
+  return showProblem(visit, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.` });
+}
