@@ -48,7 +48,7 @@ const LAYERS: Readonly<Record<ActivityKind, string>> = {
   restore: 'undone',
 };
 
-function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow): Html {
+function rowOf({ visit, repository }: Asked, { push, ref, before, after, kind }: ActivityRow): Html {
   const [, refKind = '', short = ref] = /^refs\/(heads|tags)\/(.*)$/su.exec(ref) ?? [];
   const what = refKind === 'heads' ? 'branch' : refKind === 'tags' ? 'tag' : 'ref';
   const ids = [before, after]
@@ -59,5 +59,5 @@ function rowOf({ visit }: Asked, { push, ref, before, after, kind }: ActivityRow
     short,
   )}</bdi></strong> ${change}${kind === 'force-push' && html` <span class="mark bad">force push</span>`}</span><span class="by">${pusher(
     push,
-  )} · event ${push.revision}</span></li>`;
+  )} · <a href="${repositoryAddress(repository)}?at=${push.eventId}">event ${push.revision}<span class="unseen">: browse at this point</span></a></span></li>`;
 }

@@ -6,7 +6,7 @@ import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
+import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { shellWord } from './empty-home.ts';
@@ -25,12 +25,12 @@ export async function showTags(asked: Asked): Promise<SiteAnswer> {
   const content = html`<h1 class="unseen">Tags</h1>${
     isEmpty
       ? noTags(repository.defaultBranch)
-      : html`${refsSearch(address, 'Find a tag', search, counted(tags.total, 'tag'))}${
+      : html`${refsSearch(asked, address, { label: 'Find a tag', text: search, found: counted(tags.total, 'tag') })}${
           rows.length > 0 &&
           html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table><tbody>${rows.map(
             ({ row }) => row,
           )}</tbody></table></div></div>`
-        }${pager(address, page, tags.total, { query: search === '' ? {} : { q: search } })}`
+        }${pager(shownAddress(repository, address), page, tags.total, { query: search === '' ? {} : { q: search } })}`
   }`;
   return showRepositoryPage(asked, { title: 'Tags', tab: 'Tags' }, content);
 }

@@ -98,7 +98,7 @@ export function createPastRepositories(context: PastRepositoriesContext): PastRe
         }
       }
       const denied = past.checked?.denied ?? null;
-      return denied === null ? withRefsOf(repository, past) : { denied };
+      return denied === null ? { ...withRefsOf(repository, past), asOf: moment } : { denied };
     },
   };
 }
@@ -170,7 +170,7 @@ async function check(
 function withRefsOf(repository: FoundRepository, { owned, entity: then, defaultBranch }: KeptPast): FoundRepository {
   const { state: now, revision } = repository.entity;
   if (then.revision === revision) return { ...repository, owned };
-  const { layers, shrinkEpoch, keptSinceEpoch, layersSizeBytes } = now;
-  const state = { ...then.state, layers, shrinkEpoch, keptSinceEpoch, layersSizeBytes, clean: false, leftTips: [] };
+  const { layers, shrinkEpoch, keptSinceEpoch } = now;
+  const state = { ...then.state, layers, shrinkEpoch, keptSinceEpoch, clean: false, leftTips: [] };
   return { ...repository, owned, entity: { ...then, state }, defaultBranch };
 }
