@@ -12,7 +12,13 @@ import type { Digest } from '../core/ports/digest.ts';
 import type { DueDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
 import { readAccessTokens, readTokensAmong } from './access-tokens/queries.ts';
-import { readEntryPlaceOf, readEntryPlaces, readLogPrefix, readTreeHashes } from './account-log/queries.ts';
+import {
+  readAccountLogs,
+  readEntryPlaceOf,
+  readEntryPlaces,
+  readLogPrefix,
+  readTreeHashes,
+} from './account-log/queries.ts';
 import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { readBucketErrors } from './bucket-errors/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
@@ -104,6 +110,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     logPrefix: (account, at) => readLogPrefix(accountLog, account, at),
     entryPlaces: (account, filter, range) => readEntryPlaces(accountLog, account, filter, range),
     entryPlaceOf: (account, event) => readEntryPlaceOf(accountLog, account, event),
+    accountLogs: (after, limit) => readAccountLogs(accountLog, after, limit),
     treeHashes: (account, subtrees) => readTreeHashes(accountLog, digest, account, subtrees),
     bucketErrors: (wanted, page) => readBucketErrors(errorsOfBuckets, wanted, page),
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),

@@ -13,6 +13,7 @@ import {
 } from '../../core/kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
+import { type EventPlace, EventStoreError } from '../../core/ports/event-store.ts';
 
 /** A row as pg returns it, with int8 as text. */
 export interface EventRow {
@@ -56,8 +57,10 @@ export function toNewRow(event: NewEvent, dataText: string): NewEventRow {
   };
 }
 
+/** Throws `event-unreadable` if the data is no JSON: then somebody changed the row. */
 export function toRecordedEvent(row: EventRow): RecordedEvent {
   const stream = row.stream as StreamName;
+  const position = BigInt(row.position) as LogPosition;
   return {
     id: row.event_id as EventId,
     type: row.type,
@@ -69,11 +72,21 @@ export function toRecordedEvent(row: EventRow): RecordedEvent {
     sourceAddressRef: row.source_address_ref,
     causationId: row.causation_id as EventId | null,
     isRecord: row.is_record ?? isRecordByCategory(stream),
-    data: JSON.parse(row.data) as JsonObject,
+    data: parseData(row.data, { stream, revision: row.revision, position }),
     stream,
     revision: row.revision,
-    position: BigInt(row.position) as LogPosition,
+    position,
     appendIndex: row.append_index,
     appendCount: row.append_count,
   };
+}
+
+function parseData(text: string, place: EventPlace): JsonObject {
+  try {
+    return JSON.parse(text) as JsonObject;
+  } catch (cause) {
+    const { stream, revision, position } = place;
+    const message = `${stream} revision ${revision} at position ${position} cannot be read`;
+    throw new EventStoreError('event-unreadable', message, { cause, unreadableAt: position });
+  }
 }

@@ -23,6 +23,7 @@ import * as refusedExchanges from './migrations/013-refused-exchanges.ts';
 import * as signingKeys from './migrations/014-signing-keys.ts';
 import * as layerCompactions from './migrations/015-layer-compactions.ts';
 import * as manifestWrites from './migrations/016-manifest-writes.ts';
+import * as logKeys from './migrations/017-log-keys.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -37,7 +38,7 @@ export interface MigrationSet {
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
  * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
- * repositories to compact, manifests to write.
+ * repositories to compact, manifests to write, keys of checkpoints.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -58,6 +59,7 @@ export const logMigrations: MigrationSet = {
     '014-signing-keys': signingKeys,
     '015-layer-compactions': layerCompactions,
     '016-manifest-writes': manifestWrites,
+    '017-log-keys': logKeys,
   },
 };
 

@@ -13,6 +13,7 @@ import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
+import { openAccountLogs } from './account-logs.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
 import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
@@ -21,6 +22,7 @@ import { type ListedStorage, listStorage, type StorageContext, type StorageRepor
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export type AdminContext = Foundation['context'] & {
+  readonly settings: Settings;
   readonly withProjections: WithProjections;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   listStorage(): Promise<readonly ListedStorage[]>;
@@ -73,6 +75,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
   });
   try {
     await foundation.context.entities.barrier();
+    const accountLogs = await openAccountLogs(foundation);
     const onStorage = async <Answer>(work: (storage: StorageContext) => Promise<Answer>): Promise<Answer> => {
       const { layers, close } = await openLayerStores(settings, foundation, log);
       try {
@@ -83,8 +86,10 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
     };
     return await run({
       ...foundation.context,
+      settings,
       withProjections: projectionsOf(foundation, settings, log),
-      verifyLog: (options) => onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log }, options)),
+      verifyLog: (options) =>
+        onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log, accountLogs }, options)),
       listStorage: () => onStorage(listStorage),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
       onStorage: (work) => onStorage(({ layers }) => work({ layers, settings, log })),

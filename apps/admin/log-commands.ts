@@ -2,7 +2,10 @@
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { callersFolder, withAdminContext, withImport } from './context.ts';
-import type { CommandOutput } from './answer.ts';
+import { noteSigning } from '../../adapters/node/note-signing.ts';
+import { verifierKeyText } from '../../core/audit/checkpoint.ts';
+import { rotateLogKey } from '../../core/use-cases/auditing/log-keys.ts';
+import { type CommandOutput, Refused } from './answer.ts';
 import { exportLogToFile, exportLogToStream } from './export-log.ts';
 
 export function addLogCommands(program: Command, { act, print, wantsJson }: CommandOutput): void {
@@ -20,6 +23,20 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
           ...report.faults,
         ];
         return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
+      }),
+    );
+
+  log
+    .command('rotate-key')
+    .description('adds a key that signs the checkpoints of all accounts from now on; the keys before stay public')
+    .action(
+      act(async ({ logKeys, digest, settings }) => {
+        const host = (): string => new URL(settings.baseUrl).host;
+        const added = await rotateLogKey({ logKeys, signing: noteSigning, host });
+        if (added === null) throw new Refused('Somebody else added a key at the same moment: nothing was changed');
+        const key = verifierKeyText(digest, added);
+        const text = `Added key ${added.generation}: ${key}\nRunning servers sign with it within a minute`;
+        return { value: { generation: added.generation, key }, text };
       }),
     );
 

@@ -222,6 +222,9 @@ async function listedLayers(
   }
 }
 
+/** The folders of what is no layer: checkpoints of accounts' logs (docs/audit.md). */
+const ACCOUNT_FOLDERS: ReadonlySet<string> = new Set(['checkpoints']);
+
 /** Reports files in the platform's store that belong to no repository of the log. */
 async function findUnknownFiles(
   { layers, events }: StorageContext,
@@ -230,7 +233,8 @@ async function findUnknownFiles(
 ): Promise<void> {
   let later: ReadonlyMap<RepositoryId, KnownRepository> | null = null;
   for await (const { key } of layers.platform.list('')) {
-    const [top, idText = ''] = key.split('/');
+    const [top = '', idText = ''] = key.split('/');
+    if (ACCOUNT_FOLDERS.has(top)) continue;
     const id = top === 'repositories' ? parseUuid<RepositoryId>(idText) : null;
     if (id !== null && known.has(id)) continue;
     // The repository may have been created after the log was read.

@@ -7,9 +7,17 @@
 import type { Logger } from 'pino';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
-import { categoryOf, entityIdOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
+import {
+  categoryOf,
+  entityIdOf,
+  LOG_START,
+  type LogPosition,
+  type RecordedEvent,
+  type StreamName,
+} from '../../core/kernel/envelope.ts';
 import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import type { Digest } from '../../core/ports/digest.ts';
+import { EventStoreError } from '../../core/ports/event-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Context } from '../../core/runtime/execute.ts';
@@ -19,6 +27,7 @@ import { repositories } from '../../core/repository/evolve.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
 import { checkLayer } from './check-layer.ts';
 import { readKnownRepositories } from './known-repositories.ts';
+import { createTreeCheck, type TreeCheckContext } from './verify-trees.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
 
 export interface LogReport {
@@ -40,6 +49,8 @@ export interface VerifyLogContext extends Context {
   readonly vault: Vault;
   readonly layers: LayerStores;
   readonly log: Logger;
+  /** Null if no server has made the model yet. */
+  readonly accountLogs: TreeCheckContext['accountLogs'];
 }
 
 export async function verifyLog(
@@ -51,6 +62,7 @@ export async function verifyLog(
   const fault = (text: string): void => {
     if (faults.length < FAULTS_MAX) faults.push(text);
   };
+  const trees = await createTreeCheck({ ...context, store: context.layers.platform }, fault);
   const vault = options.references ? createVaultCheck(context.vault, fault) : null;
   let position = LOG_START;
   let events = 0;
@@ -58,7 +70,7 @@ export async function verifyLog(
   /** Layers that no later event lets expire. */
   const unread = new Map<string, UnreadLayer>();
   for (;;) {
-    const page = await context.events.readAll(position, PAGE_EVENTS);
+    const { page, unreadable } = await readPage(context.events, position);
     for (const event of page) {
       const where = `${event.stream} revision ${event.revision}`;
       if (event.position <= position) fault(`${where} is at position ${event.position}, not after ${position}`);
@@ -66,6 +78,7 @@ export async function verifyLog(
       const expected = (revisions.get(event.stream) ?? -1) + 1;
       if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
       revisions.set(event.stream, event.revision);
+      trees.add(event);
       const checked = await checkEvent(context, event, vault, fault);
       if (checked === null) continue;
       for (const id of checked.expired) unread.delete(id);
@@ -76,11 +89,49 @@ export async function verifyLog(
     }
     events += page.length;
     if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) context.log.info({ events }, 'Verifying the log');
-    if (page.length < PAGE_EVENTS) break;
+    if (unreadable !== null) {
+      fault(unreadable.message);
+      position = unreadable.position;
+    } else if (page.length < PAGE_EVENTS) break;
   }
+  await trees.finish();
   if (options.references) await checkLayers(context, unread, fault);
   await vault?.finish();
   return { events, streams: revisions.size, layers: named, faults };
+}
+
+interface Unreadable {
+  readonly message: string;
+  readonly position: LogPosition;
+}
+
+/** Returns the next events; those before a row that cannot be read, and that row's fault, if the log holds one. */
+async function readPage(
+  events: VerifyLogContext['events'],
+  after: LogPosition,
+): Promise<{ readonly page: readonly RecordedEvent[]; readonly unreadable: Unreadable | null }> {
+  const whole = await readNext(events, after, PAGE_EVENTS);
+  if ('events' in whole) return { page: whole.events, unreadable: null };
+  const page: RecordedEvent[] = [];
+  for (let from = after; ; ) {
+    const next = await readNext(events, from, 1);
+    if ('message' in next) return { page, unreadable: next };
+    page.push(...next.events);
+    from = next.events.at(-1)?.position ?? whole.position;
+  }
+}
+
+async function readNext(
+  events: VerifyLogContext['events'],
+  after: LogPosition,
+  limit: number,
+): Promise<{ readonly events: readonly RecordedEvent[] } | Unreadable> {
+  try {
+    return { events: await events.readAll(after, limit) };
+  } catch (error) {
+    if (!(error instanceof EventStoreError) || error.unreadableAt === null) throw error;
+    return { message: error.message, position: error.unreadableAt };
+  }
 }
 
 interface UnreadLayer {

@@ -13,6 +13,7 @@ import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
+import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
@@ -21,6 +22,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly plans: Plans;
   readonly vault: Vault;
   readonly identity: IdentityIssuer;
+  readonly checkpoints: Checkpoints;
   readonly outgoing: OutgoingRequests;
   readonly bucketChecks: BucketChecks;
   readonly deliveries: DeliveryStore;

@@ -57,6 +57,8 @@ function requirementText(route: Route): string | undefined {
 function successes(route: Route): Record<string, unknown> {
   const bytes = new Map((route.bytes ?? []).map((status) => [String(status), { schema: BYTES_OF_A_FILE }]));
   const json = new Map(Object.entries(route.answers));
+  if (route.text !== undefined)
+    return { 200: { description: 'Done', content: { [route.text]: { schema: z.string() } } } };
   const answers = [...new Set([...json.keys(), ...bytes.keys()])].map((status): [string, unknown] => {
     const schema = json.get(status);
     if (schema === null) return [status, z.null().meta({ description: 'Done' })];

@@ -58,6 +58,10 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'too-many-attempts': { status: 429, message: (r) => `Too many attempts: try again in ${spanText(r.waitSeconds)}` },
   'session-no-longer-valid': { status: 401, message: () => 'The session is no longer valid: sign in again' },
   'account-not-found': { status: 404, message: () => 'Account not found' },
+  'no-such-tree': {
+    status: 422,
+    message: () => "The log has no such tree: sizes are at most the log's own, an entry comes before the tree's size",
+  },
   'token-not-found': { status: 404, message: () => 'Access token not found' },
   'token-no-longer-valid': { status: 401, message: () => 'The access token is no longer valid' },
   'token-name-length': {

@@ -63,6 +63,8 @@ export interface RouteFacts {
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   /** Statuses whose body may also be application/octet-stream. */
   readonly bytes?: readonly number[];
+  /** The media type of the body of 200, for a route whose answer is not JSON. */
+  readonly text?: 'text/plain';
   /**
    * The route's own error statuses, beside those that its kind, requirement and schemas imply (apps/api/openapi.ts).
    */

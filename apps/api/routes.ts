@@ -18,6 +18,7 @@ import {
   putAccessToken,
 } from './handlers/access-tokens.ts';
 import { getActivity } from './handlers/activity.ts';
+import { getConsistencyProof, getInclusionProof, getLatestCheckpoint, getLogKeys } from './handlers/audit.ts';
 import { getArchive } from './handlers/archives.ts';
 import { getBranch, getBranches } from './handlers/branches.ts';
 import { getCommit, getCommits } from './handlers/commits.ts';
@@ -71,6 +72,7 @@ import {
   NEW_ACCESS_TOKEN,
 } from './schemas/access-tokens.ts';
 import { ACTIVITY } from './schemas/activity.ts';
+import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from './schemas/audit.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
@@ -120,6 +122,68 @@ const DELIVERIES_NOTES =
   'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
 
 const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
+
+const AUDIT_ROUTES: readonly Route[] = [
+  publicRoute({
+    operationId: 'getLogKeys',
+    tag: 'Audit',
+    summary: 'The keys of checkpoints',
+    description:
+      'All keys that have ever signed a checkpoint, one a line, in the form of verifier keys: `<name>+<key id>+<base64>` (C2SP signed-note).',
+    method: 'GET',
+    path: '/.well-known/strata-log-keys',
+    schemas: {},
+    answers: {},
+    text: 'text/plain',
+    problems: [503],
+    handle: getLogKeys,
+  }),
+  accountRoute({
+    operationId: 'getLatestCheckpoint',
+    tag: 'Audit',
+    summary: 'Sign the head of the log',
+    description:
+      'The size and the root of the Merkle tree (RFC 6962) over the log of the account as it is now, as a signed note (C2SP tlog-checkpoint). Keep it: whatever the log shows later must be consistent with it.',
+    method: 'GET',
+    path: '/v1/account/checkpoints/latest',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: {},
+    answers: {},
+    text: 'text/plain',
+    problems: [],
+    handle: getLatestCheckpoint,
+  }),
+  accountRoute({
+    operationId: 'getInclusionProof',
+    tag: 'Audit',
+    summary: 'Prove that an entry is in the log',
+    description: 'The hashes of RFC 6962, section 2.1.1, that lead from the leaf of an entry to the root of a tree.',
+    method: 'GET',
+    path: '/v1/account/proofs/inclusion',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: INCLUSION_QUERY },
+    answers: { 200: PROOF },
+    problems: [],
+    handle: getInclusionProof,
+  }),
+  accountRoute({
+    operationId: 'getConsistencyProof',
+    tag: 'Audit',
+    summary: 'Prove that a log continues an older one',
+    description:
+      'The hashes of RFC 6962, section 2.1.2, that lead from the roots of two trees of the log to each other.',
+    method: 'GET',
+    path: '/v1/account/proofs/consistency',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: CONSISTENCY_QUERY },
+    answers: { 200: PROOF },
+    problems: [],
+    handle: getConsistencyProof,
+  }),
+];
 
 const STORAGE_BUCKET_ROUTES: readonly Route[] = [
   accountRoute({
@@ -683,6 +747,7 @@ export const ROUTES: readonly Route[] = [
     problems: [404, 422],
     handle: postRedelivery,
   }),
+  ...AUDIT_ROUTES,
   ...STORAGE_BUCKET_ROUTES,
   publicRoute({
     operationId: 'exchangeIdentityToken',

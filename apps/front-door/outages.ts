@@ -6,11 +6,13 @@
  * machine, a path or an address.
  */
 import { RoleRefused } from '../../core/ports/buckets.ts';
+import { CheckpointError } from '../../core/ports/account-log.ts';
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { LayerCompactionsError } from '../../core/ports/layer-compactions.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
+import { LogKeysError } from '../../core/ports/log-keys.ts';
 import { ManifestWritesError } from '../../core/ports/manifest-writes.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
@@ -31,11 +33,13 @@ export class NodeBehind extends Error {
 
 /** Every error class by which a port or this node reports that it cannot serve now. */
 export const OUTAGE_ERRORS = [
+  CheckpointError,
   DeliveryStoreError,
   DeviceLoginRequestsError,
   EventStoreError,
   LayerCompactionsError,
   LayerStoreError,
+  LogKeysError,
   ManifestWritesError,
   NodeBehind,
   ObjectDatabaseError,
@@ -76,6 +80,11 @@ const NEEDS_OPERATOR: Outage = {
   message: 'The service needs its operator, try again later',
   retryAfterSeconds: 60,
 };
+const LOST_TAIL: Outage = {
+  status: 503,
+  message: 'The log does not continue what was signed before: the operator of the service must act',
+  retryAfterSeconds: 60,
+};
 const DISK_FULL: Outage = {
   status: 503,
   message: 'The server has no room left on its disk: try again later',
@@ -109,6 +118,10 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'append-too-large': FAULT,
   'invalid-event': FAULT,
   'log-diverged': BEHIND,
+  'event-unreadable': NEEDS_OPERATOR,
+  'log-contradicts-checkpoint': LOST_TAIL,
+  'log-keys-tampered': NEEDS_OPERATOR,
+  'log-keys-unavailable': DOWN,
   'read-model-behind': BEHIND,
   'read-model-parked': NEEDS_OPERATOR,
   'read-model-unavailable': DOWN,

@@ -26,6 +26,7 @@ import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
@@ -38,6 +39,7 @@ import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
+import { composeCheckpoints } from './auditing.ts';
 import { createBackground } from './background.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
 import { createRenderer } from '../website/rendering/renderer.ts';
@@ -140,6 +142,7 @@ interface Opened {
   readonly identity: IdentityIssuer;
   readonly buckets: ComposedBuckets;
   readonly identityTokens: IdentityTokens;
+  readonly checkpoints: Checkpoints;
 }
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
@@ -177,7 +180,19 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
   });
   const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
   const deliveries = composeDeliveryStore(foundation);
-  return { foundation, layers, objects, projections, deliveries, outgoing, identity, identityTokens, buckets };
+  const checkpoints = composeCheckpoints(settings, foundation, layers, projections.readModels);
+  return {
+    checkpoints,
+    foundation,
+    layers,
+    objects,
+    projections,
+    deliveries,
+    outgoing,
+    identity,
+    identityTokens,
+    buckets,
+  };
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -253,6 +268,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     newWebhookSecret,
     addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
     version: packageJson.version,
+    checkpoints: opened.checkpoints,
   };
 }
 

@@ -30,6 +30,7 @@ import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
+import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
@@ -38,6 +39,7 @@ import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
+import type { LogKeys } from '../../core/ports/log-keys.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
@@ -54,6 +56,7 @@ export interface Foundation {
     readonly digest: Digest;
     readonly vault: Vault;
     readonly signingKeys: SigningKeys;
+    readonly logKeys: LogKeys;
     readonly deviceRequests: PostgresDeviceLoginRequests;
     readonly compactions: PostgresLayerCompactions;
     readonly manifests: PostgresManifestWrites;
@@ -141,6 +144,7 @@ export async function composeFoundation(
       digest,
       vault,
       signingKeys: createPostgresSigningKeys({ pool, masterKey }),
+      logKeys: createPostgresLogKeys({ pool, masterKey }),
       deviceRequests: createPostgresDeviceLoginRequests(pool),
       compactions: createPostgresLayerCompactions(pool),
       manifests: createPostgresManifestWrites(pool),

@@ -13,6 +13,8 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
+import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import { signDaily } from '../../core/use-cases/auditing/sign-daily.ts';
 import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
@@ -28,6 +30,8 @@ import { startWorkflows } from './workflows.ts';
 const DELETIONS_INTERVAL_MS = 5_000;
 /** With the delay and the looks at the rows, a manifest is there within a minute of the change. */
 const MANIFEST_REQUESTS_INTERVAL_MS = 3_000;
+/** Each account's log is signed within an hour of a day after its last checkpoint. */
+const CHECKPOINTS_INTERVAL_MS = 60 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 
 export interface WorkOptions {
@@ -38,6 +42,7 @@ export interface WorkOptions {
   readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
   readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
+  readonly checkpoints: Checkpoints;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly onFault: (what: string, cause: unknown) => void;
@@ -51,6 +56,7 @@ export interface StartedWork {
 
 export async function startWork(options: WorkOptions): Promise<StartedWork> {
   const { settings, foundation, layers, objects, projections, deliveries, outgoing, metrics, log, onFault } = options;
+  const { checkpoints } = options;
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionDays } = settings;
   const parts = closer();
@@ -65,6 +71,9 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     const requests = { ...foundation.context, marks: createPostgresPolicyMarks(foundation.pool) };
     const requestAll = (signal: AbortSignal): Promise<void> => requestManifests(requests, signal);
     parts.add(every(MANIFEST_REQUESTS_INTERVAL_MS, requestAll, (cause) => onFault('manifest-requests', cause)));
+    const daily = { readModels, checkpoints, store: layers.platform, log };
+    const sign = (signal: AbortSignal): Promise<void> => signDaily(daily, signal);
+    parts.add(every(CHECKPOINTS_INTERVAL_MS, sign, (cause) => onFault('daily-checkpoints', cause)));
     parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionDays, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,

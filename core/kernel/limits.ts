@@ -496,6 +496,12 @@ export const SIGNING_KEYS_SHORT_LEAD_MS = 10 * 60_000;
 export const SIGNING_KEYS_OVERLAP_MS = 15 * 60_000;
 /** How old a node's knowledge of the sets may be. */
 export const SIGNING_KEYS_READ_INTERVAL_MS = 60_000;
+/** How old a node's knowledge of the keys of checkpoints may be. */
+export const LOG_KEYS_READ_INTERVAL_MS = 60_000;
+/** How long anybody may keep the list of keys: a new key signs at once, and a verifier that lacks it reads again. */
+export const LOG_KEYS_CACHE_SECONDS = 60;
+/** A checkpoint is some 250 bytes; its origin holds a host name of at most 253. */
+export const CHECKPOINT_SIZE_BYTES_MAX = 2_048;
 /** Sets that are public at once; each takes about 700 bytes of the answer. */
 export const SIGNING_KEY_SETS_MAX = 6;
 

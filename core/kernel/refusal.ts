@@ -46,6 +46,8 @@ export type Refusal =
   | { readonly code: 'too-many-attempts'; readonly waitSeconds: number }
   | { readonly code: 'session-no-longer-valid' }
   | { readonly code: 'account-not-found' }
+  /** The account's log has no tree of a size that was asked for, or the tree has no such entry. */
+  | { readonly code: 'no-such-tree' }
   | { readonly code: 'token-not-found' }
   | { readonly code: 'token-no-longer-valid' }
   | { readonly code: 'token-name-length' }

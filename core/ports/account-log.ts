@@ -72,6 +72,19 @@ export interface AccountLogReader {
   ): Promise<readonly EntryPlace[]>;
   /** Returns the entry that an event is; null if it is none of the account's. */
   entryPlaceOf(account: AccountId, event: EventId): Promise<EntryPlace | null>;
+  /** Returns accounts in the order of their ids, after this one, with the sizes of their logs. */
+  accountLogs(
+    after: AccountId | null,
+    limit: number,
+  ): Promise<readonly { readonly account: AccountId; readonly size: number }[]>;
   /** Returns the hashes of complete subtrees, in the order asked for. Each must be in the tree. */
   treeHashes(account: AccountId, subtrees: readonly Subtree[]): Promise<readonly Hash[]>;
+}
+
+export type CheckpointErrorCode = 'log-contradicts-checkpoint';
+
+/** The account's log is not a continuation of what was signed before. An operator must act. */
+export class CheckpointError extends Error {
+  override readonly name = 'CheckpointError';
+  readonly code: CheckpointErrorCode = 'log-contradicts-checkpoint';
 }

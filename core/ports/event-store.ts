@@ -185,6 +185,8 @@ export type EventStoreErrorCode =
   | 'append-too-large'
   /** The event is malformed, or another event has its id. */
   | 'invalid-event'
+  /** What the log holds is no event: somebody changed it. */
+  | 'event-unreadable'
   /** The log no longer holds the last event that a subscription read: a failover or a restore lost the log's tail. */
   | 'log-diverged';
 
@@ -192,8 +194,11 @@ export type EventStoreErrorCode =
 export class EventStoreError extends Error {
   override readonly name = 'EventStoreError';
   readonly code: EventStoreErrorCode;
-  constructor(code: EventStoreErrorCode, message: string, options?: { cause?: unknown }) {
+  /** Where the log holds what cannot be read; null for every other code. */
+  readonly unreadableAt: LogPosition | null;
+  constructor(code: EventStoreErrorCode, message: string, options?: { cause?: unknown; unreadableAt?: LogPosition }) {
     super(message, options);
     this.code = code;
+    this.unreadableAt = options?.unreadableAt ?? null;
   }
 }

@@ -142,3 +142,19 @@ export async function readTreeHashes(
   };
   return subtrees.map(hashOf);
 }
+
+const logsQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(json_build_object('account', account_id, 'size', size)
+      ORDER BY account_id), '[]')
+    FROM (SELECT account_id, size FROM ${table('account_log_heads')}
+      WHERE $1::uuid IS NULL OR account_id > $1 ORDER BY account_id LIMIT $2) AS l`,
+};
+
+export async function readAccountLogs(
+  reader: LiveReader,
+  after: AccountId | null,
+  limit: number,
+): Promise<readonly { readonly account: AccountId; readonly size: number }[]> {
+  const { value } = await reader.read(logsQuery, [after, limit], NOTHING_PARKED);
+  return value as readonly { readonly account: AccountId; readonly size: number }[];
+}

@@ -100,6 +100,15 @@ export function accountLogContract(open: Open): void {
       assert.equal(await hashOf(begin, end), rootOf(digest, leaves.slice(begin, end)), `${begin} to ${end}`);
     }
     assert.deepEqual(await reads.treeHashes(ada, []), []);
+    const bob = await append.account('bob');
+    await reads.accountLogCaughtUp(append.last);
+    const logs = [
+      { account: ada, size: 71 },
+      { account: bob, size: 1 },
+    ].toSorted((a, b) => (a.account < b.account ? -1 : 1));
+    assert.deepEqual(await reads.accountLogs(null, 10), logs);
+    assert.deepEqual(await reads.accountLogs(logs[0]?.account ?? null, 10), logs.slice(1));
+    assert.deepEqual(await reads.accountLogs(null, 1), logs.slice(0, 1));
     await assert.rejects(reads.treeHashes(ada, [{ level: 6, index: 1 }]), TypeError);
   });
 }

@@ -8,6 +8,7 @@ import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemoryIdentity } from './memory/signing-keys.ts';
+import { createMemoryCheckpoints } from './memory/log-keys.ts';
 import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
@@ -187,6 +188,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     deviceRequests: createMemoryDeviceLoginRequests(),
     identityTokens: options.identityTokens ?? createJoseIdentityTokens({ outgoing, clock }),
     refusedExchanges: createMemoryRefusedExchanges(),
+    checkpoints: createMemoryCheckpoints({ readModels, digest, clock }),
     outgoing,
     readModels: {
       ...readModels,

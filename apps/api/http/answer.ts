@@ -40,6 +40,15 @@ export function ok(json: object, status: 200 | 201 | 202 = 200): Answer {
   return { status, headers: UNSTORED, body: { kind: 'json', json } };
 }
 
+export function plainText(text: string, headers: Headers = UNSTORED): Answer {
+  const bytes = Buffer.from(text, 'utf8');
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
+    body: { kind: 'bytes', bytes },
+  };
+}
+
 export function noContent(): Answer {
   return { status: 204, headers: UNSTORED, body: NO_BODY };
 }

@@ -35,14 +35,14 @@ export const TIMESTAMP = z.string().meta({
 });
 export const BYTES = z.int().nonnegative();
 
-/** A whole number in a query string. */
-function wholeNumber(options: {
+interface NumberRange {
   readonly min: number;
   readonly max: number;
-  readonly otherwise: number;
   readonly description: string;
-}) {
-  const { min, max, otherwise, description } = options;
+}
+
+/** A whole number in a query string, which must be there. */
+export function requiredNumber({ min, max, description }: NumberRange) {
   return z
     .string()
     .transform((text, issues): number => {
@@ -51,6 +51,13 @@ function wholeNumber(options: {
       issues.addIssue({ code: 'custom', message: `Expected a whole number from ${min} to ${max}`, input: text });
       return z.NEVER;
     })
+    .meta({ description, wire: { type: 'integer', minimum: min, maximum: max } });
+}
+
+/** A whole number in a query string. */
+function wholeNumber({ otherwise, ...range }: NumberRange & { readonly otherwise: number }) {
+  const { min, max, description } = range;
+  return requiredNumber(range)
     .optional()
     .transform((value) => value ?? otherwise)
     .meta({

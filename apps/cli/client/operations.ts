@@ -935,6 +935,46 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: AskedDelivery;
   };
+  /** The keys of checkpoints */
+  readonly getLogKeys: {
+    readonly path: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: undefined;
+  };
+  /** Sign the head of the log */
+  readonly getLatestCheckpoint: {
+    readonly path: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: undefined;
+  };
+  /** Prove that an entry is in the log */
+  readonly getInclusionProof: {
+    readonly path: undefined;
+    readonly query: {
+      /** The entry, counted from 0 */ readonly sequence: number;
+      /** How many entries the tree has */
+      readonly tree_size: number;
+    };
+    readonly body: undefined;
+    readonly answer: {
+      /** SHA-256, in the order of RFC 6962 */ readonly hashes: readonly string[];
+    };
+  };
+  /** Prove that a log continues an older one */
+  readonly getConsistencyProof: {
+    readonly path: undefined;
+    readonly query: {
+      /** How many entries the older tree has */ readonly from: number;
+      /** How many entries the newer tree has */
+      readonly to: number;
+    };
+    readonly body: undefined;
+    readonly answer: {
+      /** SHA-256, in the order of RFC 6962 */ readonly hashes: readonly string[];
+    };
+  };
   /** Read what a cloud must trust */
   readonly getOidcSetup: {
     readonly path: undefined;
@@ -1167,6 +1207,10 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   pingWebhook: { method: 'POST', path: '/v1/webhooks/{id}/ping' },
   listWebhookDeliveries: { method: 'GET', path: '/v1/webhooks/{id}/deliveries' },
   redeliverWebhookDelivery: { method: 'POST', path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver' },
+  getLogKeys: { method: 'GET', path: '/.well-known/strata-log-keys' },
+  getLatestCheckpoint: { method: 'GET', path: '/v1/account/checkpoints/latest' },
+  getInclusionProof: { method: 'GET', path: '/v1/account/proofs/inclusion' },
+  getConsistencyProof: { method: 'GET', path: '/v1/account/proofs/consistency' },
   getOidcSetup: { method: 'GET', path: '/v1/storage-buckets/oidc-setup' },
   listStorageBucketErrors: { method: 'GET', path: '/v1/storage-buckets/errors' },
   createStorageBucket: { method: 'POST', path: '/v1/storage-buckets' },

@@ -16,6 +16,7 @@ import { createPacketDecoder, createLineWriter } from '../../git/wire/pkt-line.t
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { inOnePart } from '../../kernel/one-part.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
 import type { Manifest } from '../../repository/manifest.ts';
@@ -180,7 +181,3 @@ async function* packOf(
 }
 
 const FIRST_PACKET_BYTES_MAX = 1_024;
-
-async function* inOnePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}

@@ -14,6 +14,7 @@ import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
+import { inOnePart } from '../../kernel/one-part.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerKey, LayerStore, StoredLayer } from '../../ports/layer-store.ts';
@@ -185,10 +186,6 @@ async function storeManifest(
   await context.failpoint('manifest-stored');
   const storedAt = context.clock.now();
   return [{ key, sizeBytes: text.length, storedAt, repository, revision, kind: 'manifest' }];
-}
-
-async function* inOnePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
 
 /** The line of the event is among the first bytes. Whoever owns the bucket may have written anything there. */

@@ -16,6 +16,8 @@ interface Expectation {
   /** `includes-webhook`: the scope includes all repositories that the webhook covers. */
   readonly scope: 'any' | 'ALL_REPO' | 'includes-repository' | 'includes-webhook';
   readonly body?: object;
+  /** The parameters that the route requires. */
+  readonly query?: string;
   /** The status of success. */
   readonly status: number;
 }
@@ -44,6 +46,9 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listActivity: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getLatestCheckpoint: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getInclusionProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?sequence=0&tree_size=1', status: 200 },
+  getConsistencyProof: { grants: ['ALL'], scope: 'ALL_REPO', query: '?from=1&to=1', status: 200 },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   createAccessToken: {
@@ -106,7 +111,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
 };
 
 const PUBLIC = new Set([
-  ...['getOpenApi', 'getIssuer', 'getPublicKeys', 'createDeviceSession', 'pollDeviceSession'],
+  ...['getOpenApi', 'getIssuer', 'getPublicKeys', 'getLogKeys', 'createDeviceSession', 'pollDeviceSession'],
   'exchangeIdentityToken',
 ]);
 
@@ -162,9 +167,9 @@ describe('permissions of every route', () => {
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.zip')
       .replace('{hexsha}', tip);
-    const { body } = expected;
+    const { body, query = '' } = expected;
     const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;
-    return fixture.request(route.method, url, token, unique === undefined ? {} : { body: unique });
+    return fixture.request(route.method, `${url}${query}`, token, unique === undefined ? {} : { body: unique });
   }
 
   test('the table here covers every route', () => {

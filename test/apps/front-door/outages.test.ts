@@ -8,6 +8,7 @@ import { NodeBehind, OUTAGE_ERRORS, type OutageCode, OUTAGES, outageOf } from '.
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { RoleRefused } from '../../../core/ports/buckets.ts';
+import { CheckpointError } from '../../../core/ports/account-log.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
@@ -22,6 +23,7 @@ import { ReadModelError } from '../../../core/ports/read-models.ts';
 import { RefusedExchangesError } from '../../../core/ports/refused-exchanges.ts';
 import { SessionStoreError } from '../../../core/ports/session-store.ts';
 import { SigningKeysError } from '../../../core/ports/signing-keys.ts';
+import { LogKeysError } from '../../../core/ports/log-keys.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { type GitAnswer, type GitFixture, startGit } from '../../support/git-fixture.ts';
@@ -42,6 +44,10 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
   'append-too-large': new EventStoreError('append-too-large', WORDS),
   'invalid-event': new EventStoreError('invalid-event', WORDS),
+  'log-contradicts-checkpoint': new CheckpointError(WORDS),
+  'log-keys-tampered': new LogKeysError('log-keys-tampered', WORDS),
+  'log-keys-unavailable': new LogKeysError('log-keys-unavailable', WORDS),
+  'event-unreadable': new EventStoreError('event-unreadable', WORDS),
   'log-diverged': new EventStoreError('log-diverged', WORDS),
   'read-model-behind': new ReadModelError('read-model-behind', WORDS),
   'read-model-parked': new ReadModelError('read-model-parked', WORDS),

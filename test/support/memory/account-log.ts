@@ -69,6 +69,15 @@ export function createMemoryAccountLog({
       const found = (await logOf(account)).find(({ eventId }) => eventId === id);
       return found === undefined ? null : placeOf(found);
     },
+    async accountLogs(after, limit) {
+      const sizes = new Map<AccountId, number>();
+      for (const { accountId, isRecord } of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
+        if (accountId !== null && isRecord) sizes.set(accountId, (sizes.get(accountId) ?? 0) + 1);
+      }
+      const logs = [...sizes].map(([account, size]) => ({ account, size }));
+      const inOrder = logs.toSorted((a, b) => (a.account < b.account ? -1 : 1));
+      return inOrder.filter(({ account }) => after === null || account > after).slice(0, limit);
+    },
     async treeHashes(account, subtrees) {
       const leaves = (await logOf(account)).map(({ leaf }) => leaf);
       return subtrees.map(({ level, index }) => {

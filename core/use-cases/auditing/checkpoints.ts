@@ -1,0 +1,198 @@
+/**
+ * Signs the head of an account's log. Commit point: the checkpoint's object in the platform's layer store.
+ *
+ * Must stay true: no two signatures contradict each other. The last checkpoint lies outside the log's database, and a
+ * tree that does not continue it is never signed: a database that was restored or failed over may have lost its tail.
+ * The new checkpoint is durable before anybody gets it, and only then the one before it is removed.
+ */
+import { base64OfHex } from '../../audit/base64.ts';
+import {
+  type Checkpoint,
+  checkpointText,
+  originOf,
+  readCheckpoint,
+  signedNote,
+  verifierKeyText,
+} from '../../audit/checkpoint.ts';
+import { consistencyRanges, inclusionRanges, type LeafRange, rangeHash, subtreesOf } from '../../audit/tree.ts';
+import type { LogPosition } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import { CHECKPOINT_SIZE_BYTES_MAX } from '../../kernel/limits.ts';
+import { shareRead } from '../../kernel/shared-read.ts';
+import { inOnePart } from '../../kernel/one-part.ts';
+import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
+import type { Digest } from '../../ports/digest.ts';
+import { type LayerKey, layerKey, type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
+import type { NoteSigning } from '../../ports/log-keys.ts';
+import type { LogKeyRing } from './log-keys.ts';
+
+export interface CheckpointContext {
+  readonly readModels: AccountLogReader;
+  readonly digest: Digest;
+  readonly signing: NoteSigning;
+  readonly keys: LogKeyRing;
+  /** The platform's store. */
+  readonly store: LayerStore;
+}
+
+export interface SignedCheckpoint extends Checkpoint {
+  /** The signed note. */
+  readonly note: string;
+}
+
+export interface Checkpoints {
+  /** Signs the log as it is now, at least up to the position. Throws `CheckpointError`. */
+  sign(account: AccountId, position: LogPosition): Promise<SignedCheckpoint>;
+  /** Returns all public keys, one a line, in the form that verifiers take. */
+  verifierKeys(): Promise<string>;
+}
+
+export function createCheckpoints(context: CheckpointContext): Checkpoints {
+  /** One signing of an account runs at a time, and whoever waits shares the next. */
+  const signings = new Map<AccountId, { readonly sign: () => Promise<SignedCheckpoint>; waiting: number }>();
+  return {
+    async sign(account, position) {
+      await context.readModels.accountLogCaughtUp(position);
+      const entry = signings.get(account) ?? { sign: shareRead(() => signHead(context, account)), waiting: 0 };
+      signings.set(account, entry);
+      entry.waiting += 1;
+      try {
+        return await entry.sign();
+      } finally {
+        entry.waiting -= 1;
+        if (entry.waiting === 0) signings.delete(account);
+      }
+    },
+    async verifierKeys() {
+      const keys = await context.keys();
+      return keys.map((key) => `${verifierKeyText(context.digest, key)}\n`).join('');
+    },
+  };
+}
+
+async function signHead(context: CheckpointContext, account: AccountId): Promise<SignedCheckpoint> {
+  const { readModels, digest, signing, keys, store } = context;
+  const { size } = await readModels.logPrefix(account, null);
+  const root = await hashOf(context, account, { begin: 0, end: size });
+  const all = await keys();
+  const key = all.at(-1) ?? all[0];
+  const checkpoint = { origin: originOf(key.name, account), size, root };
+  const note = signedNote(digest, checkpoint, key, signing.sign(key, checkpointText(checkpoint)));
+  const before = await storedSizes(store, account);
+  await requireContinuation(context, account, checkpoint, before.at(-1));
+  if (before.at(-1) !== size) {
+    const bytes = new TextEncoder().encode(note);
+    const stored = await store.put(keyOf(account, size), inOnePart(bytes), bytes.length);
+    // Another node, or this one before its log was exchanged.
+    if (stored === 'exists') await requireContinuation(context, account, checkpoint, size);
+  }
+  for (const older of before) if (older < size) await store.delete(keyOf(account, older));
+  return { ...checkpoint, note };
+}
+
+/** Throws unless the checkpoint of this size, if there is one, is of a prefix of the log that is to be signed. */
+async function requireContinuation(
+  context: CheckpointContext,
+  account: AccountId,
+  checkpoint: Checkpoint,
+  size: number | undefined,
+): Promise<void> {
+  if (size === undefined) return;
+  const last = await readStored(context.store, account, size);
+  if (last === null) return;
+  const { size: entries, root } = checkpoint;
+  if (last.size > entries) throw contradiction(account, last.size, `has only ${entries} entries`);
+  const before = last.size === entries ? root : await hashOf(context, account, { begin: 0, end: last.size });
+  if (last.root !== before) throw contradiction(account, last.size, 'has another root at that size');
+}
+
+function contradiction(account: AccountId, size: number, what: string): CheckpointError {
+  return new CheckpointError(`A checkpoint of ${size} entries of ${account} was signed, and the log ${what}`);
+}
+
+async function hashOf({ readModels, digest }: CheckpointContext, account: AccountId, range: LeafRange): Promise<Hash> {
+  return rangeHash(digest, await readModels.treeHashes(account, subtreesOf(range)));
+}
+
+/** The folder of all checkpoints in the platform's store. */
+export const CHECKPOINTS_FOLDER = 'checkpoints/';
+const SIZE_DIGITS = 16;
+
+function keyOf(account: AccountId, size: number): LayerKey {
+  return layerKey(`${CHECKPOINTS_FOLDER}${account}/${String(size).padStart(SIZE_DIGITS, '0')}`);
+}
+
+/** Returns how many entries the log had whose checkpoint has this key. */
+export function sizeOf(key: LayerKey): number {
+  return Number(key.slice(-SIZE_DIGITS));
+}
+
+/** Returns the sizes of the stored checkpoints, the smallest first. There are few: each signing removes the older ones. */
+async function storedSizes(store: LayerStore, account: AccountId): Promise<readonly number[]> {
+  const sizes: number[] = [];
+  for await (const { key } of store.list(`${CHECKPOINTS_FOLDER}${account}/`)) sizes.push(sizeOf(key));
+  return sizes.toSorted((a, b) => a - b);
+}
+
+/** Returns null if another node has replaced it meanwhile: by one that continues it. */
+export async function readStored(store: LayerStore, account: AccountId, size: number): Promise<Checkpoint | null> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let text = '';
+  try {
+    for await (const part of await store.get(keyOf(account, size), { start: 0, end: CHECKPOINT_SIZE_BYTES_MAX })) {
+      text += decoder.decode(part, { stream: true });
+    }
+  } catch (error) {
+    if (error instanceof LayerStoreError && error.code === 'layer-not-found') return null;
+    throw error;
+  }
+  return readCheckpoint(text);
+}
+
+/** A list of hashes that a verifier puts together with what it knows: base64. */
+export type Proof = readonly string[];
+
+export interface ProofContext extends Pick<CheckpointContext, 'readModels' | 'digest'> {
+  /** The log's head when the proof was asked for. */
+  readonly position: LogPosition;
+}
+
+async function sizeAt({ readModels, position }: ProofContext, account: AccountId): Promise<number> {
+  await readModels.accountLogCaughtUp(position);
+  return (await readModels.logPrefix(account, null)).size;
+}
+
+/** Returns null if the log has no tree of that size, or that tree no such leaf. */
+export async function proveInclusion(
+  context: ProofContext,
+  account: AccountId,
+  { sequence, size }: { readonly sequence: number; readonly size: number },
+): Promise<Proof | null> {
+  if (sequence >= size || size > (await sizeAt(context, account))) return null;
+  return proofOf(context, account, inclusionRanges(sequence, size));
+}
+
+/** Returns null if the log has no trees of these sizes, or the first is larger. `from` is at least 1. */
+export async function proveConsistency(
+  context: ProofContext,
+  account: AccountId,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<Proof | null> {
+  if (from > to || to > (await sizeAt(context, account))) return null;
+  return proofOf(context, account, consistencyRanges(from, to));
+}
+
+async function proofOf(
+  { readModels, digest }: Pick<CheckpointContext, 'readModels' | 'digest'>,
+  account: AccountId,
+  ranges: readonly LeafRange[],
+): Promise<Proof> {
+  const lists = ranges.map(subtreesOf);
+  const hashes = await readModels.treeHashes(account, lists.flat());
+  let at = 0;
+  return lists.map(({ length }) => {
+    const own = hashes.slice(at, at + length);
+    at += length;
+    return base64OfHex(rangeHash(digest, own));
+  });
+}

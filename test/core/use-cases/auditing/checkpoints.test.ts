@@ -1,0 +1,142 @@
+/** What is signed of an account's log, and what never is. */
+import assert from 'node:assert/strict';
+import { createPublicKey, verify } from 'node:crypto';
+import { test } from 'vitest';
+import { digest } from '../../../../adapters/node/digest.ts';
+import { noteSigning } from '../../../../adapters/node/note-signing.ts';
+import { hexOfBase64 } from '../../../../core/audit/base64.ts';
+import { readCheckpoint } from '../../../../core/audit/checkpoint.ts';
+import { LOG_KEYS_READ_INTERVAL_MS } from '../../../../core/kernel/limits.ts';
+import { layerKey, type LayerStore } from '../../../../core/ports/layer-store.ts';
+import type { LogKeys } from '../../../../core/ports/log-keys.ts';
+import { proveConsistency, proveInclusion } from '../../../../core/use-cases/auditing/checkpoints.ts';
+import { rotateLogKey } from '../../../../core/use-cases/auditing/log-keys.ts';
+import { createTestClock } from '../../../support/test-clock.ts';
+import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
+import { createMemoryCheckpoints, createMemoryLogKeys } from '../../../support/memory/log-keys.ts';
+import { Appender } from '../../../support/read-models.ts';
+
+async function newLog(given: { readonly store?: LayerStore; readonly logKeys?: LogKeys } = {}) {
+  const events = createMemoryEventStore();
+  const append = new Appender(events);
+  const readModels = createMemoryAccountLog({ events, digest });
+  const clock = createTestClock();
+  const { store = createMemoryLayerStore(), logKeys = createMemoryLogKeys() } = given;
+  const node = () => createMemoryCheckpoints({ readModels, digest, clock, store, logKeys });
+  return { append, readModels, clock, store, logKeys, node, account: await append.account('ada') };
+}
+
+async function storedKeys(store: LayerStore): Promise<readonly string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list('checkpoints/')) keys.push(key);
+  return keys.toSorted();
+}
+
+/** Checks the note with a key of the list, as a verifier does. */
+function isSignedBy(verifierKeys: string, note: string): boolean {
+  const [text = '', line = ''] = note.split('\n\n');
+  const [, name, encoded = ''] = line.trim().split(' ');
+  const bytes = hexOfBase64(encoded);
+  const vkey = verifierKeys.split('\n').find((one) => one.startsWith(`${name}+${bytes.slice(0, 8)}+`));
+  const publicKey = hexOfBase64(vkey?.split('+').slice(2).join('+') ?? '').slice(2);
+  const der = Buffer.from(`302a300506032b6570032100${publicKey}`, 'hex');
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  return verify(null, Buffer.from(`${text}\n`), key, Buffer.from(bytes.slice(8), 'hex'));
+}
+
+test('the head of the log is signed, and the last checkpoint alone stays in the store', async () => {
+  const { append, account, node, store } = await newLog();
+  const checkpoints = node();
+  const first = await checkpoints.sign(account, append.last);
+  assert.deepEqual(readCheckpoint(first.note), { origin: `strata.example/log/${account}`, size: 1, root: first.root });
+  assert.ok(isSignedBy(await checkpoints.verifierKeys(), first.note));
+  assert.equal((await checkpoints.sign(account, append.last)).note, first.note, 'the same head, the same note');
+  await append.repository(account, 'project');
+  const second = await checkpoints.sign(account, append.last);
+  assert.equal(second.size, 2);
+  assert.notEqual(second.root, first.root);
+  assert.deepEqual(await storedKeys(store), [`checkpoints/${account}/0000000000000002`]);
+});
+
+test('twenty requests at once sign a head that is as new as each of them', async () => {
+  const { append, account, node } = await newLog();
+  const checkpoints = node();
+  const signed = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => {
+      if (n === 10) await append.repository(account, 'project');
+      return checkpoints.sign(account, append.last);
+    }),
+  );
+  assert.equal(signed[10]?.size, 2);
+});
+
+// The attack, or the accident: a database without its last events is put in place of the one that was signed.
+test('a log that lost its tail is not signed, nor after it has grown beyond the checkpoint in another way', async () => {
+  const before = await newLog();
+  for (const name of ['one', 'two']) await before.append.repository(before.account, name);
+  await before.node().sign(before.account, before.append.last);
+  const after = await newLog({ store: before.store, logKeys: before.logKeys });
+  // The same account's events, without the last one, and then others.
+  const { account } = after;
+  await copyCheckpoint(before.store, before.account, account);
+  const contradicted = { name: 'CheckpointError', code: 'log-contradicts-checkpoint' };
+  await assert.rejects(after.node().sign(account, after.append.last), contradicted, 'it is shorter');
+  for (const name of ['three', 'four']) await after.append.repository(account, name);
+  await assert.rejects(
+    after.node().sign(account, after.append.last),
+    contradicted,
+    'of the same size, with another root',
+  );
+  await after.append.repository(account, 'five');
+  await assert.rejects(after.node().sign(account, after.append.last), contradicted, 'it is longer');
+  assert.deepEqual(
+    (await storedKeys(after.store)).filter((key) => key.includes(account)),
+    [`checkpoints/${account}/0000000000000003`],
+  );
+});
+
+async function copyCheckpoint(store: LayerStore, from: string, to: string): Promise<void> {
+  const parts: Uint8Array[] = [];
+  const name = '0000000000000003';
+  for await (const part of await store.get(layerKey(`checkpoints/${from}/${name}`))) parts.push(part);
+  const bytes = Buffer.concat(parts);
+  await store.put(
+    layerKey(`checkpoints/${to}/${name}`),
+    (async function* () {
+      yield bytes;
+    })(),
+    bytes.length,
+  );
+}
+
+test('two nodes that sign at once agree, and a key of another node signs within a minute', async () => {
+  const { append, account, node, clock, logKeys } = await newLog();
+  const [one, two] = [node(), node()];
+  const notes = await Promise.all([one.sign(account, append.last), two.sign(account, append.last)]);
+  assert.equal(notes[0]?.note, notes[1]?.note);
+  const added = await rotateLogKey({ logKeys, signing: noteSigning, host: () => 'moved.example' });
+  assert.equal(added?.name, 'strata.example', 'the name of the first key stays');
+  clock.advance(LOG_KEYS_READ_INTERVAL_MS);
+  const later = await two.sign(account, append.last);
+  assert.notEqual(later.note, notes[0]?.note);
+  assert.equal(later.root, notes[0]?.root);
+  const keys = await two.verifierKeys();
+  assert.equal(keys.trim().split('\n').length, 2);
+  for (const note of [notes[0]?.note ?? '', later.note]) assert.ok(isSignedBy(keys, note), 'old keys stay public');
+});
+
+test('proofs exist for trees that the log has, and for no others', async () => {
+  const { append, account, readModels } = await newLog();
+  for (const name of ['one', 'two', 'three']) await append.repository(account, name);
+  const context = { readModels, digest, position: append.last };
+  assert.equal((await proveInclusion(context, account, { sequence: 2, size: 4 }))?.length, 2);
+  assert.deepEqual(await proveInclusion(context, account, { sequence: 0, size: 1 }), []);
+  assert.equal(await proveInclusion(context, account, { sequence: 4, size: 4 }), null);
+  assert.equal(await proveInclusion(context, account, { sequence: 0, size: 5 }), null);
+  assert.equal((await proveConsistency(context, account, { from: 3, to: 4 }))?.length, 3);
+  assert.deepEqual(await proveConsistency(context, account, { from: 4, to: 4 }), []);
+  assert.equal(await proveConsistency(context, account, { from: 4, to: 3 }), null);
+  assert.equal(await proveConsistency(context, account, { from: 1, to: 5 }), null);
+});
