@@ -86,7 +86,10 @@ describe('A repository in a browser', needs('chromium'), () => {
       await page.getByText('force-pushed').waitFor();
       await check(page);
 
-      await page.getByRole('link', { name: /browse at this point/ }).nth(1).click();
+      await page
+        .getByRole('link', { name: /browse at this point/ })
+        .nth(1)
+        .click();
       await page.getByRole('region', { name: 'As of' }).waitFor();
       await check(page);
       await page.getByLabel('Repository').getByRole('link', { name: 'Branches' }).click();

@@ -146,7 +146,13 @@ describe('The pages of comparisons and pushes', () => {
     }
     assert.ok([...seen].some((address) => address.startsWith('/ada/engine/commit/')));
     assert.match(textOf(await page(file)), /3 /);
-    assert.match(textOf(await page(`/ada/engine/commits/feature%2Fone?at=${pushed}`)), /Write two .*Write two .*Write one/);
+    assert.match(
+      textOf(await page(`/ada/engine/commits/feature%2Fone?at=${pushed}`)),
+      /Write two .*Write two .*Write one/,
+    );
+    const commits = textOf(await page(`/ada/engine/commits/main?at=${pushed}`));
+    assert.match(commits, /Write one/);
+    assert.doesNotMatch(commits, /Write three/);
     assert.match(textOf(await page(`/ada/engine/branches?at=${pushed}`)), /feature\/one/);
     assert.doesNotMatch(textOf(await page(`/ada/engine/branches?at=${deleted}`)), /feature\/one/);
     assert.doesNotMatch(textOf(await page('/ada/engine')), /As of/);
