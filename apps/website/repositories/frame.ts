@@ -56,11 +56,14 @@ function tabsOf({ repository }: Asked, current: Tab): Content {
 /** What the document around the content takes, without the names of its repository, and how often it has their address. */
 const FRAME_BYTES = 4_500;
 const FRAME_ADDRESSES = 16;
+/** The band of a page of the past, and the moment in its links. */
+const AS_OF_BYTES = 1_500;
 
 /** Returns about how many bytes of a page are not its content. */
 export function frameBytes({ repository }: Asked): number {
   const description = shownName(repository.owned.description ?? '');
-  return FRAME_BYTES + FRAME_ADDRESSES * repositoryAddress(repository).length + textBytes(description);
+  const past = repository.asOf === undefined ? 0 : AS_OF_BYTES;
+  return FRAME_BYTES + past + FRAME_ADDRESSES * repositoryAddress(repository).length + textBytes(description);
 }
 
 /**

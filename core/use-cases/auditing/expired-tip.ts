@@ -23,8 +23,8 @@ export interface ExpiredTipContext {
 
 interface Drop {
   readonly event: EventId;
-  readonly revision: number;
   readonly at: Timestamp;
+  readonly purges: boolean;
 }
 
 const PAGE_EVENTS_MAX = 100;
@@ -36,18 +36,17 @@ export async function expiredTip(
   tip: ObjectId,
 ): Promise<EventId | null> {
   const drops: Drop[] = [];
-  const purged = new Set<number>();
   for (let from = revision === 'none' ? -1 : revision; from >= 0; ) {
     const page = await context.events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
     if (page.length === 0) break;
     for (const recorded of page) {
       const event = readEvent<RepositoryEvent>(repositoryEventKinds, await withUpdatesInPlace(context, recorded));
       if (event.type === 'LayersCompacted' && dropsObjects(event)) {
-        drops.push({ event: recorded.id, revision: recorded.revision, at: recorded.occurredAt });
-      } else if (event.type === 'LayersExpired' && event.data.reason === 'purge') {
-        if (event.data.compacted_at !== null) purged.add(event.data.compacted_at);
+        // The service itself waits for the retention.
+        const purges = recorded.actor.kind !== 'system';
+        drops.push({ event: recorded.id, at: recorded.occurredAt, purges });
       } else if (event.type === 'RefsUpdated' && event.data.updates.some(({ before }) => before === tip)) {
-        return culprit(drops, purged, plusMs(recorded.occurredAt, context.retentionMs));
+        return culprit(drops, plusMs(recorded.occurredAt, context.retentionMs));
       }
     }
     from -= page.length;
@@ -56,7 +55,7 @@ export async function expiredTip(
 }
 
 /** `drops` are newest first. */
-function culprit(drops: readonly Drop[], purged: ReadonlySet<number>, keptUntil: Timestamp): EventId | null {
-  const dropped = drops.findLast(({ revision, at }) => purged.has(revision) || at >= keptUntil);
+function culprit(drops: readonly Drop[], keptUntil: Timestamp): EventId | null {
+  const dropped = drops.findLast(({ purges, at }) => purges || at >= keptUntil);
   return (dropped ?? drops[0])?.event ?? null;
 }
