@@ -9,7 +9,7 @@ import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { repositoryAddress } from './addresses.ts';
+import { repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
@@ -55,9 +55,10 @@ function rowOf({ visit, repository }: Asked, { push, ref, before, after, kind }:
     .filter((id) => !/^0+$/.test(id))
     .map((id) => html`<span class="id">${shortId(id)}</span>`);
   const change = ids.length === 2 ? html`${ids[0] ?? ''} → ${ids[1] ?? ''}` : ids;
+  const then = shownAddress({ asOf: { event: push.eventId } }, repositoryAddress(repository));
   return html`<li class="${LAYERS[kind]}">${timeAgo(push.at, visit.now)}<span class="what">${WORDS[kind]} the ${what} <strong><bdi>${shownName(
     short,
   )}</bdi></strong> ${change}${kind === 'force-push' && html` <span class="mark bad">force push</span>`}</span><span class="by">${pusher(
     push,
-  )} · <a href="${repositoryAddress(repository)}?at=${push.eventId}">event ${push.revision}<span class="unseen">: browse at this point</span></a></span></li>`;
+  )} · <a href="${then}">event ${push.revision}<span class="unseen">: browse at this point</span></a></span></li>`;
 }

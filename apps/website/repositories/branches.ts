@@ -22,7 +22,9 @@ export async function showBranches(asked: Asked): Promise<SiteAnswer> {
   const { rows, page } = rowsWithin(items, wanted, (branch) => rowOf(asked, branch));
   const address = `${repositoryAddress(repository)}/branches`;
   const content = html`<h1 class="unseen">Branches</h1>${refsSearch(asked, address, {
-    ...{ label: 'Find a branch', text: search, found: counted(total, 'branch', 'branches') },
+    label: 'Find a branch',
+    text: search,
+    found: counted(total, 'branch', 'branches'),
   })}${items.length > 0 && table(list.defaultBranch, rows)}${pager(shownAddress(repository, address), page, total, { query: search === '' ? {} : { q: search } })}`;
   return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
 }

@@ -136,7 +136,7 @@ function isChecked({ entity, checked }: KeptPast, { entity: { state: now } }: Fo
 /** Ids that are looked up before the next look at whether one is missing. */
 const LOOKED_UP_AT_ONCE = 1_000;
 
-/** Looks for the objects that the refs of then name: the layers are closed under reachability (invariant 3). */
+/** Looks for the objects that the refs of then name: the layers are closed under reachability (docs/architecture.md, invariant 3). */
 async function check(
   context: PastRepositoriesContext,
   repository: FoundRepository,
