@@ -7,6 +7,7 @@ import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { FirstCommits } from '../../core/ports/first-commits.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import type { PastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { ApiContext } from '../api/context.ts';
 import type { Renderer } from './rendering/renderer.ts';
@@ -20,6 +21,7 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly firstCommits: FirstCommits;
   readonly layers: LayerStores;
   readonly onLayer: PushContext['onLayer'];
+  readonly pastRepositories: PastRepositories;
   readonly oneTimeCodes: OneTimeCodes;
   readonly passkeys: Passkeys;
   readonly challenges: PasskeyChallenges;

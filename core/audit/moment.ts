@@ -41,6 +41,11 @@ function parseTime(text: string): Timestamp | null {
   return toUtcMs === 0 ? local : plusMs(local, toUtcMs);
 }
 
+/** Returns the moment as it stands in URLs. `parseMoment` reads it. */
+export function momentInUrl(moment: Moment): string {
+  return 'at' in moment ? timeInUrl(moment.at) : moment.event;
+}
+
 /** Returns the time in the form without separators, for URLs. Milliseconds are left out where there are none. */
 export function timeInUrl(at: Timestamp): string {
   return at.replace('.000Z', 'Z').replaceAll(/[-:]/g, '');

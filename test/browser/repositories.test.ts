@@ -36,7 +36,7 @@ describe('A repository in a browser', needs('chromium'), () => {
   async function find(page: Page, label: string, text: string): Promise<void> {
     await page.getByLabel(label).fill(text);
     await press(page, 'Find');
-    await page.waitForURL(`**?q=${text}`);
+    await page.waitForURL(`**?*q=${text}`);
   }
 
   for (const { how, suffix, look, check } of WAYS) {
@@ -93,7 +93,25 @@ describe('A repository in a browser', needs('chromium'), () => {
         await page.getByText('1 ref restored.').waitFor();
       }
 
-      await follow(page, 'Code');
+      await page
+        .getByRole('link', { name: /browse at this point/ })
+        .nth(1)
+        .click();
+      await page.getByRole('region', { name: 'As of' }).waitFor();
+      await check(page);
+      await page.getByLabel('Repository').getByRole('link', { name: 'Branches' }).click();
+      await page.waitForURL('**/branches?at=*');
+      await check(page);
+      await find(page, 'Find a branch', 'top');
+      await page.getByRole('region', { name: 'As of' }).waitFor();
+      await follow(page, 'topic');
+      await follow(page, 'src');
+      await follow(page, 'gear.c');
+      await page.getByText('int teeth = 12;').waitFor();
+      await check(page);
+      await follow(page, 'Back to now');
+      assert.equal(await page.getByRole('region', { name: 'As of' }).count(), 0);
+
       await page.locator('summary').first().click();
       await page.getByLabel('Branch, tag or commit').fill('topic');
       await page.getByLabel('Branch, tag or commit').press('Enter');

@@ -20,6 +20,7 @@ import { type Carrier, createSiteBrowser, type SiteBrowser, type SitePage } from
 import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { mfaParts } from './mfa.ts';
+import { testPastRepositories } from './past-repositories.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 
 /** The password of every account that `WebsiteFixture.account` makes. */
@@ -72,6 +73,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     },
     layers: layersIn(createMemoryLayerStore()),
     onLayer: () => undefined,
+    pastRepositories: testPastRepositories({ ...api.context, ...options.context }),
     ...mfaParts(),
     background: createBackground((what, cause) => {
       throw new Error(`A fault of ${what}`, { cause });

@@ -165,7 +165,7 @@ function linkTo(href: string | undefined, place: MarkdownPlace): sanitizeHtml.At
   if (inside === null) return {};
   const isText = /\.(md|markdown)$/i.test(inside.pathname);
   const hash = isText && inside.hash.length > 1 ? `#${ANCHOR_PREFIX}${inside.hash.slice(1)}` : inside.hash;
-  return { href: `${place.blobs}${inside.pathname}${hash}` };
+  return { href: `${place.blobs}${inside.pathname}${place.query ?? ''}${hash}` };
 }
 
 interface WantedImage {
@@ -178,7 +178,10 @@ interface WantedImage {
 function imageOf({ tagName, src = '', alt = '', attribs }: WantedImage, place: MarkdownPlace, isInLink: boolean) {
   const inside = inRepository(src, place);
   if (inside !== null && src !== '') {
-    return { tagName, attribs: { ...attribs, src: `${place.raw}${inside.pathname}`, alt, loading: 'lazy' } };
+    return {
+      tagName,
+      attribs: { ...attribs, src: `${place.raw}${inside.pathname}${place.query ?? ''}`, alt, loading: 'lazy' },
+    };
   }
   const elsewhere = /^https?:/i.test(src) ? src : null;
   const text = alt.trim() === '' ? `image${elsewhere === null ? '' : ` at ${hostOf(elsewhere)}`}` : alt;

@@ -57,7 +57,15 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
   return {
     async markdown(person, { id, text, place }) {
       if (text.length > RENDERED_MARKDOWN_LENGTH_MAX) return null;
-      const key = JSON.stringify(['markdown', id, text.length, place.blobs, place.raw, place.folder]);
+      const key = JSON.stringify([
+        'markdown',
+        id,
+        text.length,
+        place.blobs,
+        place.raw,
+        place.folder,
+        place.query ?? '',
+      ]);
       const rendered = await render(person, key, { kind: 'markdown', text, place });
       return typeof rendered === 'string' ? rendered : null;
     },

@@ -10,6 +10,8 @@ export interface MarkdownPlace {
   readonly raw: string;
   /** The folder of the text, percent-encoded, such as `docs/guide`; empty for the root. */
   readonly folder: string;
+  /** What follows the path of each address, such as `?at=20261103T140200Z`. */
+  readonly query?: string;
 }
 
 export type RenderingJob =

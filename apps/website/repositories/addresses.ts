@@ -4,6 +4,7 @@
  * Must stay true: a name is encoded byte by byte, since it need not be UTF-8, and decoded exactly once. A link to a ref
  * leads to that ref, whatever other refs there are.
  */
+import { momentInUrl } from '../../../core/audit/moment.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
@@ -12,6 +13,30 @@ export type PlaceKind = 'tree' | 'blob' | 'raw' | 'commits';
 
 type Names = readonly Uint8Array[];
 
+/** The name of the moment in queries. */
+const MOMENT = 'at';
+
+/** Returns the query that keeps the moment which a page shows; none for a page of now. */
+export function momentQuery({ asOf }: Pick<FoundRepository, 'asOf'>): Readonly<Record<string, string>> {
+  return asOf === undefined ? {} : { [MOMENT]: momentInUrl(asOf) };
+}
+
+/** Returns an address of this site with more in its query, and with the moment that the page shows. */
+export function shownAddress(
+  repository: Pick<FoundRepository, 'asOf'>,
+  address: string,
+  query: Readonly<Record<string, string>> = {},
+): string {
+  const [path = '', known = ''] = address.split('?', 2);
+  const search = new URLSearchParams({
+    ...Object.fromEntries(new URLSearchParams(known)),
+    ...query,
+    ...momentQuery(repository),
+  });
+  return search.size === 0 ? path : `${path}?${search.toString()}`;
+}
+
+/** The address of the repository as it is now, and the start of the addresses of its pages. */
 export function repositoryAddress({ account, owned }: Pick<FoundRepository, 'account' | 'owned'>): string {
   return `/${account.username}/${owned.name}`;
 }
@@ -19,11 +44,11 @@ export function repositoryAddress({ account, owned }: Pick<FoundRepository, 'acc
 /** Returns the address of a path at a ref. */
 export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: string, names: Names): string {
   const parts = [...addressedRef(repository, ref, names).split('/').map(encodeURIComponent), ...names.map(encodeName)];
-  return `${repositoryAddress(repository)}/${kind}/${parts.join('/')}`;
+  return shownAddress(repository, `${repositoryAddress(repository)}/${kind}/${parts.join('/')}`);
 }
 
 export function commitAddress(repository: FoundRepository, id: string): string {
-  return `${repositoryAddress(repository)}/commit/${id}`;
+  return shownAddress(repository, `${repositoryAddress(repository)}/commit/${id}`);
 }
 
 /** Percent-encodes every byte that is not unreserved: RFC 3986, section 2.3. */

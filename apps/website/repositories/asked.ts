@@ -15,6 +15,7 @@ import { type Fields, NO_FIELDS } from '../layout/forms.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress, segmentsOf } from './addresses.ts';
+import { repositoryAsOf } from './as-of.ts';
 
 export interface Asked {
   readonly context: SiteContext;
@@ -39,9 +40,20 @@ export function onRepository(
   };
 }
 
-/** As `onRepository`, for addresses that end in `<ref>/<path>`. */
-export function onPlace(context: SiteContext, handler: (asked: Asked, place: RefPath) => Promise<SiteAnswer>): Handler {
+/** As `onRepository`, for pages that show the repository as of the moment that the address names. */
+export function onRepositoryAsOf(context: SiteContext, handler: (asked: Asked) => Promise<SiteAnswer>): Handler {
   return onRepository(context, async (asked) => {
+    const { visit } = asked;
+    const text = visit.url.searchParams.get('at');
+    if (text === null) return handler(asked);
+    const found = await repositoryAsOf(context, asked.repository, text, visit);
+    return 'title' in found ? showProblem(visit, found) : handler({ ...asked, repository: found });
+  });
+}
+
+/** As `onRepositoryAsOf`, for addresses that end in `<ref>/<path>`. */
+export function onPlace(context: SiteContext, handler: (asked: Asked, place: RefPath) => Promise<SiteAnswer>): Handler {
+  return onRepositoryAsOf(context, async (asked) => {
     const segments = segmentsOf(asked.visit.target);
     if (segments === null) return notFound(asked.visit);
     const place = splitRefPath(asked.repository, segments);

@@ -15,7 +15,7 @@ import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import { isMarkdown, languageOf } from '../rendering/language.ts';
-import { placeAddress } from './addresses.ts';
+import { placeAddress, shownAddress } from './addresses.ts';
 import { type Asked, numberAsked, showRefusal } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
@@ -80,6 +80,13 @@ async function boxOf(asked: Asked, contents: Shown, place: Place): Promise<Box> 
   }
 }
 
+/** The same file, shown in another form. */
+function viewed({ repository }: Asked, view: 'source' | 'whole' | null): string {
+  const query = view === null ? {} : { view };
+  // A reference that is empty would keep the query of the page.
+  return shownAddress(repository, '', query) || '?';
+}
+
 function linkBox({ target }: SymlinkContents): Box {
   const text = shownName(target);
   return { facts: 'link', box: html`<p class="empty">A link to <code><bdi>${text}</bdi></code></p>` };
@@ -93,7 +100,7 @@ async function fileBox(asked: Asked, file: FileContents, { ref, names, room }: P
     return {
       facts: size,
       box: html`<p class="image-box"><img src="${raw}" alt="${shownName(name)}"></p>`,
-      actions: file.isText ? [html`<a href="?view=source">Source</a>`] : [],
+      actions: file.isText ? [html`<a href="${viewed(asked, 'source')}">Source</a>`] : [],
     };
   }
   if (file.content.kind !== 'held') {
@@ -122,16 +129,22 @@ async function textBox(
     const markup = await renderedMarkdown(asked, file);
     const isWhole = markup !== null && (view === 'whole' || bytesOf(markup) <= room);
     if (isWhole) {
-      const actions = [html`<a href="?view=source">Source</a>`];
+      const actions = [html`<a href="${viewed(asked, 'source')}">Source</a>`];
       return {
         facts: size,
         box: html`<h2 class="unseen">Content</h2><article class="prose">${markup}</article>`,
         actions,
       };
     }
-    if (markup !== null) return codeBox(asked, file, { size, room }, [html`<a href="?view=whole">Rendered</a>`]);
+    if (markup !== null)
+      return codeBox(asked, file, { size, room }, [html`<a href="${viewed(asked, 'whole')}">Rendered</a>`]);
   }
-  return codeBox(asked, file, { size, room }, isMarkdown(name) ? [html`<a href="?">Rendered</a>`] : []);
+  return codeBox(
+    asked,
+    file,
+    { size, room },
+    isMarkdown(name) ? [html`<a href="${viewed(asked, null)}">Rendered</a>`] : [],
+  );
 }
 
 async function codeBox(
@@ -168,13 +181,13 @@ function lineNumber(number: number): Html {
   return html`<a id="L${number}" href="#L${number}">${number}</a>`;
 }
 
-function windowPager({ from, to, total }: LineWindow, { visit }: Asked): Content {
+function windowPager({ from, to, total }: LineWindow, { visit, repository }: Asked): Content {
   if (from === 1 && to === total) return null;
   const view = visit.url.searchParams.get('view');
   const isLong = visit.url.searchParams.has('all');
   const query = (wanted: Readonly<Record<string, string>>): string => {
     const kept = { ...(view === null ? {} : { view }), ...(isLong ? { all: 'yes' } : {}) };
-    return `?${new URLSearchParams({ ...kept, ...wanted }).toString()}`;
+    return shownAddress(repository, '', { ...kept, ...wanted });
   };
   return html`<nav class="row pager" aria-label="Lines">${
     from > 1 && html`<a class="button" href="${query({ from: '1' })}">First lines</a>`

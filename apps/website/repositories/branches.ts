@@ -5,7 +5,7 @@ import { type ListedBranch, listBranchPage } from '../../../core/use-cases/readi
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
+import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { compareAddress } from './compare.ts';
 import { showRepositoryPage } from './frame.ts';
@@ -21,12 +21,11 @@ export async function showBranches(asked: Asked): Promise<SiteAnswer> {
   const { items, total } = list.branches;
   const { rows, page } = rowsWithin(items, wanted, (branch) => rowOf(asked, branch));
   const address = `${repositoryAddress(repository)}/branches`;
-  const content = html`<h1 class="unseen">Branches</h1>${refsSearch(
-    address,
-    'Find a branch',
-    search,
-    counted(total, 'branch', 'branches'),
-  )}${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(address, search, 'branches')}${pager(address, page, total, { query: search === '' ? {} : { q: search } })}`;
+  const content = html`<h1 class="unseen">Branches</h1>${refsSearch(asked, address, {
+    label: 'Find a branch',
+    text: search,
+    found: counted(total, 'branch', 'branches'),
+  })}${items.length > 0 ? table(list.defaultBranch, rows) : nothingFound(shownAddress(repository, address), search, 'branches')}${pager(shownAddress(repository, address), page, total, { query: search === '' ? {} : { q: search } })}`;
   return showRepositoryPage(asked, { title: 'Branches', tab: 'Branches' }, content);
 }
 

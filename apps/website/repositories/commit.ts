@@ -7,7 +7,7 @@ import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { commitAddress, placeAddress } from './addresses.ts';
+import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { diffView } from './diff-view.ts';
 import { pushedBy } from './pushed-by.ts';
@@ -24,7 +24,7 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
   const subject = subjectOf(commit.message);
   const body = bodyOf(commit.message);
   const address = (file: number | null): string =>
-    `${commitAddress(repository, commit.id)}${file === null ? '' : `?file=${file}`}`;
+    shownAddress(repository, commitAddress(repository, commit.id), file === null ? {} : { file: String(file) });
   const content = html`<div class="stack"><div class="row"><h1 dir="auto">${subject}</h1><a class="button end" href="${placeAddress(
     repository,
     'tree',

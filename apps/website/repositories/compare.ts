@@ -5,7 +5,8 @@ import { type Comparison, compareRefs } from '../../../core/use-cases/reading/co
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { bytesOf } from '../layout/weight.ts';
-import { commitAddress, repositoryAddress } from './addresses.ts';
+import { commitAddress, repositoryAddress, shownAddress } from './addresses.ts';
+import { momentField } from './as-of.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { daysOf } from './commits.ts';
 import { diffView } from './diff-view.ts';
@@ -20,7 +21,7 @@ export function compareAddress(
   head: string,
   more: Readonly<Record<string, string>> = {},
 ): string {
-  return `${repositoryAddress(repository)}/compare?${new URLSearchParams({ base, head, ...more }).toString()}`;
+  return shownAddress(repository, `${repositoryAddress(repository)}/compare`, { base, head, ...more });
 }
 
 export async function showComparison(asked: Asked): Promise<SiteAnswer> {
@@ -63,7 +64,7 @@ function textAsked({ visit }: Asked, name: string, otherwise: string): string {
 function form({ repository }: Asked, base: string, head: string): Html {
   const field = (name: string, label: string, value: string): Html =>
     html`<label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false">`;
-  return html`<form class="comparison" action="${repositoryAddress(repository)}/compare">${field('base', 'Base', base)}${field(
+  return html`<form class="comparison" action="${repositoryAddress(repository)}/compare">${momentField(repository)}${field('base', 'Base', base)}${field(
     'head',
     'Compare with',
     head,
@@ -100,8 +101,13 @@ function commits(asked: Asked, found: Comparison, { base, head, page: wanted }: 
   // Without a count there may be one more page after a full one.
   const total = found.apart?.ahead ?? (found.commits.length === wanted.limit ? end + 1 : end);
   const { days, page } = daysOf(asked, found.commits, wanted, COMMITS_BYTES_MAX);
-  return html`${days}${pager(`${repositoryAddress(asked.repository)}/compare`, page, total, {
-    query: { base, head },
-    isExact: found.apart !== null,
-  })}`;
+  return html`${days}${pager(
+    shownAddress(asked.repository, `${repositoryAddress(asked.repository)}/compare`),
+    page,
+    total,
+    {
+      query: { base, head },
+      isExact: found.apart !== null,
+    },
+  )}`;
 }

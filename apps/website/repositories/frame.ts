@@ -1,4 +1,5 @@
 /** The head of every page of a repository: its names, its description and its tabs; and parts that several pages show. */
+import { momentInUrl } from '../../../core/audit/moment.ts';
 import { parseObjectId } from '../../../core/kernel/ids.ts';
 import { findRefs } from '../../../core/use-cases/reading/find-refs.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
@@ -6,7 +7,8 @@ import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { bytesOf, textBytes } from '../layout/weight.ts';
-import { placeAddress, type PlaceKind, repositoryAddress } from './addresses.ts';
+import { placeAddress, type PlaceKind, repositoryAddress, shownAddress } from './addresses.ts';
+import { asOfBand, momentField } from './as-of.ts';
 import type { Asked } from './asked.ts';
 import { shownName, shortId } from './shown-text.ts';
 
@@ -25,23 +27,24 @@ export function showRepositoryPage(asked: Asked, options: FrameOptions, content:
   const { visit, repository } = asked;
   const { account, owned } = repository;
   const name = `${account.username}/${owned.name}`;
-  const names = html`<a href="/${account.username}">${account.username}</a><span class="slash">/</span><a href="${repositoryAddress(
+  const names = html`<a href="/${account.username}">${account.username}</a><span class="slash">/</span><a href="${shownAddress(
     repository,
+    repositoryAddress(repository),
   )}">${owned.name}</a>`;
   const heading = options.isHome === true ? html`<h1 class="title">${names}</h1>` : html`<p class="title">${names}</p>`;
   const head = html`${heading}${owned.description !== null && html`<p dir="auto">${shownName(owned.description)}</p>`}
 <nav class="tabs" aria-label="Repository">${tabsOf(asked, options.tab)}</nav>`;
   const title = options.title === null ? name : `${options.title} · ${name}`;
-  return showPage(page(visit, { title, head }, content), options.status ?? 200);
+  return showPage(page(visit, { title, head }, html`${asOfBand(asked)}${content}`), options.status ?? 200);
 }
 
 function tabsOf({ repository }: Asked, current: Tab): Content {
   const home = repositoryAddress(repository);
   const tabs: readonly (readonly [Tab, string])[] = [
-    ['Code', home],
-    ['Commits', `${home}/commits`],
-    ['Branches', `${home}/branches`],
-    ['Tags', `${home}/tags`],
+    ['Code', shownAddress(repository, home)],
+    ['Commits', shownAddress(repository, `${home}/commits`)],
+    ['Branches', shownAddress(repository, `${home}/branches`)],
+    ['Tags', shownAddress(repository, `${home}/tags`)],
     ['Activity', `${home}/activity`],
     ['Settings', `${home}/settings`],
   ];
@@ -53,11 +56,14 @@ function tabsOf({ repository }: Asked, current: Tab): Content {
 /** What the document around the content takes, without the names of its repository, and how often it has their address. */
 const FRAME_BYTES = 4_500;
 const FRAME_ADDRESSES = 16;
+/** The band of a page of the past, and the moment in its links. */
+const AS_OF_BYTES = 1_500;
 
 /** Returns about how many bytes of a page are not its content. */
 export function frameBytes({ repository }: Asked): number {
   const description = shownName(repository.owned.description ?? '');
-  return FRAME_BYTES + FRAME_ADDRESSES * repositoryAddress(repository).length + textBytes(description);
+  const past = repository.asOf === undefined ? 0 : AS_OF_BYTES;
+  return FRAME_BYTES + past + FRAME_ADDRESSES * repositoryAddress(repository).length + textBytes(description);
 }
 
 /**
@@ -85,7 +91,7 @@ export async function refPicker(
   const shown = parseObjectId(ref) === null ? shownName(ref) : shortId(ref);
   return html`<details class="pop"><summary class="button">${shown} ▾</summary><form class="menu" action="${repositoryAddress(
     repository,
-  )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false"><input type="hidden" name="page" value="${kind}">
+  )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false"><input type="hidden" name="page" value="${kind}">${momentField(repository)}
 <h3>Branches</h3><ul class="refs">${listed(branches.map((name) => link(name, name)))}</ul>${
     tags.length > 0 &&
     html`<h3>Tags</h3><ul class="refs">${listed(tags.map((name) => link(name, `refs/tags/${name}`)))}</ul>`
@@ -128,7 +134,9 @@ export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Arra
   }</bdi></nav>`;
 }
 
-/** The address that git clones from, without a secret. */
+/** The address that git clones from, without a secret: what it gives is what the page shows. */
 export function cloneUrl({ visit, repository }: Asked): string {
-  return `${visit.webUrl}/r/${repository.account.username}/${repository.owned.name}.git`;
+  const { account, owned, asOf } = repository;
+  const moment = asOf === undefined ? '' : `@${momentInUrl(asOf)}`;
+  return `${visit.webUrl}/r/${account.username}/${owned.name}${moment}.git`;
 }

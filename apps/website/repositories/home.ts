@@ -16,12 +16,15 @@ import { cloneUrl, frameBytes, refPicker, showRepositoryPage } from './frame.ts'
 import { folderTable } from './folder-table.ts';
 import { pusher } from './pushed-by.ts';
 import { pager } from './pager.ts';
+import { shownName } from './shown-text.ts';
 import { readmeOf } from './readme.ts';
 import { placeAddress } from './addresses.ts';
 
 export async function showHome(asked: Asked): Promise<SiteAnswer> {
   const { context, repository } = asked;
-  if (findDefaultBranch(repository) === null) return emptyHome(asked);
+  if (findDefaultBranch(repository) === null) {
+    return repository.asOf === undefined ? emptyHome(asked) : emptyThen(asked);
+  }
   const entries = folderPage(asked);
   const wanted = { ref: null, path: { names: [], folder: true }, entries, signal: asked.visit.signal };
   const listing = await listTree(context, repository, wanted);
@@ -40,12 +43,25 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 
+/** The home at a moment when the default branch did not exist. */
+function emptyThen(asked: Asked): SiteAnswer {
+  const { repository } = asked;
+  const text =
+    repository.entity.state.refs.size === 0
+      ? 'Nothing had been pushed yet.'
+      : `The default branch, ${shownName(repository.defaultBranch)}, did not exist.`;
+  const content = html`<section class="box"><p class="empty">${text}</p></section>`;
+  return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
+}
+
 function cloneBox(asked: Asked): Html {
-  return html`<section class="clone stack tight"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any username; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
+  return html`<section class="clone stack tight" id="clone"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any username; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
 }
 
 async function facts({ context, visit, repository }: Asked): Promise<Html> {
-  const { items } = await listActivity(context, repository, { offset: 0, limit: 1 });
+  // The last change is of now.
+  const isPast = repository.asOf !== undefined;
+  const { items } = isPast ? { items: [] } : await listActivity(context, repository, { offset: 0, limit: 1 });
   const push = items[0]?.push;
   const { sizeBytes, pushedAt, createdAt } = repositoryRow(repository);
   return html`<dl class="facts">${

@@ -55,15 +55,17 @@ export interface PagerOptions {
   readonly isExact?: boolean;
 }
 
-/** `address` is without a query; pages are counted from 0 in the query `page`. */
+/** Pages are counted from 0 in the query `page`. */
 export function pager(address: string, page: ListPage, total: number, options: PagerOptions = {}): Html {
   const { query = {}, isExact = true } = options;
   const number = Math.floor(page.offset / page.limit);
   if (number === 0 && !hasMore(page, total)) return NOTHING;
   const size = page.limit === page.usual ? {} : { size: String(page.limit) };
   const link = (to: number, label: string, rel: string): Html => {
-    const search = new URLSearchParams({ ...query, page: String(to), ...size }).toString();
-    return html`<a class="button" rel="${rel}" href="${address}?${search}">${label}</a>`;
+    const [path = '', known = ''] = address.split('?', 2);
+    const search = new URLSearchParams(Object.entries({ ...query, page: String(to), ...size }));
+    for (const [name, value] of new URLSearchParams(known)) search.append(name, value);
+    return html`<a class="button" rel="${rel}" href="${path}?${search.toString()}">${label}</a>`;
   };
   const last = Math.min(page.offset + page.limit, total);
   const range = last > page.offset ? `${page.offset + 1}–${last}` : 'Nothing here';

@@ -1,6 +1,7 @@
 /** The field above a list of branches or tags, and what a search without a result shows. */
 import { html, type Html, NOTHING } from '../layout/html.ts';
 import type { Asked } from './asked.ts';
+import { momentField } from './as-of.ts';
 import { shownName } from './shown-text.ts';
 
 const SEARCH_LENGTH_MAX = 200;
@@ -9,8 +10,16 @@ export function searchAsked({ visit }: Asked): string {
   return (visit.url.searchParams.get('q') ?? '').trim().slice(0, SEARCH_LENGTH_MAX);
 }
 
-export function refsSearch(action: string, label: string, text: string, found: string): Html {
-  return html`<form class="row search" action="${action}" role="search"><label for="q" class="unseen">${label}</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="${label}" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${found}</span></form>`;
+interface RefsSearch {
+  readonly label: string;
+  readonly text: string;
+  /** How many were found, in words. */
+  readonly found: string;
+}
+
+/** `action` is the address of the list. */
+export function refsSearch({ repository }: Asked, action: string, { label, text, found }: RefsSearch): Html {
+  return html`<form class="row search" action="${action}" role="search">${momentField(repository)}<label for="q" class="unseen">${label}</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="${label}" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${found}</span></form>`;
 }
 
 /** What stands in place of the list when a search finds none of `things`; nothing without a search. */

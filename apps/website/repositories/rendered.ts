@@ -8,7 +8,7 @@ import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { type Html, trustedHtml } from '../layout/html.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import type { CodeJob } from '../rendering/rendering-job.ts';
-import { encodeName, repositoryAddress } from './addresses.ts';
+import { encodeName, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 
@@ -27,7 +27,8 @@ export async function renderedMarkdown(asked: Asked, { id, text, ref, names }: T
   const at = addressedRef(repository, ref, folder).split('/').map(encodeURIComponent).join('/');
   const home = repositoryAddress(repository);
   const place = { blobs: `${home}/blob/${at}`, raw: `${home}/raw/${at}`, folder: folder.map(encodeName).join('/') };
-  const markup = await context.renderer.markdown(visit.person.account, { id, text, place });
+  const query = shownAddress(repository, '');
+  const markup = await context.renderer.markdown(visit.person.account, { id, text, place: { ...place, query } });
   return markup === null ? null : trustedHtml(markup);
 }
 

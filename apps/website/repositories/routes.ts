@@ -5,7 +5,7 @@
  * a reserved name (core/account/names.ts).
  */
 import type { Room } from '../layout/room.ts';
-import { onPlace, onRepository } from './asked.ts';
+import { onPlace, onRepository, onRepositoryAsOf } from './asked.ts';
 import { showActivity } from './activity.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
@@ -31,24 +31,24 @@ export const repositoriesRoom: Room = {
     site.page('/new', (visit) => openNew(context, visit));
     site.form('/new', (visit, fields) => createFromForm(context, visit, fields));
     site.page('/:username', (visit) => showList(context, visit));
-    site.page('/:username/:repository', onRepository(context, showHome));
+    site.page('/:username/:repository', onRepositoryAsOf(context, showHome));
     site.form('/:username/:repository/readme', onRepository(context, beginWithReadme));
-    site.page('/:username/:repository/switch', onRepository(context, switchRef));
+    site.page('/:username/:repository/switch', onRepositoryAsOf(context, switchRef));
     site.page('/:username/:repository/tree/*', onPlace(context, showTree));
     site.page('/:username/:repository/blob/*', onPlace(context, showBlob));
     site.page('/:username/:repository/raw/*', onPlace(context, showRaw));
-    site.page('/:username/:repository/commits', onRepository(context, showDefaultCommits));
+    site.page('/:username/:repository/commits', onRepositoryAsOf(context, showDefaultCommits));
     site.page(
       '/:username/:repository/commits/*',
       onPlace(context, (asked, place) =>
         place.names.length === 0 ? showCommits(asked, place.ref) : showHistory(asked, place),
       ),
     );
-    site.page('/:username/:repository/branches', onRepository(context, showBranches));
-    site.page('/:username/:repository/compare', onRepository(context, showComparison));
-    site.page('/:username/:repository/tags', onRepository(context, showTags));
+    site.page('/:username/:repository/branches', onRepositoryAsOf(context, showBranches));
+    site.page('/:username/:repository/compare', onRepositoryAsOf(context, showComparison));
+    site.page('/:username/:repository/tags', onRepositoryAsOf(context, showTags));
     site.page('/:username/:repository/activity', onRepository(context, showActivity));
-    site.page('/:username/:repository/commit/:id', onRepository(context, showCommit));
+    site.page('/:username/:repository/commit/:id', onRepositoryAsOf(context, showCommit));
     site.page(
       '/:username/:repository/settings',
       onRepository(context, async (asked) => showSettings(asked)),

@@ -6,7 +6,7 @@ import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { commitAddress, placeAddress, repositoryAddress } from './addresses.ts';
+import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { shellWord } from './empty-home.ts';
@@ -25,9 +25,9 @@ export async function showTags(asked: Asked): Promise<SiteAnswer> {
   const content = html`<h1 class="unseen">Tags</h1>${
     isEmpty
       ? noTags(repository.defaultBranch)
-      : html`${refsSearch(address, 'Find a tag', search, counted(tags.total, 'tag'))}${
-          rows.length > 0 ? table(rows.map(({ row }) => row)) : nothingFound(address, search, 'tags')
-        }${pager(address, page, tags.total, { query: search === '' ? {} : { q: search } })}`
+      : html`${refsSearch(asked, address, { label: 'Find a tag', text: search, found: counted(tags.total, 'tag') })}${
+          rows.length > 0 ? table(rows.map(({ row }) => row)) : nothingFound(shownAddress(repository, address), search, 'tags')
+        }${pager(shownAddress(repository, address), page, tags.total, { query: search === '' ? {} : { q: search } })}`
   }`;
   return showRepositoryPage(asked, { title: 'Tags', tab: 'Tags' }, content);
 }

@@ -7,6 +7,7 @@
  */
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
+import type { Moment } from '../../audit/moment.ts';
 import type { WantedBucket } from '../../account/buckets/binding.ts';
 import type { Plans } from '../../account/plans.ts';
 import { decideOwnedRepository } from '../../account/repositories/decide.ts';
@@ -48,6 +49,8 @@ export interface FoundRepository extends ListedRepository {
   readonly entity: Entity<OpenRepository>;
   /** The short name of the branch that HEAD names. */
   readonly defaultBranch: string;
+  /** Present if it is shown as of a moment: its refs are those of then, and its layers those of now. */
+  readonly asOf?: Moment;
 }
 
 /** Finds a repository by the names in a URL, without regard to case. Null if there is none. */

@@ -98,7 +98,7 @@ export function createPastRepositories(context: PastRepositoriesContext): PastRe
         }
       }
       const denied = past.checked?.denied ?? null;
-      return denied === null ? withRefsOf(repository, past) : { denied };
+      return denied === null ? { ...withRefsOf(repository, past), asOf: moment } : { denied };
     },
   };
 }
@@ -136,7 +136,7 @@ function isChecked({ entity, checked }: KeptPast, { entity: { state: now } }: Fo
 /** Ids that are looked up before the next look at whether one is missing. */
 const LOOKED_UP_AT_ONCE = 1_000;
 
-/** Looks for the objects that the refs of then name: the layers are closed under reachability (invariant 3). */
+/** Looks for the objects that the refs of then name: the layers are closed under reachability (docs/architecture.md, invariant 3). */
 async function check(
   context: PastRepositoriesContext,
   repository: FoundRepository,
@@ -170,7 +170,7 @@ async function check(
 function withRefsOf(repository: FoundRepository, { owned, entity: then, defaultBranch }: KeptPast): FoundRepository {
   const { state: now, revision } = repository.entity;
   if (then.revision === revision) return { ...repository, owned };
-  const { layers, shrinkEpoch, keptSinceEpoch, layersSizeBytes } = now;
-  const state = { ...then.state, layers, shrinkEpoch, keptSinceEpoch, layersSizeBytes, clean: false, leftTips: [] };
+  const { layers, shrinkEpoch, keptSinceEpoch } = now;
+  const state = { ...then.state, layers, shrinkEpoch, keptSinceEpoch, clean: false, leftTips: [] };
   return { ...repository, owned, entity: { ...then, state }, defaultBranch };
 }

@@ -42,7 +42,8 @@ export async function listCommits(
   wanted: WantedCommits,
 ): Promise<CommitList | Refused> {
   const { ref, page } = wanted;
-  if (ref !== null && ref !== known.defaultBranch) {
+  // The read model has the default branch as it is now.
+  if (known.asOf !== undefined || (ref !== null && ref !== known.defaultBranch)) {
     return closing(openView(context, known), (view) => listFromObjects(context, view, wanted));
   }
   const opened = await openViewWithRows(context, known, {

@@ -60,13 +60,16 @@ describe('The pages of a repository of the longest names', () => {
       const { home, file } = await push(word, number);
       const [folder = ''] = file.split('/');
       const branch = encodeURIComponent(refName(word, 1));
-      for (const address of [
+      const addresses = [
         ...[`/${owner.username}`, home, `${home}/branches`, `${home}/tags`, `${home}/activity`, `${home}/settings`],
         ...[`${home}/tree/main`, `${home}/tree/main/${folder}`, `${home}/tree/${branch}`, `${home}/blob/main/${file}`],
         ...[`${home}/blob/${branch}/${file}`, `${home}/blob/main/README.md`, `${home}/commits/main`],
         ...[`${home}/commits/${branch}/${file}`, `${home}/commit/${await tipOf(home)}`],
         `${home}/compare?base=${encodeURIComponent(refName(word, 2))}&head=main`,
-      ]) {
+      ];
+      const at = `at=${new Date().toISOString()}`;
+      const past = addresses.slice(1).map((address) => `${address}${address.includes('?') ? '&' : '?'}${at}`);
+      for (const address of kind === 'escaped' ? [...addresses, ...past] : addresses) {
         const { status, bytes } = await browser.get(address);
         assert.equal(status, 200, address);
         assert.ok(bytes.length < PAGE_BYTES_MAX, `${address} has ${bytes.length} bytes`);

@@ -15,6 +15,7 @@ import {
   type Strata,
 } from '../../../support/strata.ts';
 import { sharedParts, startNode } from '../../../support/strata-on-postgres.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
 
 const HOSTILE = '<img/src=x>"onerror=alert(1)';
 
@@ -121,12 +122,81 @@ describe('The pages of comparisons and pushes', () => {
     assert.match(textOf(await page(`/ada/engine/commit/${forced}`)), /as event 2 of the/);
   });
 
+  /** The addresses as of each event, oldest first, as the activity names them. */
+  const moments = async (): Promise<readonly string[]> => {
+    const found = links(await page('/ada/engine/activity')).flatMap((link) => /\?at=(.*)$/.exec(link)?.[1] ?? []);
+    return [...new Set(found)].toReversed();
+  };
+
+  test('lead from each change to the repository as it stood with it, and stay there', async () => {
+    const [, pushed = '', , deleted = ''] = await moments();
+    const home = await page(`/ada/engine?at=${pushed}`);
+    assert.match(textOf(home), /As of \d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC with event 2/);
+    assert.match(home.html, new RegExp(`/r/ada/engine@${pushed}\\.git`));
+    const file = `/ada/engine/blob/feature%2Fone/two?at=${pushed}`;
+    const seen = new Set([`/ada/engine?at=${pushed}`]);
+    for (const address of seen) {
+      const shown = await browser.get(address);
+      if (shown.status === 302 || shown.status === 303) continue;
+      assert.equal(shown.status, 200, address);
+      if (!address.includes('/raw/')) assert.match(textOf(shown), /As of .* with event 2/, address);
+      const more = links(shown).filter((link) => /^\/ada\/engine(\/(?!activity|settings)|\?)/.test(link));
+      for (const link of more) assert.ok(link.includes(`at=${pushed}`), `${address} leads to ${link}`);
+      for (const link of more) if (seen.size < 30) seen.add(link.split('#')[0] ?? '');
+    }
+    assert.ok([...seen].some((address) => address.startsWith('/ada/engine/commit/')));
+    assert.match(textOf(await page(file)), /3 /);
+    assert.match(
+      textOf(await page(`/ada/engine/commits/feature%2Fone?at=${pushed}`)),
+      /Write two .*Write two .*Write one/,
+    );
+    const commits = textOf(await page(`/ada/engine/commits/main?at=${pushed}`));
+    assert.match(commits, /Write one/);
+    assert.doesNotMatch(commits, /Write three/);
+    assert.match(textOf(await page(`/ada/engine/branches?at=${pushed}`)), /feature\/one/);
+    assert.doesNotMatch(textOf(await page(`/ada/engine/branches?at=${deleted}`)), /feature\/one/);
+    assert.doesNotMatch(textOf(await page('/ada/engine')), /As of/);
+  });
+
+  test('give the address that clones what they show', async (context) => {
+    const [, pushed = '', , deleted = ''] = await moments();
+    const at = (moment: string): string => url.replace('.git', `@${moment}.git`);
+    assert.match(await git(work, ['ls-remote', at(pushed)]), new RegExp(`${forced}\trefs/heads/feature/one`));
+    assert.doesNotMatch(await git(work, ['ls-remote', at(deleted)]), /feature\/one/);
+    const folder = await tempDir(context);
+    await git(folder, ['clone', '--quiet', '--branch', 'feature/one', at(pushed), '.']);
+    assert.equal((await git(folder, ['rev-parse', 'HEAD'])).trim(), forced);
+  });
+
+  test('take a time in any form, and say why there is nothing to show', async () => {
+    const now = new Date();
+    for (const at of [now.toISOString(), now.toISOString().replace('Z', '+00:00')]) {
+      assert.match(textOf(await page(`/ada/engine/branches?at=${at}`)), /As of/, at);
+    }
+    const later = new Date(now.getTime() + 600_000).toISOString();
+    for (const [at, title] of [
+      ['yesterday', 'No such moment'],
+      ['', 'No such moment'],
+      [HOSTILE, 'No such moment'],
+      [later, 'This moment has not come yet'],
+      ['2020-01-01T00:00:00Z', 'Not made yet'],
+      ['0190f3e2-7c1a-7b4e-9a35-2b8f5f0f7a11', 'No such event'],
+    ] as const) {
+      const shown = await browser.get(`/ada/engine?at=${encodeURIComponent(at)}`);
+      assert.equal(shown.status, 404, at);
+      assert.ok(textOf(shown).includes(title), `${at}: ${textOf(shown)}`);
+      assert.ok(!shown.html.includes('<img/src'));
+    }
+  });
+
   // The attack: somebody with an account of their own reads which commits were forced away elsewhere.
   test('are not found for another account’s repository, as for one that does not exist', async () => {
     const eve = await signIn(strata, await createAccount(strata, 'eve'));
     await createRepository(strata, ada, 'fresh');
     assert.equal((await browser.get('/ada/fresh/compare?head=main')).status, 404);
-    for (const kind of ['branches', 'tags', 'activity', 'compare?head=main']) {
+    const [moment = ''] = await moments();
+    const past = [`branches?at=${moment}`, `tree/main?at=${moment}`, 'branches?at=never'];
+    for (const kind of ['branches', 'tags', 'activity', 'compare?head=main', ...past]) {
       const theirs = await eve.get(`/ada/engine/${kind}`);
       const nothing = await eve.get(`/ada/nothing/${kind}`);
       assert.deepEqual([theirs.status, nothing.status], [404, 404], kind);

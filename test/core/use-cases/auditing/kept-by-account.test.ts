@@ -3,6 +3,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { type AccountId, uuid } from '../../../../core/kernel/ids.ts';
+import {
+  PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
+  PAST_REPOSITORIES_SIZE_BYTES_MAX,
+} from '../../../../core/kernel/limits.ts';
 import { createKeptByAccount } from '../../../../core/use-cases/auditing/kept-by-account.ts';
 
 const [ada, bob, eve] = [randomUUID(), randomUUID(), randomUUID()].map((id) => uuid<AccountId>(id)) as [
@@ -56,5 +60,21 @@ describe('What is kept for an account', () => {
     set(ada, 'a', 500);
     set(ada, 'a', 100);
     assert.deepEqual([has(ada, 'a'), kept.sizeBytes], ['a', ENTRY + 100]);
+  });
+
+  test('is a share of 32 MiB of 64 MiB for repositories of the past', () => {
+    const kept = createKeptByAccount<string>({
+      sizeBytesMax: PAST_REPOSITORIES_SIZE_BYTES_MAX,
+      accountSizeBytesMax: PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
+    });
+    const half = PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX / 2 - ENTRY;
+    for (const account of [ada, bob]) for (const key of ['a', 'b']) kept.set(account, key, key, half);
+    assert.equal(kept.sizeBytes, PAST_REPOSITORIES_SIZE_BYTES_MAX);
+    kept.set(ada, 'b', 'b', half + 1);
+    assert.deepEqual([kept.get(ada, 'a'), kept.get(bob, 'a')], [undefined, 'a']);
+    kept.set(ada, 'a', 'a', half - 1);
+    kept.set(eve, 'a', 'a', 1);
+    assert.ok(kept.sizeBytes <= PAST_REPOSITORIES_SIZE_BYTES_MAX);
+    assert.equal(kept.get(bob, 'b'), undefined);
   });
 });

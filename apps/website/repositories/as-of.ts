@@ -1,0 +1,81 @@
+/**
+ * Pages of a repository as of a moment: `?at=` names it, and a band on each of them says so.
+ *
+ * Must stay true: a page that shows the past says it, and every link to a page that can show the same moment does.
+ */
+import { parseMoment } from '../../../core/audit/moment.ts';
+import type { Timestamp } from '../../../core/kernel/ids.ts';
+import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { MomentDenial, PastRepositories } from '../../../core/use-cases/auditing/repository-as-of.ts';
+import { type Content, html } from '../layout/html.ts';
+import type { Problem } from '../layout/problems.ts';
+import type { PersonVisit } from '../layout/visit.ts';
+import { momentQuery, repositoryAddress, shownAddress } from './addresses.ts';
+
+/** Returns the repository as of the moment in the query, or what to say instead. */
+export async function repositoryAsOf(
+  { pastRepositories }: { readonly pastRepositories: PastRepositories },
+  repository: FoundRepository,
+  text: string,
+  { position, signal }: Pick<PersonVisit, 'position' | 'signal'>,
+): Promise<FoundRepository | Problem> {
+  // In a query a plus stands for a space.
+  const moment = parseMoment(text.trim().replace(' ', '+'));
+  if (moment === null) {
+    const words = 'Write a time such as 2026-11-03T14:02:00Z, or the id of one of the repository’s events.';
+    return { status: 404, title: 'No such moment', text: words };
+  }
+  const found = await pastRepositories.asOf(repository, moment, { seen: position, signal });
+  return 'denied' in found ? problemOf(found.denied) : found;
+}
+
+function problemOf(denial: MomentDenial): Problem {
+  switch (denial.code) {
+    case 'moment-in-future':
+      return { status: 404, title: 'This moment has not come yet', text: 'Only the past can be shown.' };
+    case 'repository-not-yet-made':
+      return { status: 404, title: 'Not made yet', text: html`The repository was made on ${longTime(denial.madeAt)}.` };
+    case 'repository-deleted-then':
+      return { status: 404, title: 'Deleted then', text: 'At this moment the repository was deleted.' };
+    case 'event-not-found':
+      return { status: 404, title: 'No such event', text: 'No event of this repository has this id.' };
+    case 'objects-expired':
+      return {
+        status: 410,
+        title: 'This moment has passed retention',
+        text: html`What it shows was removed from storage${
+          denial.event !== null && html` by the event <code class="id">${denial.event}</code>`
+        }. The record of what happened is kept.`,
+      };
+  }
+}
+
+/** What a page of the past begins with; nothing for a page of now. */
+export function asOfBand({ repository }: { readonly repository: FoundRepository }): Content {
+  const { asOf, entity } = repository;
+  if (asOf === undefined) return null;
+  const home = repositoryAddress(repository);
+  // The event is the last one folded.
+  const at = 'at' in asOf ? asOf.at : entity.lastAt;
+  const event = 'event' in asOf ? html` with event ${String(entity.revision)}` : '';
+  return html`<section class="asof" aria-label="As of"><strong>As of${at !== null && html` ${longTime(at)}`}${event}</strong><span>Nothing newer is shown.</span><span class="end row"><a href="${shownAddress(
+    repository,
+    home,
+  )}#clone">Clone it</a> <a href="${home}">Back to now</a></span></section>`;
+}
+
+/** The field with which a form leads to the same moment. */
+export function momentField(repository: FoundRepository): Content {
+  return Object.entries(momentQuery(repository)).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
+}
+
+const LONG = new Intl.DateTimeFormat('en-GB', {
+  ...({ day: 'numeric', month: 'long', year: 'numeric' } as const),
+  ...({ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZone: 'UTC' } as const),
+});
+
+function longTime(at: Timestamp): Content {
+  return html`<time datetime="${at}">${LONG.format(new Date(at)).replace(' at ', ', ')} UTC</time>`;
+}
