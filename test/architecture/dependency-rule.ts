@@ -40,7 +40,11 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   // A replay is the service's own fold of the log, and nothing else of it.
   'apps/replay': { from: ['apps/replay', 'core'], packages: null, node: ANY },
   // The command line is a client like any other: it has the API's document, and nothing of the server but replays.
-  'apps/cli': { from: ['apps/cli', 'apps/replay', 'apps/verifier'], packages: /^(commander|smol-toml|esbuild)$/, node: ANY },
+  'apps/cli': {
+    from: ['apps/cli', 'apps/replay', 'apps/verifier'],
+    packages: /^(commander|smol-toml|esbuild)$/,
+    node: ANY,
+  },
   test: {
     from: [
       ...['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'apps/verifier', 'apps/cli'],
@@ -53,7 +57,9 @@ const GRANTS: { readonly [zone: string]: Grant } = {
 };
 
 function zoneOf(path: string): string {
-  const alone = ['apps/launcher', 'apps/verifier', 'apps/replay', 'apps/cli'].find((folder) => path.startsWith(`${folder}/`));
+  const alone = ['apps/launcher', 'apps/verifier', 'apps/replay', 'apps/cli'].find((folder) =>
+    path.startsWith(`${folder}/`),
+  );
   return alone ?? path.split('/')[0] ?? '';
 }
 

@@ -26,7 +26,9 @@ export async function showTags(asked: Asked): Promise<SiteAnswer> {
     isEmpty
       ? noTags(repository.defaultBranch)
       : html`${refsSearch(asked, address, { label: 'Find a tag', text: search, found: counted(tags.total, 'tag') })}${
-          rows.length > 0 ? table(rows.map(({ row }) => row)) : nothingFound(shownAddress(repository, address), search, 'tags')
+          rows.length > 0
+            ? table(rows.map(({ row }) => row))
+            : nothingFound(shownAddress(repository, address), search, 'tags')
         }${pager(shownAddress(repository, address), page, tags.total, { query: search === '' ? {} : { q: search } })}`
   }`;
   return showRepositoryPage(asked, { title: 'Tags', tab: 'Tags' }, content);
