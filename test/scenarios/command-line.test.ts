@@ -438,6 +438,20 @@ describe('The command line', () => {
       assert.match(shown, columns === 200 ? /never|-|just now/ : /…/);
     });
 
+    test.for([60, 80, 200])('of %d columns no list is wider than the terminal', async (columns, context) => {
+      const long = 'a-name-that-is-far-longer-than-a-narrow-terminal-has-columns-to-show-it-in'.slice(0, 70);
+      await api(strata, ada.token, 'POST', '/v1/access-tokens', { name: long, scope: 'ALL_REPO', grants: ['ALL'] });
+      const lists = ['token list', 'webhook list', 'bucket list', 'bucket errors', 'trust-rule list'];
+      const size = `stty cols ${columns} rows 24; for list in ${lists.map((list) => `'${list}'`).join(' ')}; do "$@" $list; done; echo END`;
+      const terminal = startOnTerminal(context, ['sh', '-c', size, 'sh', ...command], { ...cli.env, TERM: 'xterm' });
+      await terminal.until(/END/);
+      const shown = terminal.shown();
+      assert.ok(longest(shown) <= columns, shown);
+      // The ids are whole, since other commands take them.
+      assert.match(shown, /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/);
+      assert.equal(shown.includes(long), columns === 200, shown);
+    });
+
     test('with NO_COLOR there are no colours', async (context) => {
       const terminal = startOnTerminal(context, [...command, 'webhook', 'list'], { ...cli.env, NO_COLOR: '1' });
       await terminal.until(/URL/);

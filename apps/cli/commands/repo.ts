@@ -79,12 +79,12 @@ function repositoryText({ terminal }: Context, repository: Repository): string {
 
 export async function create(context: Context, given: Given): Promise<void> {
   const session = await signedIn(context);
-  const body = givenOnly({
-    name: given.argument('name'),
+  const settings = givenOnly({
     description: given.text('description'),
     default_branch: given.text('default-branch'),
     storage_bucket_id: given.text('storage-bucket-id'),
   });
+  const body = { name: given.argument('name'), ...settings };
   const { text, value } = await session.client.callWithText('createRepository', { body });
   if (context.globals.json) printBody(context, text);
   else context.terminal.out(`Created ${showable(value.full_name)}\n${showable(value.clone_url)}\n`);

@@ -27,7 +27,7 @@ export function printBody({ terminal }: Context, body: string): void {
 /** Leaves out members without a value, for a body that changes only what was given. */
 export function given<Fields extends object>(
   fields: Fields,
-): { [Name in keyof Fields]: Exclude<Fields[Name], undefined> } {
+): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
   return parseGiven(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
 }
 
