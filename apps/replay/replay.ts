@@ -78,7 +78,8 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let parts: Buffer[] = [];
   let length = 0;
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+  const source: AsyncIterable<Buffer> = createReadStream(file);
+  for await (const chunk of source) {
     let from = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
       yield decoder.decode(Buffer.concat([...parts, chunk.subarray(from, end)]));

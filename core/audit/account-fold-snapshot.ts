@@ -69,7 +69,11 @@ export function writeAccountFold(fold: AccountStateFold): JsonObject | null {
   const { sequence, logTime, lastEventId, accountId } = fold;
   if (account === null || logTime === null || lastEventId === null || accountId === null) return null;
   return {
-    ...{ sequence, logTime, lastEventId, accountId, account },
+    sequence,
+    logTime,
+    lastEventId,
+    accountId,
+    account,
     repositories: [...fold.repositories].map(([id, repository]) => [id, storedRepository(repository)] as const),
     accessTokens: [...fold.accessTokens].map(([id, { status: _status, ...token }]) => [id, token] as const),
     traffic: { ...fold.traffic },

@@ -62,7 +62,11 @@ export interface AccountStateFold {
 
 export function newAccountFold(): AccountStateFold {
   return {
-    ...{ sequence: 0, logTime: null, lastEventId: null, accountId: null, account: accounts.initial },
+    sequence: 0,
+    logTime: null,
+    lastEventId: null,
+    accountId: null,
+    account: accounts.initial,
     repositories: new Map<RepositoryId, FoldedRepository>(),
     accessTokens: new Map<AccessTokenId, ActiveAccessToken>(),
     traffic: { month: '', ingressBytes: 0, transferBytes: 0 },

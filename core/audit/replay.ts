@@ -26,7 +26,7 @@ export interface ReplayContext {
 }
 
 /** What is wrong with a line of an export. */
-export class ReplayError extends Error {
+class ReplayError extends Error {
   override readonly name = 'ReplayError';
   /** Counted from 1. */
   readonly line: number;

@@ -34,9 +34,8 @@ export async function jsonText(
   const held: string[] = [];
   let length = 0;
   try {
-    for (;;) {
-      const { value, done } = await rest.next();
-      if (done === true) break;
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+      const { value } = next;
       held.push(value);
       length += value.length;
       if (length > lengthHeldMax)

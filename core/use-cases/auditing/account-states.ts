@@ -225,7 +225,8 @@ async function saveFold({ snapshots, onFault }: AccountStatesContext, fold: Acco
   const stream = snapshotsOf(fold.accountId);
   try {
     await snapshots.save({
-      ...{ stream, state },
+      stream,
+      state,
       revision: fold.sequence - 1,
       codeVersion: ACCOUNT_FOLD_SNAPSHOT_VERSION,
     });

@@ -80,7 +80,7 @@ function modelOf(entries: readonly RecordedEvent[]) {
     const id = entityIdOf(entry.stream);
     logTime = later(at, logTime);
     if (entry.type === 'RepositoryCreated') {
-      buckets.set(String(entry.data['repository_id']), entry.data['storage_bucket_id'] ?? null);
+      buckets.set(entry.data['repository_id'] as string, entry.data['storage_bucket_id'] ?? null);
     }
     if (entry.type === 'RefsUpdated') pushes.push({ at, bytes: Number(entry.data['received_bytes']) });
     if (entry.type === 'UsageRecorded') sums.push(...(entry.data['transfer'] as readonly JsonObject[]));
@@ -141,7 +141,7 @@ function modelOf(entries: readonly RecordedEvent[]) {
 function shown(text: string) {
   const state = JSON.parse(text);
   const texts = (list: readonly JsonObject[], ...members: readonly string[]) =>
-    list.map((item) => members.map((member) => item[member]).join(' '));
+    list.map((item) => members.map((member) => item[member] as string).join(' '));
   return {
     plan: state.account.plan,
     email: state.account.email_ref,
@@ -206,7 +206,7 @@ describe('The state of an account', () => {
     const golden = (file: string) =>
       readFileSync(path.join(import.meta.dirname, '../../golden/account-state', file), 'utf8').trimEnd();
     const replayed = await replayExport(golden('history.ndjson').split('\n'), null, { digest, nextTurn });
-    assert.equal(await textOf(replayed), golden('state.json'));
+    assert.equal(await textOf(replayed), golden('state.ndjson'));
   });
 
   test('folded on from a snapshot is the same', async () => {
