@@ -68,8 +68,15 @@ interface Reading {
 
 export function createVerifier({ keys, older }: VerifyOptions): Verifier {
   const reading: Reading = {
-    ...{ keys, older: older.toSorted((a, b) => a.size - b.size), sizes: new Set(older.map(({ size }) => size)) },
-    ...{ order: createEntryOrder(), prefixes: new Map(), line: 0, entries: null, openings: 0, verified: null },
+    keys,
+    older: older.toSorted((a, b) => a.size - b.size),
+    sizes: new Set(older.map(({ size }) => size)),
+    order: createEntryOrder(),
+    prefixes: new Map(),
+    line: 0,
+    entries: null,
+    openings: 0,
+    verified: null,
   };
   return {
     line(text) {

@@ -28,7 +28,7 @@ try {
   const packed = { ...manifest, bin: { 'strata-verify': 'main.mjs' }, exports: './file.mjs' };
   writeFileSync(join(staging, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);
   cpSync(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
-  cpSync(join(ROOT, 'docs', 'audit.md'), join(staging, 'README.md'));
+  cpSync(join(ROOT, 'docs/audit.md'), join(staging, 'README.md'));
   mkdirSync(target, { recursive: true });
   const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', target];
   const { status, stdout, stderr } = spawnSync('npm', args, { cwd: staging, encoding: 'utf8' });
