@@ -17,7 +17,7 @@ import { leafHash } from './tree.ts';
 export type EntryEvent = Omit<RecordedEvent, 'accountId' | 'isRecord' | 'position' | 'appendIndex' | 'appendCount'>;
 
 /** Returns the members of an entry that its leaf is the hash of: all but `sequence`. */
-function leafOf(event: EntryEvent): JsonObject {
+export function leafOf(event: EntryEvent): JsonObject {
   return {
     id: event.id,
     stream: event.stream,
