@@ -220,7 +220,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['listDeletedRepositories', () => call('GET', '/v1/repositories/deleted', 200)],
     ['undeleteRepository', async () => call('POST', `${await deletedRepository()}/restore`, 200, {})],
     ['purgeRepository', async () => call('POST', `${await deletedRepository()}/purge`, 202, {})],
-    ['restoreRefs', () => call('POST', `${code}/restore`, 200, { at: new Date().toISOString(), dry_run: true })],
+    ['restoreRefs', () => call('POST', `${code}/restore`, 200, { at: fixture.clock.now(), dry_run: true })],
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],
     ['listCommits', () => ofCode('commits?path=large')],
