@@ -52,7 +52,7 @@ export async function createTreeCheck(context: TreeCheckContext, fault: (text: s
     add(event) {
       const { accountId: account } = event;
       if (account === null || !isEntryOf(account, event)) return;
-      const seen = accounts.get(account) ?? { tree: NO_TREE, roots: new Map() };
+      const seen = accounts.get(account) ?? { tree: NO_TREE, roots: new Map<number, Hash>() };
       accounts.set(account, seen);
       seen.tree = grow(digest, seen.tree, entryHash(digest, event), () => undefined);
       const { size } = seen.tree;
@@ -61,7 +61,7 @@ export async function createTreeCheck(context: TreeCheckContext, fault: (text: s
     },
     async finish() {
       for (const account of new Set([...accounts.keys(), ...signed.keys(), ...modelled.keys()])) {
-        const seen = accounts.get(account) ?? { tree: NO_TREE, roots: new Map() };
+        const seen = accounts.get(account) ?? { tree: NO_TREE, roots: new Map<number, Hash>() };
         await compareWithModel(context, account, seen, modelled.get(account) ?? 0, fault);
         const checkpoint = signed.get(account);
         if (checkpoint === undefined) continue;

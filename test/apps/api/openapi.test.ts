@@ -164,6 +164,12 @@ describe('the OpenAPI document', () => {
       .replace('{hexsha}', tip);
   }
 
+  /** The parameters of routes that require some. */
+  const QUERIES: Readonly<Record<string, string>> = {
+    getInclusionProof: '?sequence=0&tree_size=1',
+    getConsistencyProof: '?from=1&to=1',
+  };
+
   const BODIES: Readonly<Record<string, object>> = {
     createDeviceSession: { hostname: 'laptop' },
     createRepository: { name: 'new', description: 'x' },
@@ -371,7 +377,7 @@ describe('the OpenAPI document', () => {
   test('describes the answers of every route, of success and of errors', async () => {
     const powerless = await fixture.token(owner, { grants: ['GIT_HTTP_READ'] });
     for (const { method, path, operation } of operations()) {
-      const url = await preparedUrl(operation.operationId, path);
+      const url = `${await preparedUrl(operation.operationId, path)}${QUERIES[operation.operationId] ?? ''}`;
       const body = BODIES[operation.operationId];
       const verb = ROUTES.find(({ operationId }) => operationId === operation.operationId)?.method;
       assert.ok(verb !== undefined && verb === method);
