@@ -42,7 +42,7 @@ function operationSection(visit: Visit, operation: ApiOperation): Html {
 <p class="route"><span class="mark">${method}</span> <code>${path}</code></p>
 ${paragraphs.map((text) => html`<p>${words(text)}</p>`)}
 ${commands(summary, exampleOf(visit, operation))}
-${fieldsIn('Parameters', parameters)}${body.map(({ rows }) => fieldsIn('Body', rows))}
+${fieldsIn('Parameters', parameters)}${body.map(({ name, rows }) => fieldsIn(name === null ? 'Body' : `Body: ${name}`, rows))}
 ${successes.map(answerDetails)}
 <details class="box"><summary><header>When it is refused: ${problems.map(({ status }) => status).join(', ')}</header></summary><div class="scroll"><table><tbody>${problems.map(
     ({ status, text }) => html`<tr><td>${status}</td><td>${words(text)}</td></tr>`,
@@ -56,9 +56,10 @@ function exampleOf({ baseUrl }: Visit, { method, path, needsToken, exampleBody }
   return `curl ${verb}${token}${baseUrl}${path.replaceAll(/\{(\w+)\}/g, '$$$1')}${body}`;
 }
 
-function answerDetails({ status, tables }: ApiAnswer): Content {
+function answerDetails({ status, media, tables }: ApiAnswer): Content {
   const rows = tables.filter(({ rows: fields }) => fields.length > 0);
-  if (rows.length === 0) return html`<p><b>${status}</b> <span class="soft">without fields</span></p>`;
+  const content = media === null ? 'without fields' : html`as <code>${media}</code>`;
+  if (rows.length === 0) return html`<p><b>${status}</b> <span class="soft">${content}</span></p>`;
   return html`<details class="box"><summary><header>Answer ${status}</header></summary>${rows.map(answerTable)}</details>`;
 }
 

@@ -13,7 +13,7 @@ export interface SchemaNode {
   readonly pattern?: string | undefined;
   readonly description?: string | undefined;
   readonly enum?: readonly string[] | undefined;
-  readonly const?: string | undefined;
+  readonly const?: string | number | undefined;
   readonly default?: unknown;
   readonly examples?: readonly unknown[] | undefined;
   readonly minimum?: number | undefined;
@@ -38,7 +38,7 @@ const SCHEMA: z.ZodType<SchemaNode> = z.lazy(() =>
     pattern: z.string().optional(),
     description: z.string().optional(),
     enum: z.array(z.string()).optional(),
-    const: z.string().optional(),
+    const: z.union([z.string(), z.number()]).optional(),
     default: z.unknown().optional(),
     examples: z.array(z.unknown()).optional(),
     minimum: z.number().optional(),
@@ -53,6 +53,10 @@ const SCHEMA: z.ZodType<SchemaNode> = z.lazy(() =>
     additionalProperties: z.union([z.literal(false), z.object({})]).optional(),
     items: SCHEMA.optional(),
     anyOf: z.array(SCHEMA).optional(),
+    // Said in words by the description.
+    not: z.unknown().optional(),
+    maxProperties: z.number().optional(),
+    propertyNames: z.unknown().optional(),
   }),
 );
 
@@ -95,6 +99,8 @@ export interface FieldRow {
 
 /** The fields of an object; several for one of several objects, each with what tells them apart. */
 export interface FieldTable {
+  /** Of one of several alternatives, its name in words. */
+  readonly name: string | null;
   readonly title: string | null;
   readonly rows: readonly FieldRow[];
 }
@@ -102,6 +108,8 @@ export interface FieldTable {
 export interface ApiAnswer {
   readonly status: string;
   readonly text: string;
+  /** The media type of a body that is not, or not always, JSON. */
+  readonly media: string | null;
   readonly tables: readonly FieldTable[];
 }
 
@@ -166,7 +174,8 @@ function operationOf(
   const body = requestBody?.content['application/json']?.schema;
   const answers = Object.entries(responses).map(([status, { description: text, content }]) => {
     const schema = content?.['application/json']?.schema;
-    return { status, text, tables: schema === undefined ? [] : schemas.tablesOf(schema) };
+    const media = Object.keys(content ?? {}).find((type) => type !== 'application/json') ?? null;
+    return { status, text, media, tables: schema === undefined ? [] : schemas.tablesOf(schema) };
   });
   return {
     id: operationId,
@@ -204,9 +213,15 @@ class Schemas {
   /** The fields of an object, or of each of several objects; none for anything else. */
   tablesOf(schema: SchemaNode): readonly FieldTable[] {
     const found = this.#resolve(schema);
-    const either = found.anyOf?.map((one) => this.#resolve(one)) ?? [];
-    if (either.length === 0) return [{ title: null, rows: this.#rowsOf(found, '', 0) }];
-    return either.map((one) => ({ title: one.properties?.['type']?.const ?? null, rows: this.#rowsOf(one, '', 0) }));
+    if (found.anyOf === undefined) return [{ name: null, title: null, rows: this.#rowsOf(found, '', 0) }];
+    return found.anyOf.map((one) => {
+      const type = this.#resolve(one).properties?.['type']?.const;
+      return {
+        name: wordsOf(one.$ref),
+        title: type === undefined ? null : String(type),
+        rows: this.#rowsOf(one, '', 0),
+      };
+    });
   }
 
   #rowsOf(schema: SchemaNode, prefix: string, depth: number): readonly FieldRow[] {
@@ -284,6 +299,12 @@ class Schemas {
     if (named === undefined) throw new TypeError(`The document has no schema ${name}`);
     return this.#resolve(named);
   }
+}
+
+/** Returns the name of a schema in words: `new access token for all`. */
+function wordsOf(reference: string | undefined): string | null {
+  const name = reference?.split('/').at(-1);
+  return name === undefined ? null : name.replaceAll(/(?!^)([A-Z])/g, ' $1').toLowerCase();
 }
 
 const TEXT_FORMATS: Readonly<Record<string, string>> = { uuid: 'UUID', 'date-time': 'time', binary: 'bytes' };
