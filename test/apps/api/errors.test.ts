@@ -329,7 +329,7 @@ describe('errors', () => {
 
   test('messages of refusals are sentences, and their statuses are the specified ones', () => {
     for (const [code, { status }] of Object.entries(REFUSALS)) {
-      assert.ok([401, 403, 404, 409, 410, 422, 429].includes(status), code);
+      assert.ok([401, 403, 404, 409, 410, 422, 429, 503].includes(status), code);
     }
   });
 
