@@ -116,8 +116,11 @@ async function placeOf(
   }
   await context.readModels.accountLogCaughtUp(seen);
   const place = await context.readModels.entryPlaceOf(accountId, moment.event);
-  const own = place?.stream === streamName(repositories.category, id);
-  return place !== null && own ? place : { denied: { code: 'event-not-found' } };
+  if (place?.stream !== streamName(repositories.category, id)) return { denied: { code: 'event-not-found' } };
+  // With the rest of its append: the first push also chooses the default branch, by an event of its own.
+  const from = { direction: 'forwards', from: place.revision, limit: 1 } as const;
+  const whole = await context.events.readStream(place.stream, from);
+  return { position: whole.at(-1)?.position ?? place.position };
 }
 
 function absentAt({ owned: { createdAt } }: FoundRepository, moment: Moment): Denied {

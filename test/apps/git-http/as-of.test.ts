@@ -125,6 +125,17 @@ describe('A clone as of a moment', () => {
     assert.match(stderr, /^remote: Repository not found\n/);
   });
 
+  test('of the event of a first push has the default branch that the push chose', async () => {
+    const { id } = await history.fixture.repository(history.account, 'fresh');
+    const url = (moment: string | null) => history.url(moment).replace('/past', '/fresh');
+    await git(history.mirror, ['push', '--quiet', url(null), 'refs/heads/main:refs/heads/main']);
+    const stream = streamName('repository', id);
+    const [pushed] = await history.fixture.context.events.readStream(stream, { direction: 'forwards', limit: 1 });
+    assert.equal(pushed?.type, 'RefsUpdated');
+    const listed = await git(history.mirror, ['ls-remote', '--symref', url(pushed.id), 'HEAD']);
+    assert.match(listed, /^ref: refs\/heads\/main\tHEAD\n/);
+  });
+
   test('of the time between creation and the first push is empty', async (context) => {
     const { owned } = await history.current();
     const url = history.url(owned.createdAt);
