@@ -99,7 +99,7 @@ test('the demo fills its folder, shows a page behind every link of its account, 
   const webhooks = [...new Set(reached.get('/webhooks')?.match(/(?<=href=")\/webhooks\/[0-9a-f-]{36}(?=")/g))];
   for (const page of [...repositories, ...webhooks]) await read(page);
   const statuses = webhooks.map((webhook) => reached.get(webhook) ?? '').join('');
-  for (const status of ['Success', 'Failed', 'Pending']) assert.match(statuses, new RegExp(status, 'i'));
+  for (const status of ['Delivered', 'Failed', 'Pending']) assert.match(statuses, new RegExp(status, 'i'));
 
   const links = [...reached.values()].flatMap((html) => [...html.matchAll(/ href="(\/[^"#]*)/g)]);
   const paths = new Set(links.map(([, link = '']) => link.replaceAll('&#38;', '&').replaceAll('&amp;', '&')));
