@@ -2,7 +2,7 @@
 import type { AccountId, Uuid } from '../kernel/ids.ts';
 
 export interface AccountUsage {
-  /** The size of all layers of repositories on platform storage that are not deleted. */
+  /** The size of the current layers of all repositories on platform storage, those of deleted ones until they leave it. */
   readonly storageBytes: number;
   /** Bytes that fetches and reads of file contents sent in the current calendar month, UTC. */
   readonly transferBytes: number;
@@ -26,8 +26,9 @@ export interface DailyTrafficReader {
 /** What lies in a bucket of a user. */
 export interface BucketStorage {
   readonly storageBucketId: Uuid;
-  /** Repositories that are not deleted, and the size of their layers. */
+  /** Those that are not deleted. */
   readonly repositories: number;
+  /** The size of the current layers, those of deleted repositories until they leave the bucket. */
   readonly storageBytes: number;
 }
 

@@ -1,8 +1,9 @@
 /**
  * Folds repositories, pushes and transfer into what an account uses.
  *
- * Must stay true: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The storage of
- * a repository on platform storage counts until the repository is closed, that of one in a bucket of a user never.
+ * Must stay true: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The
+ * storage of a repository on platform storage counts until its layers leave it, also after the deletion; that of one in a
+ * bucket of a user never counts.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
@@ -10,13 +11,12 @@ import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/en
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { grownBytes, layersChangeOf } from '../../core/repository/layers.ts';
 import { transferEventKinds } from '../../core/usage/events.ts';
-import { runForList } from '../runner/bulk.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 4,
+  version: 5,
   categories: ['account', 'repository', 'transfer'],
   tables: usageTables,
   onPoison: 'park',
@@ -34,15 +34,17 @@ function dayOf(instant: string): string {
   return instant.slice(0, 10);
 }
 
+interface CountedRepository {
+  readonly repository_id: string;
+  readonly account_id: string;
+  readonly storage_bucket_id: string | null;
+  readonly deleted: boolean;
+}
+
 class Changes {
-  readonly #created = new Map<
-    string,
-    { repository_id: string; account_id: string; storage_bucket_id: string | null }
-  >();
+  readonly #listed = new Map<string, CountedRepository>();
   readonly #deleted = new Set<string>();
   readonly #storage = new Map<string, { repository_id: string; account_id: string; size_bytes: number }>();
-  readonly #closed = new Set<string>();
-  readonly #reopened = new Set<string>();
   readonly #traffic = new Map<
     string,
     { account_id: string; day: string; ingress_bytes: number; transfer_bytes: number }
@@ -70,49 +72,26 @@ class Changes {
       const { repository_id, storage_bucket_id } = event.data;
       this.#deleted.delete(repository_id);
       const account_id = entityIdOf(recorded.stream);
-      this.#created.set(repository_id, { repository_id, account_id, storage_bucket_id });
+      this.#listed.set(repository_id, { repository_id, account_id, storage_bucket_id, deleted: false });
     } else if (event.type === 'RepositoryDeleted') {
-      this.#created.delete(event.data.repository_id);
-      this.#deleted.add(event.data.repository_id);
+      const { repository_id } = event.data;
+      const listed = this.#listed.get(repository_id);
+      if (listed === undefined) this.#deleted.add(repository_id);
+      else this.#listed.set(repository_id, { ...listed, deleted: true });
     }
   }
 
   #addRepositoryEvent(recorded: RecordedEvent): void {
-    const id = entityIdOf(recorded.stream);
-    const event = readEvent(repositoryEventKinds, recorded);
-    switch (event.type) {
-      case 'RepositoryClosed':
-        this.#storage.delete(id);
-        this.#reopened.delete(id);
-        this.#closed.add(id);
-        break;
-      case 'RepositoryReopened': {
-        const { size_bytes } = event.data;
-        this.#closed.delete(id);
-        this.#reopened.add(id);
-        this.#storage.set(id, { repository_id: id, account_id: ownerOf(recorded), size_bytes });
-        break;
-      }
-      case 'RefsUpdated':
-        this.#trafficOf(ownerOf(recorded), dayOf(recorded.occurredAt)).ingress_bytes += event.data.received_bytes;
-        this.#addStorage(recorded, event);
-        break;
-      case 'LayersCompacted':
-        this.#addStorage(recorded, event);
-        break;
-      // Layers that a compaction replaced count no more, nor do those of a closed repository. No other event removes
-      // current layers.
-      case 'LayersExpired':
-      case 'DefaultBranchChanged':
-        break;
+    const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+    if (event.type === 'RefsUpdated') {
+      this.#trafficOf(ownerOf(recorded), dayOf(recorded.occurredAt)).ingress_bytes += event.data.received_bytes;
     }
-  }
-
-  #addStorage(recorded: RecordedEvent, event: RepositoryEvent): void {
+    // Of the layers that leave storage, only those count that were current: what a compaction replaced counts no more.
+    const change = layersChangeOf(event);
+    if (change === null) return;
     const id = entityIdOf(recorded.stream);
     const stored = this.#storage.get(id) ?? { repository_id: id, account_id: ownerOf(recorded), size_bytes: 0 };
-    const change = layersChangeOf(event);
-    if (change !== null) stored.size_bytes += grownBytes(change);
+    stored.size_bytes += grownBytes(change);
     this.#storage.set(id, stored);
   }
 
@@ -130,16 +109,18 @@ class Changes {
   toWrite(table: TableOf): Write {
     const repositories = table('usage_repositories');
     const storage = table('usage_storage');
-    const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
     const lists = [
-      { items: [...this.#deleted], text: `DELETE FROM ${repositories} WHERE repository_id IN (${ids})` },
       {
-        items: [...this.#created.values()],
-        text: `INSERT INTO ${repositories}
-            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, storage_bucket_id uuid)
-            ON CONFLICT DO NOTHING`,
+        items: [...this.#deleted],
+        text: `UPDATE ${repositories} SET deleted = true
+            WHERE repository_id IN (SELECT value::uuid FROM json_array_elements_text($1))`,
       },
-      { items: [...this.#closed], text: `DELETE FROM ${storage} WHERE repository_id IN (${ids})` },
+      {
+        items: [...this.#listed.values()],
+        text: `INSERT INTO ${repositories} SELECT * FROM json_to_recordset($1)
+              AS r(repository_id uuid, account_id uuid, storage_bucket_id uuid, deleted boolean)
+            ON CONFLICT (repository_id) DO UPDATE SET deleted = excluded.deleted`,
+      },
       {
         items: [...this.#storage.values()],
         text: `INSERT INTO ${storage} AS s
@@ -156,10 +137,7 @@ class Changes {
               transfer_bytes = t.transfer_bytes + excluded.transfer_bytes`,
       },
     ];
-    if (this.#reopened.size === 0) return { lists };
-    // Removes the storage that counted before the closing, if the closing is in this batch as well.
-    const text = `DELETE FROM ${storage} WHERE repository_id IN (${ids})`;
-    return { lists, before: (transaction) => runForList(transaction, [...this.#reopened], text) };
+    return { lists };
   }
 }
 

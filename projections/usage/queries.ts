@@ -8,10 +8,11 @@ const IN_MONTH = `day >= $2::text || '-01' AND day <= $2::text || '-31'`;
 
 const usageQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
-    'storageBytes', (SELECT coalesce(sum(size_bytes), 0) FROM ${table('usage_storage')} WHERE account_id = $1)
+    'storageBytes', (SELECT coalesce(sum(size_bytes), 0) FROM ${table('usage_storage')}
+        WHERE account_id = $1 AND size_bytes <> 0)
       - (SELECT coalesce(sum(s.size_bytes), 0)
         FROM ${table('usage_repositories')} AS r JOIN ${table('usage_storage')} AS s USING (repository_id)
-        WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL),
+        WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL AND s.size_bytes <> 0),
     'ingressBytes', coalesce(sum(ingress_bytes), 0),
     'transferBytes', coalesce(sum(transfer_bytes), 0))
     FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}`,
@@ -22,13 +23,13 @@ export async function readUsage(reader: LiveReader, account: AccountId, now: Tim
   return value as AccountUsage;
 }
 
-/** A closed repository has no storage, and is still listed until its name is free. */
+/** A deleted repository is not counted, but its layers are as long as they are in the bucket. */
 const bucketsQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(stored), '[]') FROM (
-    SELECT r.storage_bucket_id AS "storageBucketId", count(*) AS repositories,
+    SELECT r.storage_bucket_id AS "storageBucketId", count(*) FILTER (WHERE NOT r.deleted) AS repositories,
       coalesce(sum(s.size_bytes), 0) AS "storageBytes"
     FROM ${table('usage_repositories')} AS r LEFT JOIN ${table('usage_storage')} AS s USING (repository_id)
-    WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL
+    WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL AND (s.size_bytes <> 0 OR NOT r.deleted)
     GROUP BY r.storage_bucket_id) AS stored`,
 };
 

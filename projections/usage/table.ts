@@ -6,26 +6,29 @@
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 
-/** From account streams: the repositories that count for an account. */
+/** From account streams: every repository of an account, also those that were deleted, whose layers still count. */
 const repositories: ProjectionTable = {
   name: 'usage_repositories',
   key: ['repository_id'],
   compare: 'exact',
   create: (table) => [
-    `CREATE TABLE ${table} (repository_id uuid PRIMARY KEY, account_id uuid NOT NULL, storage_bucket_id uuid)`,
-    `CREATE INDEX ON ${table} (account_id)`,
+    `CREATE TABLE ${table} (
+      repository_id uuid PRIMARY KEY,
+      account_id uuid NOT NULL,
+      storage_bucket_id uuid,
+      deleted boolean NOT NULL)`,
     `CREATE INDEX ON ${table} (account_id) WHERE storage_bucket_id IS NOT NULL`,
   ],
 };
 
-/** From repository streams: bytes of layers. Closing a repository deletes its row. */
+/** From repository streams: bytes of current layers. A row of 0 stays when all of them have left storage. */
 const storage: ProjectionTable = {
   name: 'usage_storage',
   key: ['repository_id'],
   compare: 'exact',
   create: (table) => [
     `CREATE TABLE ${table} (repository_id uuid PRIMARY KEY, account_id uuid NOT NULL, size_bytes bigint NOT NULL)`,
-    `CREATE INDEX ON ${table} (account_id) INCLUDE (size_bytes)`,
+    `CREATE INDEX ON ${table} (account_id) INCLUDE (size_bytes) WHERE size_bytes <> 0`,
   ],
 };
 

@@ -542,7 +542,7 @@ function usageContract(open: Open): void {
       ...{ minute, sent_bytes: bytes, by_reader: [], details: null },
     });
 
-  test('count traffic in its calendar month, and storage until the repository is closed', async (context) => {
+  test('count traffic in its calendar month, and storage until the layers leave it, also of a deleted repository', async (context) => {
     const models = await open(context);
     const { append } = models;
     const account = await append.account('ada');
@@ -555,7 +555,8 @@ function usageContract(open: Open): void {
     // Sent in November, appended to the log in December.
     await transfer(append, account, '2026-11-30T23:59:00.000Z', 6);
     await transfer(append, account, '2026-12-01T00:00:00.000Z', 7);
-    await append.push(account, second, { layer: layer(2_000), received_bytes: 2_200 });
+    const stored = layer(2_000);
+    await append.push(account, second, { layer: stored, received_bytes: 2_200 });
     await append.push(account, second, { received_bytes: 33 });
     // It sums up the transfer that was counted above, and must not count again.
     await append.append(streamName('usage', account), account, 'UsageRecorded', {
@@ -581,14 +582,16 @@ function usageContract(open: Open): void {
     ]);
     assert.equal((await reads.usageOf(account)).transferBytes, 77);
     assert.deepEqual(await reads.dailyTraffic(newUuid()), []);
-    await append.append(streamName('repository', second), account, 'RepositoryClosed', {});
+    await append.deleteRepository(account, second, 'second');
     await current(models);
-    const closed = { ...december, transferBytes: 77, storageBytes: 1_000 };
-    assert.deepEqual(await reads.usageOf(account), closed, 'its name is not free yet');
-    const deleted = { repository_id: second, name: 'second' };
-    await append.append(streamName('account', account), account, 'RepositoryDeleted', deleted);
+    const deleted = { ...december, transferBytes: 77 };
+    assert.deepEqual(await reads.usageOf(account), deleted, 'its layers are still there');
+    await append.append(streamName('repository', second), account, 'LayersExpired', {
+      ...{ layers: [{ id: stored.id, size_bytes: 2_000, current: true }], reason: 'purge' },
+      ...{ compacted_at: null, shrink_epoch: 1 },
+    });
     await current(models);
-    assert.deepEqual(await reads.usageOf(account), closed);
+    assert.deepEqual(await reads.usageOf(account), { ...deleted, storageBytes: 1_000 });
     append.now = timestamp('2027-01-01T00:00:00.000Z');
     const january = { storageBytes: 1_000, ingressBytes: 0, transferBytes: 0 };
     assert.deepEqual(await reads.usageOf(account), january);
@@ -603,7 +606,8 @@ function usageContract(open: Open): void {
     const bucket = newUuid();
     const own = await append.repository(account, 'own', { storage_bucket_id: bucket });
     const other = await append.repository(account, 'other');
-    await append.push(account, own, { layer: layer(1_000), received_bytes: 1_100 });
+    const stored = layer(1_000);
+    await append.push(account, own, { layer: stored, received_bytes: 1_100 });
     await append.push(account, other, { layer: layer(200), received_bytes: 220 });
     const reads = await current(models);
     const used = { storageBytes: 200, ingressBytes: 1_320, transferBytes: 0 };
@@ -613,17 +617,16 @@ function usageContract(open: Open): void {
     assert.deepEqual(await reads.bucketStorage(newUuid()), []);
     const { items } = await reads.repositories(account, [own], PAGE);
     assert.equal(items[0]?.sizeBytes, 1_000, 'its own size is known');
-    await append.append(streamName('repository', own), account, 'RepositoryClosed', {});
+    await append.deleteRepository(account, own, 'own');
     await current(models);
     assert.deepEqual(await reads.usageOf(account), used);
-    assert.deepEqual(
-      await reads.bucketStorage(account),
-      [{ ...inBucket, storageBytes: 0 }],
-      'its name is not free yet',
-    );
-    const deleted = { repository_id: own, name: 'own' };
-    await append.append(streamName('account', account), account, 'RepositoryDeleted', deleted);
+    assert.deepEqual(await reads.bucketStorage(account), [{ ...inBucket, repositories: 0 }], 'it still lies there');
+    await append.append(streamName('repository', own), account, 'LayersExpired', {
+      ...{ layers: [{ id: stored.id, size_bytes: 1_000, current: true }], reason: 'purge' },
+      ...{ compacted_at: null, shrink_epoch: 1 },
+    });
     await current(models);
+    assert.deepEqual(await reads.usageOf(account), used);
     assert.deepEqual(await reads.bucketStorage(account), []);
   });
 }

@@ -80,7 +80,7 @@ describe('A quota', () => {
     assert.equal((await create(fay, 'one-more')).status, 201);
   });
 
-  test('of storage refuses a push with its name, counts the stored bytes, and allows deletions', async (context) => {
+  test('of storage refuses a push with its name, counts the stored bytes until they are purged, and allows deletions', async (context) => {
     const sam = await createAccount(strata, 'sam', 'FREE');
     const url = await createRepository(strata, sam, 'stored');
     const work = await newWorkTree(context);
@@ -101,7 +101,12 @@ describe('A quota', () => {
     await git(work, ['reset', '--quiet', '--hard', 'HEAD~2']);
     await git(work, ['push', '--quiet', url, 'main:kept']);
     await git(work, ['push', '--quiet', url, ':kept']);
+    const { body } = await api(strata, sam.token, 'GET', '/v1/repos/sam/stored');
+    const { id } = body as { readonly id: string };
+    const before = (await usageOf(sam)).storage_bytes.used;
     assert.equal((await api(strata, sam.token, 'DELETE', '/v1/repos/sam/stored')).status, 204);
+    assert.equal((await usageOf(sam)).storage_bytes.used, before, 'it can still be restored');
+    assert.equal((await api(strata, sam.token, 'POST', `/v1/repositories/${id}/purge`)).status, 202);
     assert.equal((await usageOf(sam)).storage_bytes.used, 0);
     const again = await createRepository(strata, sam, 'again');
     await git(work, ['push', '--quiet', again, 'main']);

@@ -16,6 +16,7 @@ import {
   type AccountId,
   type ObjectId,
   type RepositoryId,
+  type StorageBucketId,
   type Timestamp,
   uuid,
 } from '../../../core/kernel/ids.ts';
@@ -55,6 +56,8 @@ interface Fold {
   readonly repositories: ReadonlyMap<RepositoryId, Folded<Repository>>;
   readonly tokens: ReadonlyMap<AccessTokenId, Folded<AccessToken>>;
   readonly sent: readonly { readonly account: AccountId; readonly minute: string; readonly bytes: number }[];
+  /** Every repository that an account made, and its bucket. */
+  readonly made: ReadonlyMap<RepositoryId, { readonly account: AccountId; readonly bucket: StorageBucketId | null }>;
   readonly received: readonly { readonly account: AccountId; readonly at: Timestamp; readonly bytes: number }[];
 }
 
@@ -83,6 +86,7 @@ export function createMemoryReadModels(options: {
       accounts: new Map<AccountId, Folded<Account>>(),
       repositories: new Map<RepositoryId, Folded<Repository>>(),
       tokens: new Map<AccessTokenId, Folded<AccessToken>>(),
+      made: new Map<RepositoryId, { account: AccountId; bucket: StorageBucketId | null }>(),
       sent: new Array<Fold['sent'][number]>(),
       received: new Array<Fold['received'][number]>(),
     };
@@ -93,6 +97,11 @@ export function createMemoryReadModels(options: {
       switch (categoryOf(event.stream)) {
         case 'account':
           apply(folded.accounts, uuid<AccountId>(id), accounts, event);
+          if (event.type === 'RepositoryCreated') {
+            const { repository_id, storage_bucket_id } = event.data;
+            const bucket = storage_bucket_id === null ? null : uuid<StorageBucketId>(String(storage_bucket_id));
+            folded.made.set(uuid(String(repository_id)), { account: uuid(id), bucket });
+          }
           break;
         case 'repository':
           apply(folded.repositories, uuid<RepositoryId>(id), repositories, event);
@@ -144,31 +153,28 @@ export function createMemoryReadModels(options: {
     return { state, revision, defaultBranch: state.defaultBranch ?? owned.initialDefaultBranch ?? 'master' };
   }
 
+  const storedBytes = ({ repositories: folded }: Fold, id: RepositoryId): number => {
+    const { state } = folded.get(id) ?? { state: repositories.initial };
+    return (state.status === 'open' ? state : state.before).layersSizeBytes;
+  };
+
   async function bucketStorage(account: AccountId): Promise<readonly BucketStorage[]> {
     const all = await fold();
     const state = all.accounts.get(account)?.state;
-    const owned = state?.status === 'open' ? [...state.repositories.entries()] : [];
-    const ids = new Set(owned.flatMap(([, { storageBucketId }]) => storageBucketId ?? []));
-    return [...ids].map((storageBucketId) => {
-      const inBucket = owned.filter(([, repository]) => repository.storageBucketId === storageBucketId);
-      const sizes = inBucket.map(([id]) => {
-        const repository = all.repositories.get(id)?.state;
-        return repository?.status === 'open' ? repository.layersSizeBytes : 0;
-      });
-      return { storageBucketId, repositories: inBucket.length, storageBytes: sum(sizes) };
+    const made = [...all.made].filter(([, repository]) => repository.account === account);
+    return [...new Set(made.flatMap(([, { bucket }]) => bucket ?? []))].flatMap((storageBucketId) => {
+      const inBucket = made.filter(([, { bucket }]) => bucket === storageBucketId).map(([id]) => id);
+      const listed = inBucket.filter((id) => state?.status === 'open' && state.repositories.has(id)).length;
+      const storageBytes = sum(inBucket.map((id) => storedBytes(all, id)));
+      return listed === 0 && storageBytes === 0 ? [] : [{ storageBucketId, repositories: listed, storageBytes }];
     });
   }
 
   async function usageOf(account: AccountId): Promise<AccountUsage> {
     const all = await fold();
     const month = clock.now().slice(0, 7);
-    const state = all.accounts.get(account)?.state;
-    const owned = state?.status === 'open' ? [...state.repositories.entries()] : [];
-    const onPlatform = owned.filter(([, { storageBucketId }]) => storageBucketId === null);
-    const sizes = onPlatform.map(([id]) => {
-      const repository = all.repositories.get(id)?.state;
-      return repository?.status === 'open' ? repository.layersSizeBytes : 0;
-    });
+    const onPlatform = [...all.made].filter(([, made]) => made.account === account && made.bucket === null);
+    const sizes = onPlatform.map(([id]) => storedBytes(all, id));
     const sent = all.sent.filter((entry) => entry.account === account && entry.minute.startsWith(month));
     const received = all.received.filter((entry) => entry.account === account && entry.at.startsWith(month));
     return {
